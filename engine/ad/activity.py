@@ -1,0 +1,63 @@
+"""Which variables can carry a derivative from a differentiated array to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.ir import nodes as n
+from engine.ir.ops import OPS, NoDerivative
+from engine.lang.types import ArrayType, is_float
+
+
+def _float(a: n.Atom) -> bool:
+    return isinstance(a, n.Var) and not isinstance(a.type, ArrayType) and is_float(a.type)
+
+
+def active(fn: n.Function, wrt: frozenset[str]) -> frozenset[n.Var]:
+    """Variables that depend on an element of `wrt` and that an element of `wrt` depends on.
+
+    Flow-insensitive: a variable counts as one thing through the whole function,
+    which can only add variables, never miss one.
+    """
+    edges: list[tuple[n.Var, n.Var]] = []  # (from, to)
+    sources: set[n.Var] = set()
+    sinks: set[n.Var] = set()
+
+    def link(origins: Iterable[n.Atom], targets: Iterable[n.Var]) -> None:
+        targets = [t for t in targets if _float(t)]
+        for o in origins:
+            if isinstance(o, n.Var) and _float(o):
+                edges.extend((o, t) for t in targets)
+
+    for s in n.walk(fn.body):
+        if isinstance(s, n.Let):
+            if not isinstance(OPS[s.op].derivative, NoDerivative):
+                link(s.args, (s.dst,))
+        elif isinstance(s, n.Set):
+            link((s.value,), (s.dst,))
+        elif isinstance(s, n.Call):
+            link(s.args, s.dsts)
+        elif isinstance(s, n.Load) and s.array.name in wrt:
+            sources.add(s.dst)
+        elif isinstance(s, (n.Store, n.Atomic)) and s.array.name in wrt:
+            if isinstance(s.value, n.Var):
+                sinks.add(s.value)
+            if isinstance(s, n.Atomic) and s.dst is not None:
+                sources.add(s.dst)
+    varied = _reach(sources, edges)
+    useful = _reach(sinks, [(b, a) for a, b in edges])
+    return frozenset(v for v in varied & useful if _float(v))
+
+
+def _reach(start: set[n.Var], edges: list[tuple[n.Var, n.Var]]) -> set[n.Var]:
+    after: dict[n.Var, list[n.Var]] = {}
+    for a, b in edges:
+        after.setdefault(a, []).append(b)
+    seen = set(start)
+    todo = list(start)
+    while todo:
+        for b in after.get(todo.pop(), ()):
+            if b not in seen:
+                seen.add(b)
+                todo.append(b)
+    return seen

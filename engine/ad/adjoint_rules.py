@@ -1,0 +1,146 @@
+"""The adjoint of each single statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.ir import nodes as n
+from engine.ir.builder import Builder, E, Names, const
+from engine.ir.ops import OPS, Elementwise, NoDerivative
+from engine.lang.types import ArrayType, is_float
+
+
+class AdjointRules:
+    """Holds the adjoint variables of one function and emits what changes them.
+
+    An adjoint variable is zero outside of the life of its primal: the statement
+    that defines the primal takes the adjoint and resets it.
+    """
+
+    def __init__(
+        self, names: Names, arrays: Mapping[str, n.Var], active: frozenset[n.Var]
+    ) -> None:
+        self.names = names
+        self.arrays = arrays
+        self.active = active
+        self.vars: dict[n.Var, n.Var] = {}
+
+    def adjoint(self, v: n.Var) -> n.Var:
+        if v not in self.vars:
+            self.vars[v] = n.Var(self.names.fresh(f"adj_{v.name}"), v.type, mutable=True)
+        return self.vars[v]
+
+    def take(self, b: Builder, v: n.Var) -> n.Var:
+        """The adjoint of v, which is zero afterwards."""
+        adj = self.adjoint(v)
+        ct = b.op("copy", adj, base="ct")
+        b.set(adj, const(0, v.type))  # type: ignore[arg-type]
+        return ct
+
+    def add(self, b: Builder, a: n.Atom, value: n.Atom) -> None:
+        if isinstance(a, n.Var) and a in self.active:
+            adj = self.adjoint(a)
+            b.set(adj, b.op("add", adj, value))
+
+    def assigned(self, b: Builder, s: n.Set) -> None:
+        """`x = a`: the adjoint moves from x to a."""
+        if s.dst in self.active:
+            self.add(b, s.value, self.take(b, s.dst))
+
+    def statement(self, b: Builder, s: n.Stmt) -> None:
+        if isinstance(s, n.Let):
+            self.operation(b, s)
+        elif isinstance(s, n.Load):
+            if s.dst in self.active and s.array.name in self.arrays:
+                ct = self.take(b, s.dst)
+                self.scatter(b, s, ct)
+        elif isinstance(s, n.Store):
+            self.stored(b, s)
+        elif isinstance(s, n.Atomic):
+            self.atomic(b, s)
+        elif isinstance(s, n.Call):
+            self.called(b, s)
+
+    def operation(self, b: Builder, s: n.Let) -> None:
+        rule = OPS[s.op].derivative
+        if s.dst not in self.active or isinstance(rule, NoDerivative):
+            return
+        ct = b.e(self.take(b, s.dst))
+        args = [b.e(a) for a in s.args]
+        out = b.e(s.dst)
+        parts: Sequence[E | None]
+        if isinstance(rule, Elementwise):
+            parts = [None if p is None else ct * p for p in rule.partials(args, out)]
+        else:
+            parts = rule.rule(ct, args, out)
+        for a, part in zip(s.args, parts, strict=True):
+            if part is not None:
+                self.add(b, a, part.atom)
+
+    def gradient_at(self, b: Builder, s: n.Store | n.Atomic) -> n.Var:
+        return b.load(self.arrays[s.array.name], s.index, s.path, s.value.type, "ct")
+
+    def scatter(self, b: Builder, s: n.Load | n.Atomic, ct: n.Atom) -> None:
+        """Adds to the gradient of the element that was read."""
+        adj = self.arrays[s.array.name]
+        b.add(n.Atomic(None, "add", adj, s.index, ct, s.path, b.span))
+
+    def stored(self, b: Builder, s: n.Store) -> None:
+        """`y[i] = v`: the old value of y[i] is gone, so its gradient is zero."""
+        if s.array.name not in self.arrays:
+            return
+        ct = self.gradient_at(b, s)
+        zero = const(0, s.value.type)  # type: ignore[arg-type]
+        b.add(n.Store(self.arrays[s.array.name], s.index, zero, s.path, b.span))
+        self.add(b, s.value, ct)
+
+    def atomic(self, b: Builder, s: n.Atomic) -> None:
+        if s.array.name not in self.arrays:
+            return
+        before = None
+        if s.dst is not None and s.dst in self.active:
+            before = self.take(b, s.dst)
+        if s.kind in ("add", "sub"):
+            ct = self.gradient_at(b, s)
+            self.add(b, s.value, ct if s.kind == "add" else b.op("neg", ct))
+        else:
+            self.extremum(b, s)
+        if before is not None:
+            self.scatter(b, s, before)
+
+    def extremum(self, b: Builder, s: n.Atomic) -> None:
+        """Atomic min and max: the gradient goes to the value that is there in the end.
+
+        It is the thread's own if it replaced what was there before (strictly, so that
+        one thread wins among equals) and nothing replaced it later.
+        """
+        assert s.dst is not None
+        final = b.load(s.array, s.index, s.path, s.value.type, "final")
+        replaced = b.op("lt" if s.kind == "min" else "gt", s.value, s.dst)
+        won = b.op("land", replaced, b.op("eq", s.value, final))
+        inner = b.child()
+        ct = self.gradient_at(inner, s)
+        zero = const(0, s.value.type)  # type: ignore[arg-type]
+        inner.add(n.Store(self.arrays[s.array.name], s.index, zero, s.path, b.span))
+        self.add(inner, s.value, ct)
+        b.add(n.If(won, inner.block(), (), b.span))
+
+    def called(self, b: Builder, s: n.Call) -> None:
+        """A function with a user's own adjoint: call it with the cotangents."""
+        grad = s.func.grad
+        assert grad is not None
+        if not any(d in self.active for d in s.dsts):
+            return
+        cts: list[n.Atom] = [
+            self.take(b, d) if d in self.active else const(0, d.type)  # type: ignore[arg-type]
+            for d in s.dsts
+        ]
+        dsts = tuple(b.temp(t, "adj") for t in grad.results)
+        b.add(n.Call(dsts, grad, (*s.args, *cts), b.span))
+        inputs = [
+            a
+            for p, a in zip(s.func.params, s.args, strict=True)
+            if not isinstance(p.type, ArrayType) and is_float(p.type)
+        ]
+        for a, d in zip(inputs, dsts, strict=True):
+            self.add(b, a, d)

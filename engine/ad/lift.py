@@ -1,0 +1,94 @@
+"""The lift pass: the same function with every float32 made float64.
+
+Constants keep the value that they have in float32, so that the lifted function
+is the same function and differs from the original by rounding alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+from engine.ad.rename import map_stmt
+from engine.ir import nodes as n
+from engine.lang.types import (
+    FLOAT32,
+    FLOAT64,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    Type,
+    ValueType,
+    VectorType,
+    scalar_of,
+)
+
+
+def lift_type(t: Type) -> Type:
+    """The type with float32 replaced by float64."""
+    if isinstance(t, ArrayType):
+        return ArrayType(_value(t.element), t.ndim)
+    return _value(t)
+
+
+def _value(t: ValueType) -> ValueType:
+    if isinstance(t, VectorType):
+        return VectorType(_scalar(t.scalar), t.length)
+    if isinstance(t, MatrixType):
+        return MatrixType(_scalar(t.scalar), t.rows, t.cols)
+    return _scalar(t)
+
+
+def _scalar(t: ScalarType) -> ScalarType:
+    return FLOAT64 if t == FLOAT32 else t
+
+
+def _round(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(_round(v) for v in value)
+    assert isinstance(value, (int, float))
+    try:
+        return struct.unpack("f", struct.pack("f", float(value)))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+class _Lift:
+    def __init__(self) -> None:
+        self.functions: dict[int, n.Function] = {}
+
+    def atom(self, a: n.Atom) -> n.Atom:
+        if isinstance(a, n.Var):
+            return n.Var(a.name, lift_type(a.type), a.mutable)
+        value = _round(a.value) if scalar_of(a.type) == FLOAT32 else a.value
+        return n.Const(value, _value(a.type))  # type: ignore[arg-type]
+
+    def var(self, v: n.Var) -> n.Var:
+        return n.Var(v.name, lift_type(v.type), v.mutable)
+
+    def block(self, block: n.Block) -> n.Block:
+        out: list[n.Stmt] = []
+        for s in block:
+            s = map_stmt(s, self.atom, self.block)
+            if isinstance(s, n.Call):
+                s = replace(s, func=self.function(s.func))
+            out.append(s)
+        return tuple(out)
+
+    def function(self, fn: n.Function) -> n.Function:
+        if id(fn) not in self.functions:
+            self.functions[id(fn)] = replace(
+                fn,
+                name=f"{fn.name}_lifted",
+                params=tuple(self.var(p) for p in fn.params),
+                results=tuple(_value(t) for t in fn.results),
+                body=self.block(fn.body),
+                grad=None if fn.grad is None else self.function(fn.grad),
+                replay=None if fn.replay is None else self.function(fn.replay),
+            )
+        return self.functions[id(fn)]
+
+
+def lift(fn: n.Function) -> n.Function:
+    """The function in float64, with the functions that it calls."""
+    return _Lift().function(fn)

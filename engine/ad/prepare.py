@@ -1,0 +1,109 @@
+"""Gets a kernel ready for differentiation: no calls, no jumps, every read numbered.
+
+Functions with a derivative of the user's own stay calls. The forward code that
+writes the journal and the adjoint that reads it both start from this one form,
+so that their site numbers agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.rename import fresh_copy, map_stmt, names_in
+from engine.ad.structure import structure
+from engine.ir import nodes as n
+from engine.ir.builder import Names, const
+
+
+def read_params(fn: n.Function) -> frozenset[str]:
+    """Array parameters with an element read by the function or what it calls."""
+    return _touched(fn)[0]
+
+
+def written_params(fn: n.Function) -> frozenset[str]:
+    """Array parameters with an element stored or atomically changed."""
+    return _touched(fn)[1]
+
+
+def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
+    read: set[str] = set()
+    written: set[str] = set()
+    for s in n.walk(fn.body):
+        if isinstance(s, n.Load):
+            read.add(s.array.name)
+        elif isinstance(s, n.Store):
+            written.add(s.array.name)
+        elif isinstance(s, n.Atomic):
+            written.add(s.array.name)
+            if s.dst is not None:
+                read.add(s.array.name)
+        elif isinstance(s, n.Call):
+            inner_read, inner_written = _touched(s.func)
+            for p, a in zip(s.func.params, s.args, strict=True):
+                if isinstance(a, n.Var) and p.name in inner_read:
+                    read.add(a.name)
+                if isinstance(a, n.Var) and p.name in inner_written:
+                    written.add(a.name)
+    return frozenset(read), frozenset(written)
+
+
+def _inline(block: n.Block, names: Names) -> n.Block:
+    out: list[n.Stmt] = []
+    for s in block:
+        if isinstance(s, n.Call) and s.func.grad is None:
+            out += _expand(s, names)
+        else:
+            out.append(map_stmt(s, lambda a: a, lambda b: _inline(b, names)))
+    return tuple(out)
+
+
+def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
+    f = call.func
+    local = Names(names_in(f))
+    body, results = structure(f, local)
+    given: dict[n.Var, n.Atom] = {}
+    out: list[n.Stmt] = []
+    for p, a in zip(f.params, call.args, strict=True):
+        if isinstance(a, n.Var) and a.mutable:
+            # The argument is passed by value: later changes of the variable must not be seen.
+            held = n.Var(names.fresh(p.name), p.type)
+            out.append(n.Let(held, "copy", (a,), call.span))
+            given[p] = held
+        else:
+            given[p] = a
+    for r in results:
+        given[r] = n.Var(names.fresh(r.name), r.type, mutable=True)
+    copied, table = fresh_copy(body, names, given, mutable=True)
+    # The body may run many times: its variables start from zero every time.
+    for v in n.set_in(copied):
+        out.append(n.Set(v, const(0, v.type), call.span))  # type: ignore[arg-type]
+    out += _inline(copied, names)
+    for d, r in zip(call.dsts, results, strict=True):
+        held_result = table[r]
+        out.append(n.Let(d, "copy", (held_result,), call.span))
+    return out
+
+
+def _number(block: n.Block, names: Names, counter: list[int]) -> n.Block:
+    out: list[n.Stmt] = []
+    for s in block:
+        if isinstance(s, (n.Load, n.Call, n.Atomic)):
+            s = replace(s, site=counter[0])
+            counter[0] += 1
+            if isinstance(s, n.Atomic) and s.dst is None and s.kind in ("min", "max"):
+                # The winner is known by the value that it replaced.
+                t = s.value.type
+                s = replace(s, dst=n.Var(names.fresh("before"), t))
+        out.append(map_stmt(s, lambda a: a, lambda b: _number(b, names, counter)))
+    return tuple(out)
+
+
+def prepare(fn: n.Function) -> n.Function:
+    """The kernel inlined, structured, simplified and numbered; same meaning as `fn`."""
+    names = Names(names_in(fn))
+    body, _ = structure(fn, names)
+    body = _inline(body, names)
+    out = replace(fn, body=body)
+    out = remove_dead(propagate(out))
+    return replace(out, body=_number(out.body, names, [0]))

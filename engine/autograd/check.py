@@ -1,0 +1,248 @@
+"""Checks every launch of a tape, at the values that its arguments had when it was recorded."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.autograd.launch_check import Block, LaunchCheck, Pair
+from engine.autograd.nonfinite import locate
+from engine.autograd.problem import Argument, Problem, lifted
+from engine.autograd.results import LaunchResult, PairResult, TapeResult, Unchecked
+from engine.autograd.tolerance import Tolerance
+from engine.diagnostics import Diagnostic, LaunchError, Span
+from engine.ir.nodes import Call, Function, walk
+from engine.lang.types import ArrayType, is_float
+from engine.tape.records import LaunchRecord
+
+if TYPE_CHECKING:
+    from engine.tape.capture import CapturedTape
+    from engine.tape.tape import Tape
+
+Progress = Callable[[int, int, str], None]
+Mask = Sequence[tuple[str | int, str | int]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to check and how. Kernel names are glob patterns; empty means all."""
+
+    tolerance: Tolerance = Tolerance()
+    kernels: tuple[str, ...] = ()
+    skip_kernels: tuple[str, ...] = ()
+    max_inputs: int = -1
+    max_outputs: int = -1
+    seed: int = 0
+    masks: Mapping[str, Mask] | None = None
+    reverse: bool = False
+    skip_to: int = 0
+    all_entries: bool = False
+    # Called with the result and the compared entries of each launch (for plots).
+    keep: Callable[[LaunchResult, Mapping[Pair, Block]], None] | None = None
+
+    def wants(self, kernel: str) -> bool:
+        if any(fnmatch.fnmatchcase(kernel, p) for p in self.skip_kernels):
+            return False
+        return not self.kernels or any(fnmatch.fnmatchcase(kernel, p) for p in self.kernels)
+
+
+def check_tape(
+    tape: Tape | CapturedTape,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    kernels: Sequence[str] = (),
+    skip_kernels: Sequence[str] = (),
+    max_inputs: int = -1,
+    max_outputs: int = -1,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TapeResult:
+    """Checks each launch of a tape (or of what `engine.capturing` kept of one).
+
+    Every launch is compared along random directions. Single Jacobian entries are
+    compared for the first launch of each kernel and shape, and wherever a direction
+    disagrees; max_inputs and max_outputs limit them for each array. User arrays are
+    only read. See `Tolerance` for eps, atol and rtol.
+    """
+    options = Options(
+        Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
+        seed,
+    )  # fmt: skip
+    return run_checks(tape, options, progress)
+
+
+def run_checks(
+    tape: Tape | CapturedTape, options: Options, progress: Progress | None = None
+) -> TapeResult:
+    """The check behind `check_tape` and `gradcheck_tape`."""
+    launches: list[LaunchResult] = []
+    unchecked: list[Unchecked] = []
+    seen: set[Any] = set()
+    todo = list(_selected(tape.records, options, unchecked))
+    for done, (index, record) in enumerate(todo):
+        if progress is not None:
+            progress(done, len(todo), record.kernel.key)
+        launches.append(_check_launch(index, record, options, seen))
+    if progress is not None:
+        progress(len(todo), len(todo), "")
+    launches.sort(key=lambda r: r.index)
+    for r in launches:
+        if r.skipped:
+            unchecked.append(Unchecked(r.index, f"launch of kernel {r.kernel}", r.skipped, r.site))
+    return TapeResult(getattr(tape, "index", 0), tuple(launches), tuple(unchecked))
+
+
+def _selected(
+    records: Sequence[Any], options: Options, unchecked: list[Unchecked]
+) -> Iterator[tuple[int, LaunchRecord]]:
+    numbered = list(enumerate(records))
+    launches = []
+    index = -1
+    for position, r in numbered:
+        if isinstance(r, LaunchRecord):
+            index += 1
+            launches.append((index, r))
+        elif type(r).__name__ == "FuncRecord":
+            what = "a function recorded with Tape.record_func"
+            reason = "only kernel launches can be checked; its backward code is the user's own"
+            unchecked.append(Unchecked(position, what, reason, getattr(r, "site", None)))
+    launches = launches[options.skip_to :]
+    if options.reverse:
+        launches.reverse()
+    for index, r in launches:
+        if options.wants(r.kernel.key):
+            yield index, r
+
+
+def culprits_of(fn: Function) -> tuple[tuple[str, Span], ...]:
+    """User-written derivatives that a kernel runs: function name and place."""
+    out: dict[str, Span] = {}
+
+    def visit(f: Function) -> None:
+        for s in walk(f.body):
+            if isinstance(s, Call):
+                if s.func.grad is not None:
+                    out.setdefault(s.func.name, s.func.grad.span)
+                visit(s.func)
+
+    visit(fn)
+    return tuple(out.items())
+
+
+def _check_launch(
+    index: int, record: LaunchRecord, options: Options, seen: set[Any]
+) -> LaunchResult:
+    variants = record.kernel.variants
+    result = LaunchResult(
+        index, record.kernel.key, tuple(record.dim), (), variants.ir.span, record.site,
+        culprits_of(variants.ir),
+    )  # fmt: skip
+    args, reason = arguments(record)
+    if reason:
+        return replace(result, skipped=reason)
+    if not np.prod(record.dim, dtype=np.int64):
+        return replace(result, skipped="the launch has no threads")
+    problem = Problem(variants, lifted(variants), args, record.dim)
+    try:
+        if not problem.inputs or not problem.outputs:
+            return replace(result, skipped=_why_nothing(problem, variants.ir, args))
+        pairs = _masked(record, problem, options)
+        rng = np.random.default_rng([options.seed, index])
+        check = LaunchCheck(
+            problem, options.tolerance, rng, options.max_inputs, options.max_outputs, pairs,
+            keep_blocks=options.keep is not None,
+        )  # fmt: skip
+        key = (record.kernel.key, id(variants), tuple(record.dim),
+               tuple(np.shape(a.value) for a in args))  # fmt: skip
+        found = check.run(options.all_entries or key not in seen)
+        seen.add(key)
+        result = replace(result, pairs=tuple(_explained(p, problem, rng) for p in found))
+        if options.keep is not None:
+            options.keep(result, check.blocks)
+        return result
+    except MemoryError:
+        return replace(result, skipped="its check does not fit into memory")
+    finally:
+        problem.close()
+
+
+def _explained(pair: PairResult, problem: Problem, rng: np.random.Generator) -> PairResult:
+    if pair.verdict != "nan":
+        return pair
+    w = rng.standard_normal(problem.own.initial[pair.output].shape)
+    return replace(pair, nonfinite=locate(problem.own, pair.output, w, pair.input))
+
+
+def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
+    """The launch's arguments at record time, or why they are not known."""
+    out: list[Argument] = []
+    owners: dict[Any, str] = {}
+    contents = record.inputs_at_record()
+    written = record.kernel.variants.written
+    ranges: list[tuple[int, int, str]] = []
+    for p, value, now in zip(record.kernel.ir.params, contents, record.args, strict=True):
+        if not isinstance(p.type, ArrayType):
+            out.append(Argument(p.name, value))
+            continue
+        if now is None:
+            shape = (0,) * p.type.ndim
+            out.append(Argument(p.name, np.zeros(shape)))
+            continue
+        if value is None:
+            return [], f"the contents of argument {p.name!r} at launch time are lost"
+        key = (now.ptr, tuple(now.shape), tuple(now.strides))
+        lo, hi = now.extent()
+        for other_lo, other_hi, other in ranges:
+            overlap = lo < other_hi and other_lo < hi
+            if overlap and owners.get(key) != other and {p.name, other} & written:
+                return [], f"arguments {other!r} and {p.name!r} overlap in memory"
+        alias = owners.get(key, "") if now.size else ""
+        if not alias:
+            owners[key] = p.name
+            ranges.append((lo, hi, p.name))
+        grad = bool(now.requires_grad) and is_float(p.type)
+        out.append(Argument(p.name, value, grad, alias))
+    return out, ""
+
+
+def _why_nothing(problem: Problem, ir: Function, args: Sequence[Argument]) -> str:
+    side = "input" if not problem.inputs else "output"
+    return f"no {side} array of it has floating point elements and requires_grad=True"
+
+
+def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozenset[Pair] | None:
+    """The pairs that a mask names, None for all. Raises LaunchError for unknown names."""
+    if not options.masks or record.kernel.key not in options.masks:
+        return None
+    names = [p.name for p in record.kernel.ir.params]
+    inputs = record.input_count or len(names)
+
+    def name(which: str | int, offset: int, role: str) -> str:
+        if isinstance(which, str) and which in names:
+            return which
+        if isinstance(which, int) and 0 <= which + offset < len(names):
+            return names[which + offset]
+        raise LaunchError(
+            Diagnostic(
+                "E405",
+                f"kernel {record.kernel.key!r} has no {role} {which!r}",
+                record.kernel.ir.span,
+                help=f"its arguments are {', '.join(names)}",
+            )
+        )
+
+    offset = inputs if inputs < len(names) else 0
+    owner = problem.own.owner
+    return frozenset(
+        (owner.get(a, a), owner.get(b, b))
+        for a, b in (
+            (name(i, 0, "input"), name(o, offset, "output"))
+            for i, o in options.masks[record.kernel.key]
+        )
+    )

@@ -1,0 +1,137 @@
+"""`gradcheck_tape`: the reference's door to the check of a tape."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from engine.autograd.check import Mask, Options, run_checks
+from engine.autograd.launch_check import Block, Pair
+from engine.autograd.results import LaunchResult, TapeResult
+from engine.autograd.summary import summary
+from engine.autograd.tolerance import Tolerance
+from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
+from engine.tape.records import LaunchRecord
+from engine.tape.tape import Tape
+
+
+def gradcheck_tape(
+    tape: Tape,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    raise_exception: bool = True,
+    input_output_masks: Mapping[str, Mask] | None = None,
+    blacklist_kernels: Sequence[str] | None = None,
+    whitelist_kernels: Sequence[str] | None = None,
+    max_inputs_per_var: int = -1,
+    max_outputs_per_var: int = -1,
+    plot_relative_error: bool = False,
+    plot_absolute_error: bool = False,
+    show_summary: bool = True,
+    reverse_launches: bool = False,
+    skip_to_launch_index: int = 0,
+) -> bool:
+    """Compares the gradient of each recorded launch with finite differences.
+
+    Each launch is checked at the values that its arguments had when it was recorded.
+    Arrays are only read. With eps, atol and rtol left out, tolerances and step sizes
+    are chosen by scale (see `engine.autograd.tolerance`); once one of them is given,
+    a launch passes where |ad - fd| <= atol + rtol |fd| (atol 1e-3 and rtol 1e-2
+    unless given, central differences of step eps where that is given).
+
+    input_output_masks: for a kernel's key, pairs of input and output, each by name or
+    by position among the launch's inputs or outputs. blacklist_kernels and
+    whitelist_kernels: kernel keys. max_inputs_per_var, max_outputs_per_var: how many
+    entries of each array to look at one by one; all if <= 0, and of very large arrays
+    a random sample beside the random directions that cover the whole array.
+    show_summary prints a table. reverse_launches checks the last launch first.
+    skip_to_launch_index leaves out earlier launches.
+
+    Returns True if something was checked and nothing was wrong. Raises GradcheckError
+    (a ValueError), if raise_exception, where something is wrong or nothing could be
+    checked; LaunchError for a mask or kernel list that names something unknown.
+    """
+    launches = [r for r in tape.records if isinstance(r, LaunchRecord)]
+    keys = {r.kernel.key for r in launches}
+    for given in (*(whitelist_kernels or ()), *(input_output_masks or ())):
+        if given not in keys:
+            raise LaunchError(
+                Diagnostic(
+                    "E405",
+                    f"the tape has no launch of a kernel {given!r}",
+                    help=f"its kernels are {', '.join(sorted(keys)) or 'none'}",
+                )
+            )
+    kept: list[tuple[LaunchResult, Mapping[Pair, Block]]] = []
+    plots = plot_relative_error or plot_absolute_error
+    result = run_checks(
+        tape,
+        Options(
+            Tolerance(eps, atol, rtol),
+            tuple(_literal(k) for k in whitelist_kernels or ()),
+            tuple(_literal(k) for k in blacklist_kernels or ()),
+            max_inputs_per_var,
+            max_outputs_per_var,
+            masks=input_output_masks,
+            reverse=reverse_launches,
+            skip_to=skip_to_launch_index,
+            all_entries=True,
+            keep=(lambda r, blocks: kept.append((r, blocks))) if plots else None,
+        ),
+    )
+    if show_summary:
+        sys.stdout.write(summary(result))
+    if plots:
+        from engine.autograd.plot import plot_errors
+
+        for launch, blocks in kept:
+            plot_errors(launch, blocks, relative=plot_relative_error, absolute=plot_absolute_error)
+    if raise_exception and not result.passed:
+        raise _error(result)
+    return result.passed
+
+
+def _literal(key: str) -> str:
+    """A kernel key as a pattern that matches only itself."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in key)
+
+
+def _error(result: TapeResult) -> GradcheckError:
+    bad = [
+        (launch, p)
+        for launch in result.launches
+        for p in launch.pairs
+        if p.verdict in ("fail", "nan")
+    ]
+    if not bad:
+        reasons = tuple(f"{u.what}: {u.reason}" for u in result.unchecked)
+        return GradcheckError(
+            Diagnostic(
+                "E404",
+                "nothing on the tape could be checked",
+                help="give the arrays that matter requires_grad=True, "
+                "and record launches inside `with Tape()`",
+                notes=reasons,
+            )
+        )
+    out = []
+    for launch, p in bad:
+        worst = ""
+        if p.worst is not None and p.worst.row >= 0:
+            worst = (
+                f"; d {p.output}[{p.worst.row}] / d {p.input}[{p.worst.col}] is "
+                f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
+            )
+        what = "is not finite" if p.verdict == "nan" else "is wrong"
+        place = launch.culprits[0][1] if launch.culprits else launch.span
+        out.append(
+            Diagnostic(
+                "E403",
+                f"launch {launch.index} of kernel {launch.kernel!r}: "
+                f"the gradient of {p.output!r} with respect to {p.input!r} {what}{worst}",
+                place,
+            )
+        )
+    return GradcheckError(*out)

@@ -1,0 +1,205 @@
+"""One recorded launch as a function to be evaluated and differentiated, on copies.
+
+Nothing here touches a user's array: a Problem owns its memory. It runs in two
+precisions, the launch's own and lifted to float64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import ad
+from engine.compile.host import Entry, Launch, release
+from engine.compile.pipeline import Variants
+from engine.lang.types import (
+    ArrayType,
+    ScalarType,
+    ValueType,
+    is_float,
+    scalar_of,
+    shape_of,
+)
+
+Array = NDArray[Any]
+Name = str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One kernel argument at record time.
+
+    value: for arrays the contents (shape + component shape), else a scalar or a
+    component array. requires_grad: the array takes part in differentiation.
+    alias: the name of an earlier argument that is the same memory, or empty.
+    """
+
+    name: str
+    value: Any
+    requires_grad: bool = False
+    alias: str = ""
+
+
+def pack_array(a: Array, t: ArrayType) -> bytes:
+    """The bytes of an array argument (see the launch layout in `engine.codegen`)."""
+    fields = [a.ctypes.data if a.size else 0, *a.shape[: t.ndim], *a.strides[: t.ndim]]
+    return np.array(fields, dtype=np.int64).tobytes()
+
+
+def pack_value(v: Any, t: ValueType) -> bytes:
+    """The bytes of a scalar, vector or matrix argument, padded to 8."""
+    raw = np.asarray(v, dtype=scalar_of(t).numpy).reshape(shape_of(t)).tobytes()
+    return raw + bytes(-len(raw) % 8)
+
+
+class Precision:
+    """The launch in one precision: memory, forward evaluation, adjoint products."""
+
+    def __init__(self, variants: Variants, args: Sequence[Argument], dim: Sequence[int]) -> None:
+        self.variants = variants
+        self.params = variants.ir.params
+        self.dim = tuple(dim)
+        self.threads = int(np.prod(self.dim)) if self.dim else 1
+        self.initial: dict[Name, Array] = {}
+        self.memory: dict[Name, Array] = {}
+        self.owner: dict[Name, Name] = {}  # parameter -> the parameter that owns its memory
+        self.packed: list[bytes] = []
+        self.values: list[Any] = []  # scalars, vectors and matrices as given, None for arrays
+        wrt = set()
+        for p, a in zip(self.params, args, strict=True):
+            self.values.append(None if isinstance(p.type, ArrayType) else a.value)
+            if isinstance(p.type, ArrayType):
+                self.owner[p.name] = a.alias or p.name
+                if not a.alias:
+                    data = np.ascontiguousarray(a.value, dtype=scalar_of(p.type).numpy)
+                    shape = data.shape if data.ndim else (0,) * p.type.ndim
+                    self.initial[p.name] = data.reshape(shape)
+                    self.memory[p.name] = self.initial[p.name].copy()
+                self.packed.append(pack_array(self.memory[self.owner[p.name]], p.type))
+                if a.requires_grad and is_float(p.type):
+                    wrt.add(p.name)
+            else:
+                self.packed.append(pack_value(a.value, p.type))
+        self.wrt = frozenset(wrt)
+        aliased = {a.alias for a in args if a.alias} | {a.name for a in args if a.alias}
+        self.journaled = variants.journaled(frozenset(aliased))
+        self.grads = {
+            name: np.zeros_like(self.memory[name])
+            for name in self.memory
+            if any(self.owner[w] == name for w in self.wrt)
+        }
+        self.changed = sorted({self.owner[w] for w in variants.written})
+        self.forward_args = b"".join(self.packed)
+        self.launch = self._launch()
+        self.adjoint_args: bytes | None = None
+        self._recorded = False
+
+    def _launch(self) -> Launch:
+        out = Launch()
+        for i, d in enumerate((*self.dim, 1, 1, 1, 1)[:4]):
+            out.dim[i] = d
+        out.ndim = len(self.dim)
+        out.begin, out.end = 0, self.threads
+        return out
+
+    def close(self) -> None:
+        """Gives the journal's memory back."""
+        release(self.launch)
+
+    def run(self, entry: Entry, args: bytes, begin: int = 0, end: int | None = None) -> None:
+        self.launch.begin = begin
+        self.launch.end = self.threads if end is None else end
+        self.launch.error = 0
+        entry.call(args, ctypes.byref(self.launch))
+        if self.launch.error:
+            raise MemoryError("a kernel's stack or journal does not fit into memory")
+
+    def restore(self) -> None:
+        """Puts the contents at record time back into what the launch changes."""
+        for name in self.changed:
+            np.copyto(self.memory[name], self.initial[name])
+
+    def forward(self) -> dict[Name, Array]:
+        """Runs the launch. Returns its live memory: copy what must last."""
+        self._recorded = False
+        self.restore()
+        self.run(self.variants.forward(), self.forward_args)
+        return self.memory
+
+    def vjp(
+        self, seeds: Mapping[Name, Array], begin: int = 0, end: int | None = None
+    ) -> dict[Name, Array]:
+        """J' w for cotangents by output name. Returns live gradient arrays by owner name."""
+        if not self._recorded or begin or end is not None:
+            self.restore()
+            self.launch.journal.size = 0
+            recorded = self.variants.recorded(self.wrt, self.journaled)
+            entry = recorded or self.variants.forward()
+            self.run(entry, self.forward_args, begin, end)
+            self._recorded = not begin and end is None
+        if self.adjoint_args is None:
+            extra = [
+                pack_array(self.grads[self.owner[p.name]], p.type)
+                for p in self.params
+                if p.name in self.wrt and isinstance(p.type, ArrayType)
+            ]
+            self.adjoint_args = self.forward_args + b"".join(extra)
+        for g in self.grads.values():
+            g.fill(0)
+        for name, w in seeds.items():
+            self.grads[name][...] = w
+        self.launch.journal_pos = 0
+        self.run(self.variants.adjoint(self.wrt, self.journaled), self.adjoint_args, begin, end)
+        return self.grads
+
+
+class Problem:
+    """A launch in its own precision (`own`) and in float64 (`exact`), and its variables.
+
+    inputs: owners of float arrays that the launch reads and that require a gradient.
+    outputs: owners of those that it writes.
+    """
+
+    def __init__(
+        self, variants: Variants, lifted: Variants, args: Sequence[Argument], dim: Sequence[int]
+    ) -> None:
+        self.own = Precision(variants, args, dim)
+        self.exact = Precision(lifted, args, dim)
+        owner, wrt = self.own.owner, self.own.wrt
+        self.inputs = _unique(owner[p.name] for p in self.own.params if p.name in wrt
+                              and p.name in variants.read)  # fmt: skip
+        self.outputs = _unique(owner[p.name] for p in self.own.params if p.name in wrt
+                               and p.name in variants.written)  # fmt: skip
+
+    def close(self) -> None:
+        self.own.close()
+        self.exact.close()
+
+    def size(self, name: Name) -> int:
+        """Scalars in an array variable."""
+        return int(self.exact.initial[name].size)
+
+
+def _unique(names: Any) -> list[Name]:
+    return list(dict.fromkeys(names))
+
+
+_lifted: dict[int, tuple[Variants, Variants]] = {}
+
+
+def lifted(variants: Variants) -> Variants:
+    """The float64 form of a kernel's variants, made once."""
+    found = _lifted.get(id(variants))
+    if found is None or found[0] is not variants:
+        found = (variants, Variants(ad.lift(variants.ir)))
+        _lifted[id(variants)] = found
+    return found[1]
+
+
+def scalar_type(t: ArrayType) -> ScalarType:
+    return scalar_of(t)

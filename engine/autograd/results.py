@@ -1,0 +1,112 @@
+"""What a gradient check returns: frozen data, printed elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.diagnostics import Span
+
+Verdict = Literal["pass", "fail", "nan", "kink", "inconclusive", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One Jacobian entry: `row` counts scalars of the output, `col` those of the input.
+
+    `ad` is the adjoint's value, `oracle` the reference's. For directional entries
+    (see PairResult.directional) row and col are -1.
+    """
+
+    row: int
+    col: int
+    ad: float
+    oracle: float
+
+
+@dataclass(frozen=True, slots=True)
+class NonFinite:
+    """Where a NaN or Inf first appears in an adjoint.
+
+    `array` and `element` (a full index, components last) name the gradient entry;
+    `span` the source line of the operation whose derivative is not finite, and
+    `operands` its operand names and values there (empty where not found).
+    """
+
+    array: str
+    element: tuple[int, ...]
+    value: float
+    span: Span | None = None
+    operation: str = ""
+    operands: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """The check of d output / d input of one launch.
+
+    checked: Jacobian entries compared one by one. directional: random directions
+    compared over the whole pair. max_rel_error is |ad - oracle| / |oracle| where the
+    oracle is not zero. reason: why a verdict is inconclusive or skipped.
+    """
+
+    input: str
+    output: str
+    verdict: Verdict
+    checked: int = 0
+    directional: int = 0
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    worst: Entry | None = None
+    reason: str = ""
+    nonfinite: NonFinite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchResult:
+    """The check of one launch. span: the kernel's definition; site: the launch call.
+
+    culprits: places of user-written derivatives (func_grad) that the launch runs.
+    skipped: why nothing of it was checked, empty where something was.
+    """
+
+    index: int
+    kernel: str
+    dim: tuple[int, ...]
+    pairs: tuple[PairResult, ...]
+    span: Span
+    site: Span | None = None
+    culprits: tuple[tuple[str, Span], ...] = ()
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """Something on the tape that no check covers (a recorded function, a lost input)."""
+
+    index: int
+    what: str
+    reason: str
+    site: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TapeResult:
+    """The check of one tape, launches in recorded order."""
+
+    tape: int
+    launches: tuple[LaunchResult, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+
+    @property
+    def checked(self) -> int:
+        """How many pairs were compared at all."""
+        return sum(
+            p.verdict != "skipped" for launch in self.launches for p in launch.pairs
+        )
+
+    @property
+    def passed(self) -> bool:
+        """True where something was checked and no pair failed or was not finite."""
+        bad = any(p.verdict in ("fail", "nan") for x in self.launches for p in x.pairs)
+        return self.checked > 0 and not bad

@@ -1,0 +1,128 @@
+"""The recipe: which passes turn a kernel's IR into each thing that can be launched.
+
+    forward   the kernel as written
+    recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)
+    adjoint   prepare -> reverse
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Literal
+
+from engine import ad, config
+from engine.ad.cleanup import float_params
+from engine.compile.host import Entry, compile_functions
+from engine.ir.nodes import Function
+from engine.ir.verify import verify
+from engine.lang.types import ArrayType
+
+Form = Literal["forward", "recorded", "adjoint"]
+Key = tuple[frozenset[str], frozenset[str]]
+
+# One lock for all compilation: passes are pure, so this only keeps work from being done twice.
+_lock = threading.RLock()
+
+
+class Variants:
+    """Everything that can be compiled from one kernel, each made when first needed.
+
+    wrt: names of array parameters that have a gradient. journaled: names of array
+    parameters whose reads the backward pass cannot repeat (see `journaled`).
+    """
+
+    def __init__(self, ir: Function) -> None:
+        self.ir = ir
+        self.read = ad.read_params(ir)
+        self.written = ad.written_params(ir)
+        self.differentiable = frozenset(p.name for p in float_params(ir))
+        self._prepared: Function | None = None
+        self._adjoints: dict[Key, ad.Adjoint] = {}
+        self._entries: dict[tuple[Form, Key], Entry] = {}
+
+    @property
+    def prepared(self) -> Function:
+        """The kernel without calls and jumps, from which AD starts."""
+        with _lock:
+            if self._prepared is None:
+                self._prepared = _checked(ad.prepare(self.ir))
+            return self._prepared
+
+    def journaled(self, aliased: frozenset[str] = frozenset()) -> frozenset[str]:
+        """Array parameters whose reads must be journaled when recording.
+
+        `aliased`: parameters that are read and share memory with a written one.
+        """
+        return (self.read & self.written) | (aliased & self.read)
+
+    def adjoint_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> ad.Adjoint:
+        with _lock:
+            key = (wrt, journaled)
+            if key not in self._adjoints:
+                out = ad.reverse(self.prepared, wrt, journaled)
+                _checked(out.fn)
+                self._adjoints[key] = out
+            return self._adjoints[key]
+
+    def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
+        """The forward kernel that writes the journal; None where the adjoint needs none."""
+        sites = self.adjoint_ir(wrt, journaled).sites
+        return _checked(ad.record(self.prepared, sites)) if sites else None
+
+    def adjoint_params(self, wrt: frozenset[str]) -> list[str]:
+        """Parameter names of the adjoint kernel, in order."""
+        names = [p.name for p in self.ir.params]
+        arrays = [p.name for p in self.ir.params if isinstance(p.type, ArrayType)]
+        return names + [f"adj_{a}" for a in arrays if a in wrt]
+
+    def function(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Function:
+        """The IR that is compiled for a form."""
+        if form == "adjoint":
+            return self.adjoint_ir(wrt, journaled).fn
+        if form == "recorded":
+            return self.recorded_ir(wrt, journaled) or self.ir
+        return self.ir
+
+    def entry(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
+        key = (form, (frozenset(), frozenset()) if form == "forward" else (wrt, journaled))
+        found = self._entries.get(key)
+        if found is None:
+            prefetch([(self, form, wrt, journaled)])
+            found = self._entries[key]
+        return found
+
+    def forward(self) -> Entry:
+        return self.entry("forward", frozenset(), frozenset())
+
+    def recorded(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry | None:
+        if not self.adjoint_ir(wrt, journaled).sites:
+            return None
+        return self.entry("recorded", wrt, journaled)
+
+    def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
+        return self.entry("adjoint", wrt, journaled)
+
+
+Request = tuple[Variants, Form, frozenset[str], frozenset[str]]
+
+
+def prefetch(requests: Sequence[Request]) -> None:
+    """Compiles everything that is asked for and not there yet, together."""
+    with _lock:
+        todo: dict[tuple[int, Form, Key], tuple[Variants, Function]] = {}
+        for v, form, wrt, journaled in requests:
+            key: Key = (frozenset(), frozenset()) if form == "forward" else (wrt, journaled)
+            if (form, key) not in v._entries:
+                todo[(id(v), form, key)] = (v, v.function(form, wrt, journaled))
+        if not todo:
+            return
+        entries = compile_functions([f for _, f in todo.values()])
+        for (_, form, key), (v, _f), e in zip(todo, todo.values(), entries, strict=True):
+            v._entries[(form, key)] = e
+
+
+def _checked(fn: Function) -> Function:
+    if config.verify_ir:
+        verify(fn, strict=False)
+    return fn

@@ -1,0 +1,29 @@
+"""Spans, diagnostics as data, and their plain text form."""
+
+from engine.diagnostics.catalogue import CODES
+from engine.diagnostics.diagnostic import (
+    CompilerError,
+    Diagnostic,
+    EngineError,
+    GradcheckError,
+    KernelError,
+    LaunchError,
+    TapeError,
+)
+from engine.diagnostics.render import render, snippet
+from engine.diagnostics.span import UNKNOWN, Span
+
+__all__ = [
+    "CODES",
+    "UNKNOWN",
+    "CompilerError",
+    "Diagnostic",
+    "EngineError",
+    "GradcheckError",
+    "KernelError",
+    "LaunchError",
+    "Span",
+    "TapeError",
+    "render",
+    "snippet",
+]

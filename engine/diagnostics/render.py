@@ -1,0 +1,36 @@
+"""Prints a diagnostic as plain text: code and message, place, snippet, help, notes."""
+
+from __future__ import annotations
+
+import linecache
+
+from engine.diagnostics.diagnostic import Diagnostic
+from engine.diagnostics.span import Span
+
+
+def snippet(span: Span) -> str:
+    """The source line of a span with carets under it; empty where the file is gone."""
+    text = linecache.getline(span.file, span.line).rstrip("\n")
+    if not text:
+        return ""
+    shown = text.expandtabs(4)
+    start = len(text[: span.col - 1].expandtabs(4))
+    last = span.end_col - 1 if span.end_line == span.line else len(text)
+    width = max(1, len(text[:last].expandtabs(4)) - start)
+    gutter = str(span.line)
+    bar = " " * len(gutter) + " |"
+    return f"{bar}\n{gutter} | {shown}\n{bar} {' ' * start}{'^' * width}"
+
+
+def render(d: Diagnostic) -> str:
+    """One diagnostic as a block of text without colour."""
+    lines = [f"{d.severity}[{d.code}]: {d.message}"]
+    if d.span is not None:
+        lines.append(f"  --> {d.span}")
+        shown = snippet(d.span)
+        if shown:
+            lines.append(shown)
+    if d.help:
+        lines.append(f"help: {d.help}")
+    lines.extend(f"note: {n}" for n in d.notes)
+    return "\n".join(lines)

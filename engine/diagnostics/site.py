@@ -1,0 +1,49 @@
+"""Where the user's code called in: the innermost frame that is not the package's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import islice
+from types import CodeType, FrameType
+
+from engine.diagnostics.span import Span
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Site:
+    """A call in user code. Cheap to make; the columns are looked up when `span` is asked for."""
+
+    __slots__ = ("code", "instruction", "line")
+
+    def __init__(self, code: CodeType, instruction: int, line: int) -> None:
+        self.code = code
+        self.instruction = instruction
+        self.line = line
+
+    @property
+    def span(self) -> Span:
+        """The call's place; the whole line where Python keeps no columns (before 3.11)."""
+        file = self.code.co_filename
+        positions = getattr(self.code, "co_positions", None)
+        if positions is not None:
+            found = next(islice(positions(), self.instruction // 2, None), None)
+            if found is not None and None not in found:
+                line, end_line, col, end_col = found
+                return Span(file, line, col + 1, end_line, end_col + 1)
+        return Span(file, self.line, 1, self.line, 1)
+
+
+def call_site(depth: int = 1) -> Site | None:
+    """The nearest user frame, at least `depth` frames up; None where there is none."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return None if frame is None else Site(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def call_span() -> Span | None:
+    """The span of the nearest user frame."""
+    site = call_site(2)
+    return None if site is None else site.span

@@ -1,0 +1,342 @@
+"""The typed, structured IR: three-address statements inside structured blocks.
+
+Two kinds of variable make every later pass simple:
+
+* a *temporary* (`mutable=False`) is defined by exactly one statement of the
+  function, so its value is still there when the reverse sweep wants it;
+* a *mutable* variable is changed only by `Set` (or by `Pop` in adjoint code),
+  so these are the only places where a value can be destroyed.
+
+Operands are atoms: a variable or a constant. Every statement carries the span
+of the Python source it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.diagnostics import UNKNOWN, Span
+from engine.lang.types import Type, ValueType
+
+AtomicKind = Literal["add", "sub", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable. Names are unique in a function; two equal Vars are the same variable."""
+
+    name: str
+    type: Type
+    mutable: bool = False
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal: a Python number for scalars, a (nested) tuple for vectors and matrices."""
+
+    value: bool | int | float | tuple[object, ...]
+    type: ValueType
+
+    def __str__(self) -> str:
+        return f"{self.value!r}:{self.type}"
+
+    # 0.0 == -0.0 == False in Python: compare what will be printed instead.
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Const)
+            and self.type == other.type
+            and repr(self.value) == repr(other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.type))
+
+
+Atom = Var | Const
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """`dst = op(args)`: a pure operation of `engine.ir.ops` defines a temporary."""
+
+    dst: Var
+    op: str
+    args: tuple[Atom, ...]
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """`dst = value`: overwrites a mutable variable."""
+
+    dst: Var
+    value: Atom
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`dst = array[index]`, or a scalar of that element where `path` names a component.
+
+    `site` numbers the reads of a prepared function (see `engine.ad`); -1 elsewhere.
+    """
+
+    dst: Var
+    array: Var
+    index: tuple[Atom, ...]
+    path: tuple[Atom, ...] = ()
+    span: Span = UNKNOWN
+    site: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`array[index](path) = value`."""
+
+    array: Var
+    index: tuple[Atom, ...]
+    value: Atom
+    path: tuple[Atom, ...] = ()
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """An atomic update of an element (or component). `dst` receives the value before it."""
+
+    dst: Var | None
+    kind: AtomicKind
+    array: Var
+    index: tuple[Atom, ...]
+    value: Atom
+    path: tuple[Atom, ...] = ()
+    span: Span = UNKNOWN
+    site: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`dsts = func(args)`: a user function with any number of results."""
+
+    dsts: tuple[Var, ...]
+    func: Function
+    args: tuple[Atom, ...]
+    span: Span = UNKNOWN
+    site: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    cond: Atom
+    then: Block
+    orelse: Block = ()
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Counts the temporary `var` from start (inclusive) to stop (exclusive).
+
+    All three bounds are integer atoms of var's type, read once at entry. A step of 0
+    runs no iteration. `var` may not be assigned in the body.
+    """
+
+    var: Var
+    start: Atom
+    stop: Atom
+    step: Atom
+    body: Block
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Runs `test`, leaves if `cond` is false, runs `body`, and starts again.
+
+    `test` holds only Let, Set, Load, Call and structured statements without stores.
+    `body` may not use temporaries that `test` defines.
+    """
+
+    test: Block
+    cond: Atom
+    body: Block
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Leaves the function. `values` match `Function.results`; a kernel returns ()."""
+
+    values: tuple[Atom, ...] = ()
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """Saves a value on the thread's stack. Adjoint code only; pairs with the Pops of `stack`."""
+
+    stack: int
+    value: Atom
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Pop:
+    """Takes back the last value pushed by this thread. `dst` may be mutable."""
+
+    dst: Var
+    stack: int
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class JournalWrite:
+    """Appends a value to the launch's journal (forward code of a recorded launch)."""
+
+    value: Atom
+    site: int
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRead:
+    """`dst = journal[pos]`, `pos` in 8-byte slots from the start of the thread's entries."""
+
+    dst: Var
+    pos: Atom
+    site: int
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class JournalAdvance:
+    """Moves the journal past this thread's `slots`. The last statement of adjoint code."""
+
+    slots: Atom
+    span: Span = UNKNOWN
+
+
+Stmt = (
+    Let | Set | Load | Store | Atomic | Call | If | For | While | Break | Continue | Return
+    | Push | Pop | JournalWrite | JournalRead | JournalAdvance
+)  # fmt: skip
+Block = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A kernel or function. Identity is equality: a call graph shares Function objects.
+
+    `results` is empty for kernels. `grad` is the user's own adjoint, a function
+    (inputs..., cotangents of results...) -> adjoints of the differentiable inputs, in
+    order; `replay` the user's own forward code for the backward pass.
+    """
+
+    name: str
+    params: tuple[Var, ...]
+    results: tuple[ValueType, ...]
+    body: Block
+    is_kernel: bool = False
+    span: Span = UNKNOWN
+    grad: Function | None = None
+    replay: Function | None = None
+    # Names of array parameters whose element stores and loads go to gradients.
+    adjoints: frozenset[str] = field(default=frozenset())
+
+    def __str__(self) -> str:
+        from engine.ir.printer import to_text
+
+        return to_text(self)
+
+
+def blocks_of(s: Stmt) -> tuple[Block, ...]:
+    """The nested blocks of a statement, in source order."""
+    if isinstance(s, If):
+        return (s.then, s.orelse)
+    if isinstance(s, For):
+        return (s.body,)
+    if isinstance(s, While):
+        return (s.test, s.body)
+    return ()
+
+
+def walk(block: Block) -> Iterator[Stmt]:
+    """Every statement of a block, outer before inner."""
+    for s in block:
+        yield s
+        for inner in blocks_of(s):
+            yield from walk(inner)
+
+
+def defs_of(s: Stmt) -> tuple[Var, ...]:
+    """Variables that the statement itself (not its nested blocks) writes."""
+    if isinstance(s, Call):
+        return s.dsts
+    if isinstance(s, For):
+        return (s.var,)
+    if isinstance(s, (Let, Set, Load, Pop, JournalRead)):
+        return (s.dst,)
+    if isinstance(s, Atomic) and s.dst is not None:
+        return (s.dst,)
+    return ()
+
+
+def uses_of(s: Stmt) -> tuple[Atom, ...]:
+    """Atoms that the statement itself (not its nested blocks) reads, arrays included."""
+    if isinstance(s, (Let, Call)):
+        return s.args
+    if isinstance(s, (Set, Push, JournalWrite)):
+        return (s.value,)
+    if isinstance(s, Load):
+        return (s.array, *s.index, *s.path)
+    if isinstance(s, (Store, Atomic)):
+        return (s.array, *s.index, *s.path, s.value)
+    if isinstance(s, (If, While)):
+        return (s.cond,)
+    if isinstance(s, For):
+        return (s.start, s.stop, s.step)
+    if isinstance(s, Return):
+        return s.values
+    if isinstance(s, JournalRead):
+        return (s.pos,)
+    if isinstance(s, JournalAdvance):
+        return (s.slots,)
+    return ()
+
+
+def set_in(block: Block) -> dict[Var, None]:
+    """Mutable variables changed anywhere in a block, in order of first change."""
+    out: dict[Var, None] = {}
+    for s in walk(block):
+        if isinstance(s, (Set, Pop)) and s.dst.mutable:
+            out[s.dst] = None
+    return out
+
+
+def callees(fn: Function) -> list[Function]:
+    """Functions that `fn` needs, each before its callers, without `fn`."""
+    seen: dict[int, Function] = {}
+
+    def visit(f: Function) -> None:
+        for s in walk(f.body):
+            if isinstance(s, Call) and id(s.func) not in seen:
+                visit(s.func)
+                seen[id(s.func)] = s.func
+
+    visit(fn)
+    return list(seen.values())
