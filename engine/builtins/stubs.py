@@ -1,0 +1,151 @@
+"""Builtins as Python objects: names that kernels call, usable on the host with the same meaning."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from engine.builtins.resolve import candidates, names, resolve, suggest
+from engine.diagnostics import Diagnostic, EngineError
+from engine.ir.ops import OPS
+from engine.lang.types import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    SCALARS,
+    UINT64,
+    MatrixType,
+    ScalarType,
+    Type,
+    ValueType,
+    shape_of,
+)
+
+KERNEL_ONLY: dict[str, str] = {
+    "tid": "tid(): the thread's index; up to four names on the left take grid coordinates.",
+    "atomic_add": "atomic_add(array, i..., value): adds to an element, gives the old value.",
+    "atomic_sub": "atomic_sub(array, i..., value): subtracts from an element, gives the old value.",
+    "atomic_min": "atomic_min(array, i..., value): lowers an element, gives the old value.",
+    "atomic_max": "atomic_max(array, i..., value): raises an element, gives the old value.",
+}
+_IDENTITY = "identity(n, dtype): the n x n matrix with ones on its diagonal."
+
+
+def _fail(code: str, message: str, help: str) -> NoReturn:
+    raise EngineError(Diagnostic(code, message, help=help))
+
+
+def _integer_type(value: int) -> ScalarType | None:
+    for t in (INT32, INT64, UINT64):
+        info = np.iinfo(t.numpy)
+        if info.min <= value <= info.max:
+            return t
+    return None
+
+
+def _type_of(value: object) -> tuple[ValueType, bool] | None:
+    """The type of a host value, and whether it is a plain Python number that may adapt."""
+    known = getattr(type(value), "__ir_type__", None)
+    if known is not None:
+        return known, False
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL, False
+    if isinstance(value, np.generic):
+        t = SCALARS.get(value.dtype.name)
+        return None if t is None else (t, False)
+    if isinstance(value, int):
+        t = _integer_type(value)
+        return None if t is None else (t, True)
+    return (FLOAT32, True) if isinstance(value, float) else None
+
+
+def _to_numpy(value: Any, t: ValueType) -> Any:
+    return np.asarray(value).astype(t.numpy)[()] if isinstance(t, ScalarType) else np.array(value)
+
+
+def _from_numpy(value: Any, t: Type) -> Any:
+    """Python numbers for scalars, vector and matrix objects for the rest."""
+    from engine.lang.values import value_class
+
+    if isinstance(t, ScalarType):
+        return value.item()
+    return value_class(t)(value)  # type: ignore[arg-type]
+
+
+class Builtin:
+    """A function of the kernel language.
+
+    In kernels the compiler recognises it by `__builtin_name__`. On the host a call
+    evaluates it on Python and NumPy numbers, vectors and matrices; Python floats
+    count as float32 unless another argument is a float64.
+
+    Raises EngineError: E104 for types that no overload takes, E106 for a function
+    that has no meaning outside a kernel.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__builtin_name__ = name
+        self.__name__ = name
+        self.__qualname__ = name
+        docs = [OPS[c.op].doc for c in candidates(name)]
+        self.__doc__ = KERNEL_ONLY.get(name) or "\n".join(dict.fromkeys(docs)) or _IDENTITY
+
+    def __repr__(self) -> str:
+        return f"<engine builtin {self.__builtin_name__}>"
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        name = self.__builtin_name__
+        if name in KERNEL_ONLY:
+            _fail(
+                "E106",
+                f"{name}() was called outside a kernel",
+                "call it in a function decorated with @kernel or @func",
+            )
+        if name == "identity":
+            return _identity(*args, **named)
+        if named:
+            _fail("E106", f"{name}() takes no named arguments", self.__doc__ or "")
+        found = [_type_of(a) for a in args]
+        types: list[Type] = []
+        for k, (known, value) in enumerate(zip(found, args, strict=True)):
+            if known is None:
+                _fail(
+                    "E104",
+                    f"argument {k + 1} of {name}() is {_describe(value)}, not a value of the "
+                    "kernel language",
+                    "use Python or NumPy numbers, vectors and matrices",
+                )
+            types.append(known[0])
+        weak = [known is not None and known[1] for known in found]
+        got = resolve(name, types, weak)
+        if got is None:
+            listed = ", ".join(map(str, types))
+            _fail("E104", f"{name}() does not take ({listed})", suggest(name, types))
+        values = []
+        for t, cast, value in zip(types, got.casts, args, strict=True):
+            values.append(_to_numpy(value, cast or t))  # type: ignore[arg-type]
+        with np.errstate(all="ignore"):
+            result = OPS[got.op].numpy(*(values[k] for k in got.order))
+        return _from_numpy(result, got.result)
+
+
+def _describe(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def _identity(n: Any, dtype: Any = float) -> Any:
+    from engine.lang.values import to_value_type
+
+    scalar = to_value_type(dtype)
+    if not isinstance(scalar, ScalarType) or not isinstance(n, (int, np.integer)) or n < 1:
+        _fail("E104", f"identity() does not take ({_describe(n)}, {_describe(dtype)})", _IDENTITY)
+    t = MatrixType(scalar, int(n), int(n))
+    return _from_numpy(np.eye(*shape_of(t), dtype=scalar.numpy), t)
+
+
+BUILTINS: dict[str, Builtin] = {
+    name: Builtin(name) for name in sorted({*names(), *KERNEL_ONLY, "identity"})
+}

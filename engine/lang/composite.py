@@ -1,0 +1,281 @@
+"""Vectors and matrices as Python values, over a small NumPy array.
+
+Classes are made per type and cached: `composite_class(VectorType(FLOAT32, 3))` is
+`vec3f` every time it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.lang import types as t
+from engine.lang.scalars import SCALAR_CLASSES
+
+_SUFFIX = {
+    "float32": "f", "float64": "d", "bool": "bool",
+    "int8": "b", "int16": "s", "int32": "i", "int64": "l",
+    "uint8": "ub", "uint16": "us", "uint32": "ui", "uint64": "ul",
+}  # fmt: skip
+
+
+def _wrong(code: str, message: str, *notes: str) -> LaunchError:
+    return LaunchError(Diagnostic(code, message, notes=notes))
+
+
+class Composite:
+    """Base of vectors and matrices: `_data` holds the components with the type's dtype."""
+
+    __slots__ = ("_data",)
+    __ir_type__: ClassVar[t.VectorType | t.MatrixType]
+    __array_priority__ = 1000.0  # NumPy scalars on the left leave arithmetic to us
+    __hash__ = None  # type: ignore[assignment]
+    _shape: ClassVar[tuple[int, ...]]
+    _dtype: ClassVar[np.dtype[Any]]
+    _data: np.ndarray[Any, np.dtype[Any]]
+
+    def __init__(self, *args: Any) -> None:
+        self._data = np.zeros(self._shape, self._dtype)
+        if args:
+            self._data[...] = _components(type(self), args)
+
+    @classmethod
+    def _of(cls, data: Any) -> Any:
+        """A value that owns a copy of `data`, whose shape must fit."""
+        out = cls.__new__(cls)
+        out._data = np.array(data, cls._dtype).reshape(cls._shape)
+        return out
+
+    # ---- conversions
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtype is not None and np.dtype(dtype) != self._data.dtype:
+            return self._data.astype(dtype)
+        return self._data if copy is False else self._data.copy()
+
+    def __getitem__(self, index: Any) -> Any:
+        got = self._data[_checked(index, self._shape)]
+        return from_numpy_value(got) if isinstance(got, np.ndarray) else got.item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._data[_checked(index, self._shape)] = np.asarray(value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def __reduce__(self) -> Any:
+        return (_rebuild, (self.__ir_type__, self._data.tolist()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._data.tolist()})"
+
+    # ---- comparison and arithmetic
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Composite):
+            return self.__ir_type__ == other.__ir_type__ and bool(np.all(self._data == other._data))
+        try:
+            data = np.asarray(other)
+        except ValueError:
+            return False
+        return data.shape == self._shape and bool(np.all(self._data == data))
+
+    def __pos__(self) -> Any:
+        return self._of(self._data)
+
+    def __neg__(self) -> Any:
+        return self._of(-self._data)
+
+    def __add__(self, other: object) -> Any:
+        return self._elementwise(np.add, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Any:
+        return self._elementwise(np.subtract, other)
+
+    def __rsub__(self, other: object) -> Any:
+        return self._elementwise(np.subtract, other, swap=True)
+
+    def __mul__(self, other: object) -> Any:
+        if isinstance(other, Composite):
+            return self.__matmul__(other)
+        return self._scaled(np.multiply, other)
+
+    def __rmul__(self, other: object) -> Any:
+        return self._scaled(np.multiply, other)
+
+    def __truediv__(self, other: object) -> Any:
+        return self._scaled(_divide(self._dtype), other)
+
+    def __rtruediv__(self, other: object) -> Any:
+        return self._scaled(_divide(self._dtype), other, swap=True)
+
+    def __matmul__(self, other: object) -> Any:
+        if not isinstance(other, Composite) or self._dtype != other._dtype:
+            return NotImplemented
+        if len(self._shape) == 1 and len(other._shape) == 1:
+            return NotImplemented  # a dot or a componentwise product: say which, by name
+        if self._shape[-1] != other._shape[0]:
+            return NotImplemented
+        return from_numpy_value(self._data @ other._data)
+
+    def _elementwise(self, op: Any, other: object, swap: bool = False) -> Any:
+        if isinstance(other, Composite):
+            if other.__ir_type__ != self.__ir_type__:
+                return NotImplemented
+            data = other._data
+        elif isinstance(other, (tuple, list, np.ndarray)):
+            data = np.asarray(other, self._dtype)
+            if data.shape != self._shape:
+                return NotImplemented
+        else:
+            return NotImplemented
+        return self._of(op(data, self._data) if swap else op(self._data, data))
+
+    def _scaled(self, op: Any, other: object, swap: bool = False) -> Any:
+        if not _is_number(other):
+            return NotImplemented
+        s = np.asarray(other).astype(self._dtype)
+        with np.errstate(all="ignore"):
+            return self._of(op(s, self._data) if swap else op(self._data, s))
+
+
+class Vector(Composite):
+    """A column of scalars: indexable, sliceable, with x, y, z, w for the first four."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return str(self._data.tolist())
+
+
+class Matrix(Composite):
+    """Rows of scalars: `m[i]` is a row (a copy), `m[i, j]` a component."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "[" + ",\n ".join(str(row) for row in self._data.tolist()) + "]"
+
+
+def _checked(index: Any, shape: tuple[int, ...]) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    if len(parts) > len(shape):
+        raise IndexError(f"too many indices: {len(parts)} for shape {shape}")
+    for part, n in zip(parts, shape, strict=False):
+        if not isinstance(part, slice) and not -n <= int(part) < n:
+            raise IndexError(f"index {part} is out of range for {n} components")
+    return index
+
+
+def _is_number(x: object) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.ndim == 0
+    return isinstance(x, (bool, int, float, np.number, np.bool_))
+
+
+def _divide(dtype: np.dtype[Any]) -> Any:
+    """Division as kernels do it: integers truncate, and a zero divisor gives 0."""
+    if dtype.kind == "f":
+        return np.divide
+
+    def divide(a: Any, b: Any) -> Any:
+        a, b = np.broadcast_arrays(a, b)
+        safe = np.where(b == 0, 1, b)
+        q = np.abs(a) // np.abs(safe)
+        return np.where(b == 0, 0, np.where((a < 0) != (b < 0), -q, q))
+
+    return divide
+
+
+def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
+    """The constructor's arguments as an array that fits the shape (or one fill value)."""
+    shape, dtype = cls._shape, cls._dtype
+    try:
+        if len(args) == 1:
+            data = np.asarray(args[0])
+        else:
+            data = np.asarray([np.asarray(a) for a in args])
+    except ValueError:
+        raise _wrong("E109", f"{cls.__name__} cannot be made from rows of unequal length") from None
+    if data.dtype.kind not in "biuf":
+        raise _wrong("E202", f"{cls.__name__} takes numbers, got {args[0]!r}")
+    if dtype.kind in "iu" and data.dtype.kind == "f" and not _is_composite(args):
+        raise _wrong(
+            "E202", f"{cls.__name__} has integer components, got {data.tolist()}",
+            "convert on purpose with int(...)",
+        )  # fmt: skip
+    size = int(np.prod(shape))
+    if data.ndim and data.shape != shape and (data.size != size or data.ndim > 1):
+        raise _wrong(
+            "E109", f"{cls.__name__} takes {size} components, got shape {data.shape}",
+            f"expected {' x '.join(map(str, shape))} numbers, one number to fill, or none",
+        )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):
+        return data.astype(dtype).reshape(shape if data.ndim else ())
+
+
+def _is_composite(args: tuple[Any, ...]) -> bool:
+    return all(isinstance(a, Composite) for a in args)
+
+
+def _component(i: int) -> property:
+    def get(self: Vector) -> Any:
+        return self._data[i].item()
+
+    def put(self: Vector, value: Any) -> None:
+        self._data[i] = value
+
+    return property(get, put, doc=f"Component {i}.")
+
+
+_classes: dict[t.VectorType | t.MatrixType, type[Composite]] = {}
+
+
+def composite_class(kind: t.VectorType | t.MatrixType) -> type[Composite]:
+    """The value class of a vector or matrix type; always the same class for a type."""
+    found = _classes.get(kind)
+    if found is None:
+        suffix = _SUFFIX[kind.scalar.name]
+        members: dict[str, Any] = {
+            "__slots__": (),
+            "__module__": "engine",
+            "__ir_type__": kind,
+            "_shape": t.shape_of(kind),
+            "_dtype": kind.scalar.numpy,
+            "dtype": SCALAR_CLASSES[kind.scalar],
+        }
+        base: type[Composite]
+        if isinstance(kind, t.VectorType):
+            name, base = f"vec{kind.length}{suffix}", Vector
+            members.update((c, _component(i)) for i, c in enumerate("xyzw"[: kind.length]))
+        else:
+            size = f"{kind.rows}{kind.cols}"
+            name, base = f"mat{size}{suffix}", Matrix
+        members["__doc__"] = f"A value of type {kind}. Arguments: components, one to fill, or none."
+        found = _classes.setdefault(kind, type(name, (base,), members))
+    return found
+
+
+def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Composite:
+    """A vector (1-D) or matrix (2-D) that copies `data`."""
+    scalar = t.SCALARS[data.dtype.name]
+    kind: t.VectorType | t.MatrixType
+    if data.ndim == 1:
+        kind = t.VectorType(scalar, data.shape[0])
+    else:
+        kind = t.MatrixType(scalar, *data.shape)
+    out: Composite = composite_class(kind)._of(data)
+    return out
+
+
+def _rebuild(kind: t.VectorType | t.MatrixType, data: Any) -> Composite:
+    out: Composite = composite_class(kind)._of(data)
+    return out

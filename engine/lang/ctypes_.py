@@ -1,0 +1,22 @@
+"""C++ names of the kernel language's types, shared by the operation table and code generators."""
+
+from __future__ import annotations
+
+from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
+
+
+def ctype(t: Type) -> str:
+    """The C++ type that holds a value: `float`, `int32_t`, `eng::vec_t<3,float>`, ..."""
+    if isinstance(t, ScalarType):
+        if t.kind == "b":
+            return "bool"
+        if t.kind == "f":
+            return "float" if t.bits == 32 else "double"
+        return f"{t.name}_t"
+    if isinstance(t, VectorType):
+        return f"eng::vec_t<{t.length},{ctype(t.scalar)}>"
+    if isinstance(t, MatrixType):
+        return f"eng::mat_t<{t.rows},{t.cols},{ctype(t.scalar)}>"
+    if isinstance(t, ArrayType):
+        return f"eng::array_t<{ctype(t.element)},{t.ndim}>"
+    raise TypeError(t)

@@ -1,0 +1,150 @@
+"""The scalar classes that users write: as a dtype, as an annotation, and as a cast.
+
+Each is a subclass of Python's `float` or `int`, so an instance is an ordinary
+number that has been rounded (or wrapped) to the class's width.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.lang import types as t
+
+
+class _Scalar:
+    """What every scalar class has: its type in the kernel language."""
+
+    __slots__ = ()
+    __ir_type__: ClassVar[t.ScalarType]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self!s})"
+
+
+class _Float(_Scalar, float):
+    __slots__ = ()
+    _round: ClassVar[Any]
+
+    def __new__(cls, value: Any = 0.0) -> Any:
+        with np.errstate(over="ignore"):
+            return float.__new__(cls, cls._round(value))
+
+    __str__ = float.__repr__
+
+    @property
+    def value(self) -> float:
+        """The plain Python number."""
+        return float(self)
+
+
+class _Int(_Scalar, int):
+    __slots__ = ()
+
+    def __new__(cls, value: Any = 0) -> Any:
+        whole = int(value) if isinstance(value, (float, np.floating)) else operator.index(value)
+        bits = cls.__ir_type__.bits
+        whole &= (1 << bits) - 1
+        if cls.__ir_type__.kind == "i" and whole >> (bits - 1):
+            whole -= 1 << bits
+        return int.__new__(cls, whole)
+
+    __str__ = int.__repr__
+
+    @property
+    def value(self) -> int:
+        """The plain Python number."""
+        return int(self)
+
+
+class float32(_Float):
+    """A 32-bit float, 24 bits of precision. `float` in kernels."""
+
+    __slots__ = ()
+    __ir_type__ = t.FLOAT32
+    _round = np.float32
+
+
+class float64(_Float):
+    """A 64-bit float, 53 bits of precision."""
+
+    __slots__ = ()
+    __ir_type__ = t.FLOAT64
+    _round = np.float64
+
+
+class int8(_Int):
+    """An 8-bit signed integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.INT8
+
+
+class int16(_Int):
+    """A 16-bit signed integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.INT16
+
+
+class int32(_Int):
+    """A 32-bit signed integer; values wrap. `int` in kernels."""
+
+    __slots__ = ()
+    __ir_type__ = t.INT32
+
+
+class int64(_Int):
+    """A 64-bit signed integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.INT64
+
+
+class uint8(_Int):
+    """An 8-bit unsigned integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.UINT8
+
+
+class uint16(_Int):
+    """A 16-bit unsigned integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.UINT16
+
+
+class uint32(_Int):
+    """A 32-bit unsigned integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.UINT32
+
+
+class uint64(_Int):
+    """A 64-bit unsigned integer; values wrap."""
+
+    __slots__ = ()
+    __ir_type__ = t.UINT64
+
+
+class bool(_Scalar):
+    """A truth value, one byte in memory. Calling it gives a Python bool."""
+
+    __slots__ = ()
+    __ir_type__ = t.BOOL
+
+    def __new__(cls, value: Any = False) -> builtins.bool:  # type: ignore[misc]
+        return builtins.bool(value)
+
+
+SCALAR_CLASSES: dict[t.ScalarType, type] = {
+    c.__ir_type__: c
+    for c in (
+        bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64,
+    )
+}  # fmt: skip

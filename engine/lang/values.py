@@ -1,0 +1,121 @@
+"""The value types of the public API, and the ways between them, NumPy and the type system."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.lang import types as t
+from engine.lang.composite import Composite, composite_class
+from engine.lang.scalars import (
+    SCALAR_CLASSES,
+    bool,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+
+T = TypeVar("T")
+
+
+def _vec(n: int, s: t.ScalarType) -> Any:
+    return composite_class(t.VectorType(s, n))
+
+
+def _mat(n: int, s: t.ScalarType) -> Any:
+    return composite_class(t.MatrixType(s, n, n))
+
+
+vec2 = vec2f = _vec(2, t.FLOAT32)
+vec3 = vec3f = _vec(3, t.FLOAT32)
+vec4 = vec4f = _vec(4, t.FLOAT32)
+vec2d, vec3d, vec4d = (_vec(n, t.FLOAT64) for n in (2, 3, 4))
+vec2i, vec3i, vec4i = (_vec(n, t.INT32) for n in (2, 3, 4))
+mat22 = mat22f = _mat(2, t.FLOAT32)
+mat33 = mat33f = _mat(3, t.FLOAT32)
+mat44 = mat44f = _mat(4, t.FLOAT32)
+mat22d, mat33d, mat44d = (_mat(n, t.FLOAT64) for n in (2, 3, 4))
+mat22i, mat33i, mat44i = (_mat(n, t.INT32) for n in (2, 3, 4))
+
+# Plain Python classes mean what they mean in kernels.
+_PYTHON: dict[Any, t.ScalarType] = {float: t.FLOAT32, int: t.INT32, builtins.bool: t.BOOL}
+
+
+def to_ir_type(obj: object) -> t.Type:
+    """The type that `obj` (a class, a NumPy dtype or an annotation) names.
+
+    Raises LaunchError (E202) where it names none.
+    """
+    kind = getattr(obj, "__ir_type__", None)
+    if kind is not None:
+        return kind  # type: ignore[no-any-return]
+    if isinstance(obj, type) and obj in _PYTHON:
+        return _PYTHON[obj]
+    if isinstance(obj, (t.ScalarType, t.VectorType, t.MatrixType, t.ArrayType)):
+        return obj
+    if isinstance(obj, np.dtype) or (isinstance(obj, type) and issubclass(obj, np.generic)):
+        name = np.dtype(obj).name
+        if name in t.SCALARS and np.dtype(obj).isnative:
+            return t.SCALARS[name]
+    raise LaunchError(
+        Diagnostic(
+            "E202",
+            f"{getattr(obj, '__name__', None) or repr(obj)} is not a type of the kernel language",
+            help="use float, int, bool, a sized scalar such as float64, a vector or a matrix",
+        )
+    )
+
+
+def to_value_type(obj: object) -> t.ValueType:
+    """Like `to_ir_type`, for the type of one element: arrays are refused (E202)."""
+    kind = to_ir_type(obj)
+    if isinstance(kind, t.ArrayType):
+        raise LaunchError(Diagnostic("E202", "the dtype of an array cannot itself be an array"))
+    return kind
+
+
+def value_class(kind: t.ValueType) -> type:
+    """The class whose instances are values of a type: `float32`, `vec3f`, ..."""
+    if isinstance(kind, t.ScalarType):
+        return SCALAR_CLASSES[kind]
+    return composite_class(kind)
+
+
+def dtype_to_numpy(dtype: object) -> np.dtype[Any]:
+    """The NumPy dtype of a scalar type (of the components, for vectors and matrices)."""
+    return t.scalar_of(to_ir_type(dtype)).numpy
+
+
+def dtype_from_numpy(dtype: Any) -> type:
+    """The scalar class of a NumPy dtype. Raises LaunchError (E202) where there is none."""
+    kind = to_ir_type(np.dtype(dtype))
+    assert isinstance(kind, t.ScalarType)
+    return SCALAR_CLASSES[kind]
+
+
+def constant(value: T) -> T:
+    """Marks a value as a constant of the kernels that name it. Returns it unchanged."""
+    to_ir_type(type(value))
+    return value
+
+
+__all__ = [
+    "SCALAR_CLASSES", "Composite", "constant", "dtype_from_numpy", "dtype_to_numpy",
+    "to_ir_type", "to_value_type", "value_class",
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64",
+    "vec2", "vec2f", "vec2d", "vec2i", "vec3", "vec3f", "vec3d", "vec3i",
+    "vec4", "vec4f", "vec4d", "vec4i",
+    "mat22", "mat22f", "mat22d", "mat22i", "mat33", "mat33f", "mat33d", "mat33i",
+    "mat44", "mat44f", "mat44d", "mat44i",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Kernels of every construct, made for each float type, with the shapes to run them at."""

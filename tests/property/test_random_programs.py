@@ -1,0 +1,90 @@
+"""Random programs: every pass keeps the meaning, and the adjoint is the derivative.
+
+The interpreter runs everything, so a failure here is a wrong rule or pass, not
+wrong code generation. `ENGINE_PROGRAMS` sets how many programs run (default 150).
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from engine import ad
+from engine.ir import interp
+from engine.ir.verify import verify
+from tests.property.programs import ARRAYS, SIZE, program
+
+COUNT = int(os.environ.get("ENGINE_PROGRAMS", "150"))
+WRT = frozenset(ARRAYS)
+
+
+def start(seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(-1.5, 1.5, SIZE) for _ in ARRAYS]
+
+
+def run(fn, arrays, trips=3, journal=None, extra=()):
+    memory = [a.copy() for a in arrays]
+    interp.run(fn, [*memory, trips, *extra], (1,), journal=journal or interp.Journal())
+    return memory
+
+
+def adjoint(fn, arrays, weights):
+    """J' w by the recorded forward program and the adjoint program."""
+    prepared = ad.prepare(fn)
+    verify(prepared)
+    journaled = ad.read_params(fn) & ad.written_params(fn)
+    out = ad.reverse(prepared, WRT, journaled)
+    verify(out.fn, strict=False)
+    journal = interp.Journal()
+    after = run(ad.record(prepared, out.sites), arrays, journal=journal)
+    grads = [w.copy() for w in weights]
+    held = [a.copy() for a in after]
+    interp.run(out.fn, [*held, 3, *grads], (1,), journal=journal)
+    for kept, before in zip(held, after, strict=True):
+        np.testing.assert_array_equal(kept, before)  # the backward pass changes gradients alone
+    return after, grads
+
+
+def differences(fn, arrays, weights):
+    """The oracle, and where it is trustworthy: a step across a branch shows as disagreement."""
+
+    def loss(parts):
+        return sum(float(w @ x) for w, x in zip(weights, run(fn, parts), strict=True))
+
+    grads, trusted = [], True
+    for i, a in enumerate(arrays):
+        g = np.zeros_like(a)
+        for j in range(a.size):
+            slopes = []
+            for h in (2e-5, 1e-5):
+                sides = []
+                for s in (h, -h):
+                    parts = [x.copy() for x in arrays]
+                    parts[i][j] += s
+                    sides.append(loss(parts))
+                slopes.append((sides[0] - sides[1]) / (2 * h))
+            g[j] = (4 * slopes[1] - slopes[0]) / 3
+            trusted &= abs(slopes[1] - slopes[0]) < 1e-5 * (1 + abs(g[j]))
+        grads.append(g)
+    return grads, trusted
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_adjoint_is_the_derivative(seed: int) -> None:
+    fn = program(seed)
+    verify(fn)
+    arrays = start(seed)
+    rng = np.random.default_rng(seed + 10_000)
+    weights = [rng.standard_normal(SIZE) for _ in ARRAYS]
+    expected_after = run(fn, arrays)
+    after, grads = adjoint(fn, arrays, weights)
+    for x, y in zip(after, expected_after, strict=True):
+        np.testing.assert_array_equal(x, y)
+    expected, trusted = differences(fn, arrays, weights)
+    if not trusted:
+        pytest.skip("a branch lies within the difference step")
+    for got, want in zip(grads, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
