@@ -18,6 +18,11 @@ _WIDE = (-2.0, 2.0)
 _AWAY = (0.5, 3.0)
 
 
+def _div_partials(a: Sequence[E], y: E) -> Sequence[Maybe]:
+    inverse = 1 / a[1]
+    return (inverse, -y * inverse)
+
+
 def _mod_partials(a: Sequence[E], y: E) -> Sequence[Maybe]:
     # The quotient is taken from the exact remainder: trunc(a / b) is off by one
     # where a / b rounds up to the next integer.
@@ -68,7 +73,7 @@ register(
         infer=i.same(2, i.number),
         c=call("div", 2),
         numpy=m.div,
-        derivative=Elementwise(lambda a, y: (1 / a[1], -y / a[1])),
+        derivative=Elementwise(_div_partials),
         domain=Domain((_WIDE, _AWAY), singular=(0.0,)),
     )
 )

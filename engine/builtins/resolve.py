@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from engine.ir.ops import OPS, OVERLOADS
 from engine.lang.types import (
     FLOAT32,
+    INT32,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -84,6 +85,12 @@ _SPECIAL: dict[str, tuple[Candidate, ...]] = {
 }
 
 
+# Names whose arguments come in another order than those of the operation.
+_DOCS = {
+    "select": "select(cond, a, b): b where the condition holds, else a; where() reads better.",
+}
+
+
 def names() -> list[str]:
     """Every name that `resolve` knows, without operators, in order."""
     return sorted({*OVERLOADS, *_SPECIAL})
@@ -97,13 +104,21 @@ def candidates(user_name: str) -> tuple[Candidate, ...]:
     return tuple(Candidate(op.name) for op in OVERLOADS.get(user_name, ()))
 
 
+def describe(user_name: str) -> tuple[str, ...]:
+    """What a name means, one sentence for each distinct overload; empty for an unknown one."""
+    if user_name in _DOCS:
+        return (_DOCS[user_name],)
+    return tuple(dict.fromkeys(OPS[c.op].doc for c in candidates(user_name)))
+
+
 def _choices(
     arg_types: Sequence[Type], weak: Sequence[bool]
 ) -> Iterator[tuple[ScalarType | None, ...]]:
     """Ways to type the literals, None for as it stands, the least change first."""
     targets: dict[ScalarType, None] = {}
     for t, w in zip(arg_types, weak, strict=True):
-        if not w and scalar_of(t).kind != "b":
+        # A literal too large for int32 comes as int64 and takes the others along.
+        if (not w or t not in (INT32, FLOAT32)) and scalar_of(t).kind != "b":
             targets[scalar_of(t)] = None
     if any(weak):
         targets.setdefault(FLOAT32)
@@ -195,5 +210,4 @@ def suggest(user_name: str, types: Sequence[Type]) -> str:
     advice = _special_advice(user_name, types) or _convert(user_name, types)
     if advice:
         return advice
-    docs = [OPS[c.op].doc for c in found]
-    return "expected " + "; or ".join(dict.fromkeys(d.rstrip(".") for d in docs))
+    return "expected " + "; or ".join(d.rstrip(".") for d in describe(user_name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -108,7 +109,8 @@ def _pow_partials(a: Sequence[E], out: E) -> Sequence[Maybe]:
     return (by_x, flat.select(0, out * x.call("log")))
 
 
-_float("pow", "pow(x, y): x to the power y; NaN for a negative x and a fractional y.", np.power,
+# Not np.power: of scalars, it takes sqrt(x) for x**0.5, which is NaN at -inf where C gives inf.
+_float("pow", "pow(x, y): x to the power y; NaN for a negative x and a fractional y.", operator.pow,
        _pow_partials, _POSITIVE, _LINE, singular=(0.0,))  # fmt: skip
 _float("copysign", "copysign(x, y): the magnitude of x with the sign of y.", np.copysign,
        lambda a, y: (a[0].lit(1).call("copysign", a[0]) * a[0].lit(1).call("copysign", a[1]), None),

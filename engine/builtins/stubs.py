@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from engine.builtins.resolve import candidates, names, resolve, suggest
+from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.diagnostics import Diagnostic, EngineError
 from engine.ir.ops import OPS
 from engine.lang.types import (
@@ -89,8 +89,7 @@ class Builtin:
         self.__builtin_name__ = name
         self.__name__ = name
         self.__qualname__ = name
-        docs = [OPS[c.op].doc for c in candidates(name)]
-        self.__doc__ = KERNEL_ONLY.get(name) or "\n".join(dict.fromkeys(docs)) or _IDENTITY
+        self.__doc__ = KERNEL_ONLY.get(name) or "\n".join(describe(name)) or _IDENTITY
 
     def __repr__(self) -> str:
         return f"<engine builtin {self.__builtin_name__}>"

@@ -25,6 +25,7 @@ CODES: dict[str, str] = {
     "E206": "bad array data, shape or dtype",
     "E207": "shapes do not match",
     "E208": "unknown device",
+    "E209": "out of memory",
     # Compilation
     "E301": "no C++ compiler found",
     "E302": "the C++ compiler failed",

@@ -120,7 +120,8 @@ def matrices(T):
     ):
         i = wp.tid()
         a = m[i]
-        b = a * wp.transpose(a) + wp.outer(v[i], v[i]) * T(0.3)
+        # The identity keeps the inverse well conditioned in float32.
+        b = a * wp.transpose(a) + wp.identity(n=3, dtype=T) + wp.outer(v[i], v[i]) * T(0.3)
         z[i] = b * v[i] + v[i] * a + wp.inverse(b) * v[i]
         y[i] = wp.determinant(a) + b[0, 1] * a[2][0] + wp.trace(a)
 

@@ -1,0 +1,250 @@
+"""The child process: runs the target, checks its tapes, writes the outcome to a file."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+import sysconfig
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+import engine
+from adtool import codec, files, status
+from adtool.job import CheckOptions, Job
+from adtool.outcome import Outcome
+from adtool.report import Problem
+from adtool.target import TargetError, join_threads, run_target
+from engine.autograd import check_tape
+from engine.autograd.results import TapeResult
+
+if TYPE_CHECKING:
+    from engine import CapturedTape
+    from engine.diagnostics.site import Site
+
+_OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
+
+
+def main(folder: str, root: str) -> None:
+    """Does the job described in `folder`. `root` is a path entry to hide from the target."""
+    here = Path(folder)
+    owner = os.getpid()
+    _die_with_parent()
+    # Never closed: it is written by the handler of a fatal signal.
+    faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
+    job = codec.loads(Job, (here / files.JOB).read_text())
+    page = status.StatusWriter(here / files.STATUS)
+    if root:
+        sys.path.remove(root)
+    try:
+        outcome = _run(job, page, owner)
+    except KeyboardInterrupt:
+        outcome = Outcome("interrupted")
+    except Exception:
+        outcome = Outcome("internal", "a bug in adtool", detail=traceback.format_exc())
+    partial = here / (files.RESULT + ".part")
+    partial.write_text(codec.dumps(outcome), encoding="ascii")
+    os.replace(partial, here / files.RESULT)
+    page.phase(status.END)
+
+
+def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
+    page.phase(status.SCRIPT)
+    error: BaseException | None = None
+
+    def on_launch(kernel: str, index: int, site: Site | None) -> None:
+        if site is None:
+            page.launch(kernel, index, "", 0)
+        else:
+            page.launch(kernel, index, site.code.co_filename, site.line)
+
+    with engine.capturing(on_launch=on_launch) as capture:
+        try:
+            _use_device(job.options.device)
+            run_target(job.target)
+        except BaseException as raised:
+            error = raised
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            error = None
+            join_threads()
+    if os.getpid() != owner:  # a fork of the target that ran off its end: not ours to report
+        _end_fork(error)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the target may have closed it
+            stream.flush()
+    if error is not None:
+        return _failed(error)
+    return _check(list(capture.tapes), job.options, page)
+
+
+def _end_fork(error: BaseException | None) -> NoReturn:
+    """Ends a forked process as plain `python` would."""
+    if error is None:
+        sys.exit(0)
+    if not isinstance(error, SystemExit):
+        sys.stderr.write(_user_traceback(error))
+        sys.exit(1)
+    raise error
+
+
+def _failed(error: BaseException) -> Outcome:
+    if isinstance(error, SystemExit):
+        return _exited(error)
+    if isinstance(error, TargetError):
+        return _not_started(error)
+    if isinstance(error, engine.EngineError):
+        return _refused(error, f"the engine refused what the script does{_place(error)}")
+    return Outcome(
+        "raised",
+        f"the script raised {type(error).__name__}{_place(error)}",
+        "the script must first run to its end by plain `python`",
+        _user_traceback(error),
+    )
+
+
+def _use_device(name: str | None) -> None:
+    if name is None:
+        return
+    try:
+        engine.set_device(name)
+    except engine.EngineError as error:
+        first = error.diagnostics[0]
+        raise TargetError(f"--device {name}: {first.message}", first.help) from None
+
+
+def _check(
+    tapes: Sequence[CapturedTape], options: CheckOptions, page: status.StatusWriter
+) -> Outcome:
+    """Checks all tapes that hold something, numbered from 0."""
+    signal.alarm(0)  # one that the target set for itself
+    made = len(tapes)
+    tapes = [t for t in tapes if t.records]
+    kernels = _kernels(tapes)
+    done: list[TapeResult] = [TapeResult(0, ())] if made and not tapes else []
+    try:
+        for number, tape in enumerate(tapes):
+            page.check(number, len(tapes), 0, len(tape.records), "")
+            with _calm():
+                result = check_tape(
+                    tape,
+                    eps=options.eps,
+                    atol=options.atol,
+                    rtol=options.rtol,
+                    kernels=list(options.kernels),
+                    skip_kernels=list(options.skip_kernels),
+                    max_inputs=options.max_inputs,
+                    max_outputs=options.max_outputs,
+                    seed=options.seed,
+                    progress=_Progress(page, number, len(tapes)),
+                )
+            done.append(replace(result, tape=number))
+    except engine.EngineError as error:
+        return _refused(error, f"tape {len(done)} could not be checked", tuple(done))
+    return Outcome("done", tapes=tuple(done), kernels=kernels)
+
+
+def _kernels(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:
+    kernels = (getattr(r, "kernel", None) for t in tapes for r in t.records)
+    return tuple(dict.fromkeys(k.key for k in kernels if k is not None))
+
+
+class _Progress:
+    """Passes the checker's progress on to the status page."""
+
+    def __init__(self, page: status.StatusWriter, tape: int, tapes: int) -> None:
+        self._page, self._tape, self._tapes = page, tape, tapes
+
+    def __call__(self, done: int, total: int, kernel: str) -> None:
+        self._page.check(self._tape, self._tapes, done, total, kernel)
+
+
+@contextlib.contextmanager
+def _calm() -> Iterator[None]:
+    """Undoes, for the checks, a target's wish that numeric warnings be errors."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _exited(error: SystemExit) -> Outcome:
+    return Outcome(
+        "exited",
+        f"the script ended by sys.exit({error.code!r}){_place(error)}",
+        "gradients are checked after a normal end: let the script end with status 0",
+    )
+
+
+def _not_started(error: TargetError) -> Outcome:
+    problems: tuple[Problem, ...] = ()
+    if error.cause is not None:
+        cause = error.cause
+        line, column = cause.lineno or 0, max(1, cause.offset or 1)
+        last, end = cause.end_lineno or line, cause.end_offset or 0
+        if last <= line:
+            last, end = line, max(end, column + 1)
+        place = (str(cause.filename), line, column, last, end)
+        problems = (Problem(type(cause).__name__, cause.msg, "", "error", *place),)
+    return Outcome("target", error.message, error.help, problems=problems)
+
+
+def _refused(
+    error: engine.EngineError, message: str, tapes: tuple[TapeResult, ...] = ()
+) -> Outcome:
+    problems = []
+    for d in error.diagnostics:
+        p = Problem(d.code, d.message, d.help, d.severity, notes=d.notes)
+        if (at := d.span) is not None:
+            p = replace(
+                p, file=at.file, line=at.line, column=at.col,
+                end_line=at.end_line, end_column=at.end_col,
+            )  # fmt: skip
+        problems.append(p)
+    return Outcome("engine", message, problems=tuple(problems), tapes=tapes)
+
+
+def _user_traceback(error: BaseException) -> str:
+    lines = traceback.TracebackException.from_exception(error)
+    _strip(lines, set())
+    return "".join(lines.format())
+
+
+def _strip(lines: traceback.TracebackException, seen: set[int]) -> None:
+    """Removes the frames that are not the user's, also in causes, contexts and groups."""
+    if id(lines) in seen:
+        return
+    seen.add(id(lines))
+    kept = [f for f in lines.stack if not _internal_file(f.filename)]
+    lines.stack = traceback.StackSummary.from_list(kept)
+    others = [lines.__cause__, lines.__context__, *(getattr(lines, "exceptions", None) or ())]
+    for other in others:
+        if other is not None:
+            _strip(other, seen)
+
+
+def _internal_file(name: str) -> bool:
+    return name.startswith(_OWN) or name.startswith("<frozen ")
+
+
+def _place(error: BaseException) -> str:
+    """Where the innermost frame of the user's own code is, to be put behind a message."""
+    trace = traceback.extract_tb(error.__traceback__)
+    frames = [f for f in trace if not _internal_file(f.filename)]
+    libraries = tuple({os.path.join(p, "") for p in sysconfig.get_paths().values()})
+    own = [f for f in frames if not f.filename.startswith(libraries)] or frames
+    return f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+
+
+def _die_with_parent() -> None:
+    """On Linux: no child outlives an adtool that is killed outright."""
+    if sys.platform == "linux":
+        with contextlib.suppress(Exception):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -1,0 +1,116 @@
+"""How a target's run can end badly, in words."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import engine.diagnostics
+from adtool import status
+from adtool.outcome import Outcome
+from adtool.report import Failure
+
+# Folders whose frames are not the user's.
+_OWN = tuple(
+    os.path.join(folder, "")
+    for folder in (Path(__file__).parent, Path(engine.diagnostics.__file__).parents[1])
+)
+
+_MEANING = {
+    "SIGSEGV": "segmentation fault",
+    "SIGFPE": "arithmetic trap",
+    "SIGABRT": "abort",
+    "SIGBUS": "bus error",
+    "SIGILL": "illegal instruction",
+    "SIGKILL": "killed from outside",
+    "SIGTERM": "asked to end",
+}
+
+_HELP = {
+    "SIGKILL": "where memory ran out, the system kills the largest process: "
+    "run the script on a smaller problem",
+    "SIGSEGV": "an access outside an array is the usual cause: compare the kernel's "
+    "indices with the shapes of its arrays",
+}
+
+
+def reported(outcome: Outcome) -> Failure | None:
+    """What the child itself said went wrong; None after a normal end."""
+    if outcome.kind == "done":
+        return None
+    message = outcome.message or "the run was interrupted from within the script"
+    return Failure(outcome.kind, message, outcome.help, outcome.detail, outcome.problems)
+
+
+def timed_out(last: status.Status, limit: float) -> Failure:
+    """The time limit passed."""
+    return Failure(
+        "timeout",
+        f"stopped after the time limit of {limit:g} s {where(last)}",
+        "give it longer with --timeout SECONDS (0: no limit), or a smaller problem"
+        + (", or check fewer entries with --max-inputs and --max-outputs"
+           if last.phase == status.CHECK else ""),
+    )  # fmt: skip
+
+
+def interrupted(last: status.Status, signal_name: str) -> Failure:
+    """The user (Ctrl-C) or the system asked the tool to stop."""
+    message = f"interrupted by {signal_name} {where(last)}; nothing is reported"
+    return Failure("interrupted", message)
+
+
+def died(code: int, last: status.Status, crash: str) -> Failure:
+    """The child ended without an outcome: a fatal signal, or os._exit."""
+    if code >= 0:
+        if last.phase == status.START:
+            return Failure(
+                "internal", f"the child process could not start (status {code})",
+                "its own words are above",
+            )  # fmt: skip
+        return Failure(
+            "vanished",
+            f"the process ended at once with status {code} {where(last)}",
+            "os._exit leaves no time for a check: let the script end normally",
+        )
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    meaning = f" ({_MEANING[name]})" if name in _MEANING else ""
+    line = _crash_line(crash)
+    if line == f"{last.file}:{last.line}":
+        line = ""  # said already
+    return Failure(
+        "killed",
+        f"killed by {name}{meaning} {where(last)}" + (f"; Python was at {line}" if line else ""),
+        _HELP.get(name, ""),
+    )
+
+
+def where(last: status.Status) -> str:
+    """What ran last: "in launch 3 ..." or "... no launch yet"."""
+    if last.phase == status.CHECK:
+        kernel = f", kernel `{last.kernel}`" if last.kernel else ""
+        return (
+            f"while checking tape {last.tape} of {last.tapes}, "
+            f"launch {last.done} of {last.total}{kernel}"
+        )
+    if last.phase == status.END:
+        return "after the checks"
+    if not last.launches:
+        return "while the script ran, no launch yet"
+    site = f" (called at {last.file}:{last.line})" if last.file else ""
+    return (
+        f"while the script ran; the last launch was number {last.launches - 1}, "
+        f"kernel `{last.kernel}`{site}"
+    )
+
+
+def _crash_line(crash: str) -> str:
+    """The innermost line of the user's in what faulthandler wrote, as FILE:LINE."""
+    for file, line in re.findall(r'^  File "(.*)", line (\d+) in ', crash, re.MULTILINE):
+        if not file.startswith((*_OWN, "<")):
+            return f"{file}:{line}"
+    return ""

@@ -1,0 +1,22 @@
+"""Exit codes, and the one exception that ends the tool with a message."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of every command. An interrupted run (Ctrl-C) is a FAILURE too."""
+
+    CLEAN = 0
+    FINDINGS = 1
+    FAILURE = 2
+
+
+class ToolError(Exception):
+    """The tool cannot do its job. `help` says what to do about it. Ends with Exit.FAILURE."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        self.message = message
+        self.help = help
+        super().__init__(message)

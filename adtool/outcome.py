@@ -1,0 +1,30 @@
+"""What parent and child tell each other: the job, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adtool.report import Problem
+from engine.autograd.results import TapeResult
+
+Kind = Literal["done", "raised", "exited", "target", "engine", "internal", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the target ended, and the checks of its tapes.
+
+    kind: `done` (a normal end, all tapes checked), `raised` (an exception), `exited`
+    (sys.exit with a status), `target` (it could not be started), `engine` (the engine
+    refused something), `internal` (a bug of the tool), `interrupted`. kernels: the names
+    of all kernels on the tapes, also of those that the options leave out.
+    """
+
+    kind: Kind
+    message: str = ""
+    help: str = ""
+    detail: str = ""
+    problems: tuple[Problem, ...] = ()
+    tapes: tuple[TapeResult, ...] = ()
+    kernels: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Output formats. The only package that imports rich."""

@@ -1,0 +1,183 @@
+"""Which rows the tables have: a long roll-out must not print a row for every launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adtool.report import Launch, Pair, Report
+
+SHORT = 24  # a table of up to this many rows is shown whole
+SHOWN = 10  # of the failing rows of a longer one
+TABLES = 8  # of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table, as text. verdict is one of the report's."""
+
+    launch: str
+    kernel: str
+    input: str
+    output: str
+    checked: str
+    max_abs: str
+    max_rel: str
+    ad: str
+    reference: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableData:
+    """A table for one tape, or for tapes with the same launches. hidden: failing rows left out."""
+
+    title: str
+    rows: tuple[Row, ...]
+    hidden: int = 0
+    failing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    launch: Launch
+    pair: Pair | None
+
+    @property
+    def bad(self) -> bool:
+        return self.pair is not None and self.pair.verdict in ("fail", "nan")
+
+    @property
+    def verdict(self) -> str:
+        return "skipped" if self.pair is None else self.pair.verdict
+
+    @property
+    def size(self) -> float:
+        """How bad it is; a NaN is worst."""
+        if self.pair is None:
+            return -1.0
+        error = self.pair.max_rel_error
+        return math.inf if self.pair.verdict == "nan" or math.isnan(error) else error
+
+
+def tables(report: Report, verbose: bool = False) -> tuple[list[TableData], int]:
+    """The tables of a report, in the order of the tapes, and how many were left out.
+
+    verbose: one table a tape and one row a pair. Else tapes with the same launches share
+    a table and rows that differ in the launch only are one.
+    """
+    by_tape: dict[int, list[Launch]] = {}
+    for launch in report.launches:
+        by_tape.setdefault(launch.tape, []).append(launch)
+    if verbose:
+        return [_table([t], launches, True) for t, launches in by_tape.items()], 0
+    alike: dict[object, list[int]] = {}
+    for tape, launches in by_tape.items():
+        key = tuple((x.kernel, tuple((p.input, p.output) for p in x.pairs)) for x in launches)
+        alike.setdefault(key, []).append(tape)
+    found = [
+        _table(numbers, [x for n in numbers for x in by_tape[n]], False)
+        for numbers in alike.values()
+    ]
+    if len(found) <= TABLES:
+        return found, 0
+    shown = sorted(found, key=lambda t: not t.failing)[:TABLES]
+    return [t for t in found if t in shown], len(found) - TABLES
+
+
+def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:
+    items = [_Item(x, p) for x in launches for p in (x.pairs or (None,))]
+    many = len(tapes) > 1
+    failing = any(i.bad for i in items)
+    title = _title(tapes, len(launches))
+    if verbose or (not many and len(items) <= SHORT):
+        return TableData(title, tuple(_single(i, many) for i in items), 0, failing)
+    bad = sorted((i for i in items if i.bad), key=lambda i: -i.size)
+    rows = [_single(i, many) for i in bad[:SHOWN]]
+    groups: dict[object, list[_Item]] = {}
+    for i in items:
+        if not i.bad:
+            names = ("", "") if i.pair is None else (i.pair.input, i.pair.output)
+            groups.setdefault((i.launch.kernel, names, i.verdict), []).append(i)
+    rows += [_single(g[0], many) if len(g) == 1 else _merged(g) for g in groups.values()]
+    return TableData(title, tuple(rows), max(0, len(bad) - SHOWN), failing)
+
+
+def _title(tapes: list[int], launches: int) -> str:
+    each = launches // len(tapes)
+    count = f"{each} launch" + ("es" if each != 1 else "")
+    if len(tapes) == 1:
+        return f"tape {tapes[0]}, {count}"
+    span = f"tapes {tapes[0]} to {tapes[-1]}"
+    if tapes[-1] - tapes[0] + 1 != len(tapes):
+        span = f"{len(tapes)} tapes from {tapes[0]} to {tapes[-1]}"
+    return f"{span}, {count} each (numbered tape:launch)"
+
+
+def _single(item: _Item, many: bool) -> Row:
+    launch = item.launch
+    label = f"{launch.tape}:{launch.index}" if many else str(launch.index)
+    return _row(label, [item])
+
+
+def _merged(items: list[_Item]) -> Row:
+    return _row(f"x{len(items)}", items)
+
+
+def _row(label: str, items: list[_Item]) -> Row:
+    first = items[0]
+    pairs = [i.pair for i in items if i.pair is not None]
+    if not pairs or first.verdict == "skipped":
+        source, result = (pairs[0].input, pairs[0].output) if pairs else ("-", "-")
+        return Row(label, first.launch.kernel, source, result, "-", "-", "-", "-", "-", "skipped")
+    worst = max(pairs, key=lambda p: (p.worst is not None, p.max_rel_error))
+    ad = reference = "-"
+    if worst.worst is not None:
+        ad, reference = value(worst.worst.ad), value(worst.worst.oracle)
+    return Row(
+        label,
+        first.launch.kernel,
+        worst.input,
+        worst.output,
+        checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
+        error(_most(p.max_abs_error for p in pairs)),
+        error(_most(p.max_rel_error for p in pairs)),
+        ad,
+        reference,
+        worst.verdict,
+    )
+
+
+def _most(errors: Iterable[float]) -> float:
+    return max(errors, key=lambda e: math.inf if math.isnan(e) else e)
+
+
+def checked(entries: int, directions: int) -> str:
+    """How much was compared: `64` entries, `64+3d` with three random directions."""
+    if not directions:
+        return count(entries)
+    return (f"{count(entries)}+" if entries else "") + f"{count(directions)}d"
+
+
+def count(number: int) -> str:
+    """A count in at most four characters below a billion."""
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if number >= size:
+            scaled = number / (1000 if unit == "k" else size)
+            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
+    return str(number)
+
+
+def error(size: float) -> str:
+    """An error with two digits, as 1.2e-05."""
+    return f"{size:.2g}"
+
+
+def value(number: float, width: int = 9) -> str:
+    """A value with as many digits as fit, up to float32's seven."""
+    for digits in range(7, 1, -1):
+        text = f"{number:.{digits}g}"
+        if len(text) <= width:
+            return text
+    return f"{number:.1g}"

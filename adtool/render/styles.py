@@ -1,0 +1,24 @@
+"""Every colour and weight that the text output uses."""
+
+from __future__ import annotations
+
+SEVERITY = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+
+VERDICT = {
+    "pass": "green",
+    "fail": "bold red",
+    "nan": "bold red",
+    "kink": "cyan",
+    "inconclusive": "yellow",
+    "skipped": "dim",
+}
+
+HEAD = "bold"
+MESSAGE = "bold"
+ARROW = "blue"
+GUTTER = "blue"
+HELP = "bold green"
+NOTE = "bold cyan"
+DIM = "dim"
+GOOD = "bold green"
+BAD = "bold red"

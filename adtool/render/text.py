@@ -1,0 +1,235 @@
+"""The report as text for people: tables, findings with source lines, a summary."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from typing import TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from adtool.render import styles
+from adtool.render.rows import Row, TableData, tables
+from adtool.report import Failure, Finding, Problem, Report
+
+_HEADS = (
+    "launch", "kernel", "input", "output", "checked", "max abs\nerror", "max rel\nerror",
+    "AD at\nworst", "reference\nat worst", "verdict",
+)  # fmt: skip
+_NAMES = (1, 2, 3)  # columns of names, which are wrapped where the line is full
+_LEAST = 5
+_TIE = "\0"  # a space that no line is broken at: inside backquotes
+
+
+def make_console(stream: TextIO, no_color: bool = False, width: int | None = None) -> Console:
+    """A console for a stream; NO_COLOR and no_color leave no escape codes at all."""
+    plain = no_color or bool(os.environ.get("NO_COLOR"))
+    if plain:
+        return Console(file=stream, width=width, highlight=False, color_system=None)
+    return Console(file=stream, width=width, highlight=False)
+
+
+def print_report(report: Report, console: Console, verbose: bool = False) -> None:
+    """Prints tables, findings and the summary line."""
+    shown, left_out = tables(report, verbose)
+    for table in shown:
+        _print_table(table, console)
+    if left_out:
+        _line(console, f"{left_out} more kinds of tapes are not shown (--verbose shows all)\n")
+    if any("d" in row.checked for t in shown for row in t.rows):
+        words = "checked: Jacobian entries, and random directions (d) over the whole array"
+        _wrapped(console, words, styles.DIM)
+        console.print()
+    for finding in report.findings:
+        _print_finding(finding, console)
+    for note in report.notes:
+        _labelled(console, "warning", styles.SEVERITY["warning"], note)
+        console.print()
+    if report.error is None or report.launches:
+        _print_summary(report, console)
+
+
+def print_failure(failure: Failure, console: Console) -> None:
+    """Prints why the tool could not do its job."""
+    _labelled(console, "error", styles.SEVERITY["error"], failure.message, styles.MESSAGE)
+    if failure.detail:
+        _line(console, failure.detail.rstrip("\n"))
+    for problem in failure.problems:
+        _print_finding(problem, console)
+    if failure.help:
+        _labelled(console, "help", styles.HELP, failure.help)
+
+
+def _print_table(data: TableData, console: Console) -> None:
+    rows = [_cells(r) for r in data.rows]
+    widths = _widths(rows, console.width)
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style=styles.HEAD
+    )
+    for i, (head, width) in enumerate(zip(_HEADS, widths, strict=True)):
+        side = "left" if i in _NAMES or i == len(_HEADS) - 1 else "right"
+        table.add_column(
+            head,
+            width=width,
+            justify=side,  # type: ignore[arg-type]
+            vertical="top",
+            overflow="fold",
+        )
+    for row, cells in zip(data.rows, rows, strict=True):
+        styled = [Text(_fold(c, w)) for c, w in zip(cells, widths, strict=True)]
+        styled[-1].stylize(styles.VERDICT[row.verdict])
+        table.add_row(*styled)
+    _line(console, data.title, styles.HEAD)
+    console.print(table)
+    if data.hidden:
+        _line(console, f"and {data.hidden} more failing rows (--verbose shows all)", styles.DIM)
+    console.print()
+
+
+def _cells(row: Row) -> list[str]:
+    verdict = "incon-\nclusive" if row.verdict == "inconclusive" else row.verdict
+    names = [_clean(row.kernel), _clean(row.input), _clean(row.output)]
+    return [
+        row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference, verdict,
+    ]  # fmt: skip
+
+
+def _widths(rows: list[list[str]], total: int) -> list[int]:
+    columns = zip(*([list(_HEADS), *rows]), strict=True)
+    widths = [max(len(line) for cell in c for line in cell.split("\n")) for c in columns]
+    spare = total - (len(widths) - 1) - sum(widths)
+    while spare < 0:
+        widest = max(_NAMES, key=lambda i: widths[i])
+        if widths[widest] <= _LEAST:
+            break
+        widths[widest] -= 1
+        spare += 1
+    return widths
+
+
+def _fold(name: str, width: int) -> str:
+    """Breaks a name that is too long, after underscores and dots where that helps."""
+    if len(name) <= width or "\n" in name:
+        return name
+    lines = [""]
+    for part in name.replace("_", "_\0").replace(".", ".\0").split("\0"):
+        if len(lines[-1]) + len(part) <= width:
+            lines[-1] += part
+            continue
+        pieces = [part[i : i + width] for i in range(0, len(part), width)]
+        lines += pieces
+    return "\n".join(x for x in lines if x)
+
+
+def _print_finding(finding: Finding | Problem, console: Console) -> None:
+    label = f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
+    style = styles.SEVERITY[finding.severity]
+    _labelled(console, label, style, finding.message, styles.MESSAGE)
+    if finding.file:
+        place = f"{_short(finding.file)}:{finding.line}:{finding.column}"
+        console.print(
+            Text.assemble(("  --> ", styles.ARROW), _clean(place)), no_wrap=True,
+            overflow="ignore", crop=False,
+        )  # fmt: skip
+        _print_snippet(finding, console)
+    if finding.help:
+        _labelled(console, "help", styles.HELP, finding.help)
+    for note in finding.notes:
+        _labelled(console, "note", styles.NOTE, note)
+    console.print()
+
+
+def _print_snippet(finding: Finding | Problem, console: Console) -> None:
+    from engine.diagnostics import Span, snippet
+
+    end_line = finding.end_line or finding.line
+    end_column = finding.end_column or finding.column + 1
+    text = snippet(Span(finding.file, finding.line, finding.column, end_line, end_column))
+    if not text:
+        return
+    gutter = len(str(finding.line)) + 3
+    bodies = [line[gutter:] for line in text.split("\n")]
+    start = len(bodies[-1]) - len(bodies[-1].lstrip())
+    room = max(20, console.width - gutter)
+    offset = 0
+    if len(bodies[1]) > room:  # a long line: keep the caret in sight
+        offset = max(0, min(start - 10, len(bodies[1]) - room))
+    for line, body in zip(text.split("\n"), bodies, strict=True):
+        shown = Text(line[:gutter].rstrip() if not body else line[:gutter], styles.GUTTER)
+        caret = line is text.split("\n")[-1] or body.strip().startswith("^")
+        piece = _clean(body[offset : offset + room])
+        shown.append(piece, styles.SEVERITY[finding.severity] if caret else "")
+        console.print(shown, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _print_summary(report: Report, console: Console) -> None:
+    parts = [
+        _plural(report.tapes, "tape"),
+        _plural(len(report.launches), "launch", "launches"),
+        _plural(report.decided, "pair") + " checked",
+    ]
+    counts = [
+        _plural(n, severity)
+        for severity in ("error", "warning", "note")
+        if (n := sum(f.severity == severity for f in report.findings))
+    ]
+    word, style = ("passed", styles.GOOD) if report.ok else ("failed", styles.BAD)
+    if report.error is not None:
+        word = "not checked"
+    ending = f" ({', '.join(counts)})" if counts else ""
+    head = f"{', '.join(parts)} in {report.seconds:.1f} s:"
+    gap = " " if len(head) + len(word) + len(ending) < console.width else "\n"
+    console.print(
+        Text.assemble(head, gap, (word, style), ending),
+        no_wrap=True, overflow="ignore", crop=False,
+    )  # fmt: skip
+
+
+def _labelled(console: Console, label: str, style: str, text: str, rest: str = "") -> None:
+    """`label: text`, wrapped with the text's lines after the first indented."""
+    width = max(40, console.width)
+    first = True
+    whole = re.sub(r"`[^`\n]*`", lambda m: m[0].replace(" ", _TIE), _clean(text))
+    for paragraph in whole.split("\n"):
+        lead = f"{label}: " if first else "  "
+        lines = textwrap.wrap(
+            paragraph, width, initial_indent=lead, subsequent_indent="  ",
+            break_long_words=False, break_on_hyphens=False,
+        ) or [lead]  # fmt: skip
+        for line in lines:
+            shown = Text(line.replace(_TIE, " "), rest)
+            if first:
+                shown.stylize(style, 0, len(label))
+            first = False
+            console.print(shown, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _wrapped(console: Console, text: str, style: str = "") -> None:
+    for line in textwrap.wrap(text, max(40, console.width)):
+        _line(console, line, style)
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(_clean(text), style), no_wrap=True, overflow="ignore", crop=False)
+
+
+def _plural(number: int, word: str, many: str = "") -> str:
+    return f"{number} {word if number == 1 else many or word + 's'}"
+
+
+def _short(file: str) -> str:
+    """A path below the current directory, relative to it."""
+    here = os.path.join(os.getcwd(), "")
+    return file[len(here) :] if file.startswith(here) else file
+
+
+def _clean(text: str) -> str:
+    """Text of the user's without the control characters that would drive the terminal."""
+    return "".join(
+        c if c == "\n" or c.isprintable() else " " if c == "\t" else f"\\x{ord(c):02x}"
+        for c in text
+    )

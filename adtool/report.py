@@ -1,0 +1,197 @@
+"""The report as data, with its versioned schema: what `--format json` prints.
+
+Fields may be added under the same schema number; none changes its meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adtool.codec import CodecError, dumps, loads
+from adtool.exits import Exit
+
+SCHEMA = 1
+
+Severity = Literal["error", "warning", "note"]
+Verdict = Literal["pass", "fail", "nan", "kink", "inconclusive", "skipped"]
+
+_RANK: dict[str, int] = {"note": 0, "warning": 1, "error": 2}
+
+
+class ReportError(CodecError):
+    """A text is no report of this schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The worst Jacobian entry: `row` counts scalars of the output, `col` of the input.
+
+    Both are -1 for a random direction over the whole pair.
+    """
+
+    row: int
+    col: int
+    ad: float
+    oracle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The check of one output against one input. checked: Jacobian entries compared.
+
+    directional: random directions compared. reason: why it is inconclusive or skipped.
+    """
+
+    input: str
+    output: str
+    verdict: Verdict
+    checked: int
+    max_abs_error: float
+    max_rel_error: float
+    worst: Worst | None
+    directional: int = 0
+    reason: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict stands on at least one trustworthy comparison."""
+        if self.verdict == "pass":
+            return self.checked + self.directional > 0
+        return self.verdict in ("fail", "nan", "kink")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The check of one launch; file and line are of the kernel, call_* of the launch call.
+
+    skipped: why nothing of it was checked, empty where something was.
+    """
+
+    tape: int
+    index: int
+    kernel: str
+    file: str
+    line: int
+    dim: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    call_file: str = ""
+    call_line: int = 0
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndToEnd:
+    """The check of a whole tape against its launches composed."""
+
+    tape: int
+    verdict: Verdict
+    rel_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong. Lines and columns count from 1; the end column is exclusive.
+
+    tape and launch name the first place, `count` how many launches the finding stands for.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    help: str
+    kernel: str
+    tape: int
+    launch: int
+    file: str
+    line: int
+    column: int
+    end_line: int = 0
+    end_column: int = 0
+    count: int = 1
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A diagnostic of the engine, or a syntax error, that stopped the run. file may be empty."""
+
+    code: str
+    message: str
+    help: str = ""
+    severity: Severity = "error"
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the tool could not do its job. detail: the user's traceback, where there is one."""
+
+    kind: str
+    message: str
+    help: str = ""
+    detail: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that one run of `adtool check` has to say."""
+
+    schema: int
+    tool: str
+    script: str
+    device: str
+    ok: bool
+    exit_code: int
+    launches: tuple[Launch, ...]
+    end_to_end: tuple[EndToEnd, ...]
+    findings: tuple[Finding, ...]
+    error: Failure | None = None
+    gate: Severity = "error"
+    tapes: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decided(self) -> int:
+        """Pairs whose verdict stands on a trustworthy comparison."""
+        return sum(p.decided for launch in self.launches for p in launch.pairs)
+
+
+def at_gate(severity: str, gate: str) -> bool:
+    """Whether a finding of this severity makes the run fail."""
+    return _RANK[severity] >= _RANK[gate]
+
+
+def exit_code(findings: tuple[Finding, ...], gate: str, failed: bool) -> Exit:
+    """The exit code of a run: a failure of the tool outweighs findings."""
+    if failed:
+        return Exit.FAILURE
+    return Exit.FINDINGS if any(at_gate(f.severity, gate) for f in findings) else Exit.CLEAN
+
+
+def to_json(report: Report) -> str:
+    """The report as strict JSON, one object, with NaN and infinities as strings."""
+    return dumps(report, indent=2)
+
+
+def from_json(text: str) -> Report:
+    """The report written in `text`; nothing in it is ever executed.
+
+    Raises:
+        ReportError: not strict JSON, another schema, or a field that does not fit.
+    """
+    try:
+        report = loads(Report, text)
+    except CodecError as error:
+        raise ReportError(str(error)) from None
+    if report.schema != SCHEMA:
+        raise ReportError(f"schema {report.schema} is not known, this tool reads {SCHEMA}")
+    return report

@@ -1,0 +1,168 @@
+"""What a rule is, and what rules share: walking the results, grouping, wording."""
+
+from __future__ import annotations
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from adtool.report import Finding, Severity
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd.results import Entry, LaunchResult, PairResult
+    from engine.diagnostics import Span
+
+H = TypeVar("H")
+
+
+@dataclass(frozen=True, slots=True)
+class Manual:
+    """A rule's manual page, as indented text. `todo`: what to do about a finding."""
+
+    what: str
+    why: str
+    example: str
+    todo: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part is written."""
+        return all(part.strip() for part in astuple(self))
+
+
+class Rule(ABC):
+    """One kind of finding: looks at a session's results and says what is wrong there."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    manual: ClassVar[Manual]
+
+    @abstractmethod
+    def check(self, session: Session) -> Iterator[Finding]:
+        """The findings of this kind, in recorded order of their first places."""
+
+    def finding(
+        self,
+        message: str,
+        help: str,
+        *,
+        span: Span | None,
+        tape: int,
+        launch: int,
+        kernel: str = "",
+        count: int = 1,
+        notes: tuple[str, ...] = (),
+    ) -> Finding:
+        """A finding of this rule at `span`."""
+        place = ("", 0, 0, 0, 0)
+        if span is not None:
+            place = (span.file, span.line, span.col, span.end_line, span.end_col)
+        return Finding(
+            self.code, self.name, self.severity, message, help, kernel, tape, launch,
+            *place, count, notes,
+        )  # fmt: skip
+
+    def page(self) -> str:
+        """The manual page as plain text."""
+        m = self.manual
+        title = f"{self.code} {self.name} ({self.severity})"
+        parts = [title, "=" * len(title)]
+        for head, text in (("What it is", m.what), ("Why it matters", m.why)):
+            parts += ["", head, "", _fill(text)]
+        example = textwrap.indent(textwrap.dedent(m.example).strip("\n"), "    ")
+        parts += ["", "Example", "", example, "", "What to do", "", _fill(m.todo)]
+        return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A pair of a launch of a tape that a rule is about."""
+
+    tape: int
+    launch: LaunchResult
+    pair: PairResult
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """Tape and launch."""
+        return self.tape, self.launch.index
+
+
+def hits(session: Session, verdict: str) -> Iterator[Hit]:
+    """Every pair with this verdict, in recorded order."""
+    for tape in session.tapes:
+        for launch in tape.launches:
+            for pair in launch.pairs:
+                if pair.verdict == verdict:
+                    yield Hit(tape.tape, launch, pair)
+
+
+def grouped(items: Iterable[H], key: Callable[[H], Hashable]) -> list[list[H]]:
+    """The items with equal keys together, groups and items in first-seen order."""
+    groups: dict[Hashable, list[H]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+def launches(group: list[Hit]) -> int:
+    """How many different launches a group stands for."""
+    return len({h.where for h in group})
+
+
+def worst_of_first(group: list[Hit]) -> Hit:
+    """The worst pair of the first launch in the group."""
+    first = [h for h in group if h.where == group[0].where]
+    return max(first, key=lambda h: _size(h.pair))
+
+
+def _size(pair: PairResult) -> float:
+    size = pair.max_rel_error
+    return size if size == size else float("inf")
+
+
+def seen(count: int, tape: int, launch: int) -> str:
+    """Says where: the first launch, and how many there are."""
+    if count == 1:
+        return f"in launch {launch} of tape {tape}"
+    return f"in {count} launches, first in launch {launch} of tape {tape}"
+
+
+def derivative(pair: PairResult, entry: Entry | None) -> str:
+    """Names the derivative that an entry is."""
+    if entry is None or entry.row < 0 or entry.col < 0:
+        along = " along a random direction" if entry is not None else ""
+        return f"`d {pair.output} / d {pair.input}`{along}"
+    return f"`d {pair.output}[{entry.row}] / d {pair.input}[{entry.col}]`"
+
+
+def values(entry: Entry | None) -> str:
+    """The adjoint's value and the reference's, to be put behind the derivative's name."""
+    if entry is None:
+        return ""
+    return f": adjoint {number(entry.ad)}, reference {number(entry.oracle)}"
+
+
+def number(value: float) -> str:
+    """A number for a sentence, with the digits that float32 holds."""
+    return f"{value:.7g}"
+
+
+def other_pairs(group: list[Hit], shown: Hit, limit: int = 6) -> tuple[str, ...]:
+    """A note that names the pairs of the group which the message does not name."""
+    names = dict.fromkeys((h.pair.input, h.pair.output) for h in group)
+    names.pop((shown.pair.input, shown.pair.output))
+    if not names:
+        return ()
+    listed = [f"`d {o} / d {i}`" for i, o in list(names)[:limit]]
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return (f"also in {', '.join(listed)}{more}",)
+
+
+def _fill(text: str) -> str:
+    paragraphs = textwrap.dedent(text).strip().split("\n\n")
+    return "\n\n".join(textwrap.fill(p, 78) for p in paragraphs)

@@ -1,0 +1,103 @@
+"""G001: the adjoint disagrees with a trustworthy reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import (
+    Hit,
+    Manual,
+    Rule,
+    derivative,
+    grouped,
+    hits,
+    launches,
+    other_pairs,
+    seen,
+    values,
+    worst_of_first,
+)
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.diagnostics import Span
+
+
+class WrongGradient(Rule):
+    """Fires for pairs with the verdict `fail`, once a kernel and culprit."""
+
+    code = "G001"
+    name = "wrong-gradient"
+    severity = "error"
+    manual = Manual(
+        what="""
+            The adjoint of a kernel gives another derivative than the kernel's values show.
+            Each launch on the tape is checked by itself, at the input values that it had
+            when it was recorded, and only where the reference derivative is known well
+            enough to tell the difference.
+            """,
+        why="""
+            An optimiser that follows a wrong gradient still moves, and often still gets
+            better for a while: it converges slowly, to the wrong place, or not at all,
+            and nothing else will tell you why.
+            """,
+        example="""
+            @engine.func
+            def cube(x: float):
+                return x * x * x
+
+            @engine.func_grad(cube)
+            def adj_cube(x: float, adj_ret: float):
+                engine.adjoint[x] += 2.0 * x * adj_ret    # should be 3 x^2
+
+            error[G001]: wrong gradient of kernel `k` in launch 0 of tape 0:
+            `d y[0] / d x[0]`: adjoint 4, reference 12
+            """,
+        todo="""
+            Where the finding points at a derivative that you wrote, derive that one again:
+            it must add (derivative of each result) times (adjoint of that result) to the
+            adjoint of each input, and must add, not assign.
+
+            Where it points at a kernel without such a derivative, look for a thread that
+            reads what another thread of the same launch writes: the launch is then no
+            function of its inputs. If there is none, it is a bug of the engine; the
+            kernel and the line with the two values are all that a report of it needs.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a kernel and suspected place."""
+        for group in grouped(hits(session, "fail"), lambda h: (h.launch.kernel, _place(h))):
+            hit = worst_of_first(group)
+            count = launches(group)
+            pair, launch = hit.pair, hit.launch
+            message = (
+                f"wrong gradient of kernel `{launch.kernel}` {seen(count, *hit.where)}: "
+                f"{derivative(pair, pair.worst)}{values(pair.worst)}"
+            )
+            notes = other_pairs(group, hit)
+            if launch.culprits:
+                name = launch.culprits[0][0]
+                help = (
+                    f"`{name}`, a derivative written by hand, runs in this kernel: "
+                    "compare it with the derivative of the function that it is for"
+                )
+                if len(launch.culprits) > 1:
+                    others = ", ".join(f"`{n}` ({s})" for n, s in launch.culprits[1:])
+                    notes += (f"derivatives written by hand also run in {others}",)
+            else:
+                help = (
+                    "no derivative written by hand runs in this kernel: look for a thread that "
+                    f"reads what another one writes; `adtool explain {self.code}` says more"
+                )
+            yield self.finding(
+                message, help, span=_place(hit), tape=hit.tape, launch=launch.index,
+                kernel=launch.kernel, count=count, notes=notes,
+            )  # fmt: skip
+
+
+def _place(hit: Hit) -> Span:
+    culprits = hit.launch.culprits
+    return culprits[0][1] if culprits else hit.launch.span

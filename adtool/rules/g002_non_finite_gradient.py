@@ -1,0 +1,96 @@
+"""G002: a NaN or an infinity appears in an adjoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import (
+    Hit,
+    Manual,
+    Rule,
+    derivative,
+    grouped,
+    hits,
+    launches,
+    other_pairs,
+    seen,
+)
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.diagnostics import Span
+
+
+class NonFiniteGradient(Rule):
+    """Fires for pairs with the verdict `nan`, once a kernel and source line."""
+
+    code = "G002"
+    name = "non-finite-gradient"
+    severity = "error"
+    manual = Manual(
+        what="""
+            The adjoint of a launch holds a NaN or an infinity although the values that went
+            into the launch are finite. The finding names the first such launch, the array
+            and element, and, where it is known, the operation and the operand values that
+            it had there.
+            """,
+        why="""
+            One NaN in a gradient spreads to every parameter that shares an update with it,
+            and from there into everything. The forward values often stay finite, so that
+            the loss looks healthy until the update.
+            """,
+        example="""
+            y[i] = engine.sqrt(x[i])      # x[i] is 0: the slope of sqrt is infinite there
+
+            error[G002]: inf in the gradient of `x[3]`, kernel `k` in launch 0 of tape 0:
+            `sqrt` with x = 0
+            """,
+        todo="""
+            Keep the operation away from the point where its slope is not finite: sqrt(x + e)
+            with a small e, a guard as `if x > 0.0:`, or a formula without the operation
+            (compare squared lengths, not lengths).
+
+            A guard must be a branch. In where(x > 0.0, sqrt(x), 0.0) both sides are computed,
+            and 0 times an infinite slope is NaN.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a kernel and place of origin."""
+        for group in grouped(hits(session, "nan"), lambda h: (h.launch.kernel, _place(h))):
+            hit = group[0]
+            count = launches(group)
+            launch, at = hit.launch, hit.pair.nonfinite
+            tail = f"kernel `{launch.kernel}` {seen(count, *hit.where)}"
+            if at is None:
+                entry = hit.pair.worst
+                kind = _word(math.nan if entry is None else entry.ad)
+                message = f"{kind} in the gradient of {tail}: {derivative(hit.pair, entry)}"
+            else:
+                element = str(list(at.element)) if at.element else ""
+                message = f"{_word(at.value)} in the gradient of `{at.array}{element}`, {tail}"
+                if at.operation:
+                    message += f": `{at.operation}`"
+                    if at.operands:
+                        message += " with " + ", ".join(f"{n} = {v}" for n, v in at.operands)
+            yield self.finding(
+                message,
+                "keep the operation away from the point where its slope is not finite: "
+                "guard it by a branch, or add a small constant",
+                span=_place(hit), tape=hit.tape, launch=launch.index,
+                kernel=launch.kernel, count=count, notes=other_pairs(group, hit),
+            )  # fmt: skip
+
+
+def _place(hit: Hit) -> Span:
+    at = hit.pair.nonfinite
+    return at.span if at is not None and at.span is not None else hit.launch.span
+
+
+def _word(value: float) -> str:
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return "NaN"

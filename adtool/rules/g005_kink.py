@@ -1,0 +1,67 @@
+"""G005: the one-sided slopes differ, and the adjoint lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import (
+    Manual,
+    Rule,
+    derivative,
+    grouped,
+    hits,
+    launches,
+    other_pairs,
+    seen,
+    values,
+    worst_of_first,
+)
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+
+
+class Kink(Rule):
+    """Fires for pairs with the verdict `kink`, once a kernel."""
+
+    code = "G005"
+    name = "kink"
+    severity = "note"
+    manual = Manual(
+        what="""
+            A launch was recorded exactly where its function has a corner, such as abs(x) at
+            0 or max(a, b) at a = b. The slope to the left and the slope to the right differ,
+            and the adjoint is one of them or lies between them.
+            """,
+        why="""
+            Nothing is wrong: any value between the slopes is a subgradient, and optimisers
+            live with it. It is said because finite differences disagree with the adjoint
+            there, which would otherwise look like a failure.
+            """,
+        example="""
+            y[i] = engine.max(x[i], 0.0)      # x[i] is 0.0: the slope is 0 or 1
+
+            note[G005]: kernel `k` has a kink in launch 0 of tape 0:
+            `d y[0] / d x[0]`: adjoint 0, reference 0.5
+            """,
+        todo="""
+            Usually nothing. Where many elements start on the corner (parameters initialised
+            with zeros under abs or max), start beside it, or use a smooth form.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a kernel."""
+        for group in grouped(hits(session, "kink"), lambda h: (h.launch.kernel, h.launch.span)):
+            hit = worst_of_first(group)
+            count = launches(group)
+            launch, pair = hit.launch, hit.pair
+            yield self.finding(
+                f"kernel `{launch.kernel}` has a kink {seen(count, *hit.where)}: "
+                f"{derivative(pair, pair.worst)}{values(pair.worst)}",
+                "the adjoint lies between the one-sided slopes, which is all that one can ask",
+                span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,
+                count=count, notes=other_pairs(group, hit),
+            )  # fmt: skip

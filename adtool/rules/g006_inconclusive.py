@@ -1,0 +1,69 @@
+"""G006: no reference derivative is trustworthy there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import (
+    Manual,
+    Rule,
+    derivative,
+    grouped,
+    hits,
+    launches,
+    other_pairs,
+    seen,
+    values,
+    worst_of_first,
+)
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+
+
+class Inconclusive(Rule):
+    """Fires for pairs with the verdict `inconclusive`, once a kernel and reason."""
+
+    code = "G006"
+    name = "inconclusive"
+    severity = "warning"
+    manual = Manual(
+        what="""
+            The adjoint and the reference differ, but the reference itself is not known well
+            enough to blame the adjoint: its own noise is larger than the tolerance.
+            """,
+        why="""
+            A verdict either way would be a guess. Calling it wrong teaches people to ignore
+            the tool, and calling it right hides bugs.
+            """,
+        example="""
+            y[i] = engine.floor(1.0e6 * x[i]) * 1.0e-6    # steps below the step size
+
+            warning[G006]: kernel `k` could not be judged in launch 0 of tape 0: ...
+            """,
+        todo="""
+            Read the reason that the finding gives. Often another step size settles it
+            (--eps), or inputs of moderate size: derivatives at 1e8 in float32 have few
+            digits to compare. A wider --rtol accepts what the noise allows.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a kernel and reason."""
+        for group in grouped(
+            hits(session, "inconclusive"),
+            lambda h: (h.launch.kernel, h.launch.span, h.pair.reason),
+        ):
+            hit = worst_of_first(group)
+            count = launches(group)
+            launch, pair = hit.launch, hit.pair
+            reason = f" ({pair.reason})" if pair.reason else ""
+            yield self.finding(
+                f"kernel `{launch.kernel}` could not be judged {seen(count, *hit.where)}: "
+                f"{derivative(pair, pair.worst)}{values(pair.worst)}{reason}",
+                "try another step with --eps, or inputs of moderate size",
+                span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,
+                count=count, notes=other_pairs(group, hit),
+            )  # fmt: skip

@@ -1,0 +1,88 @@
+"""G012: something on the tape could not be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Manual, Rule, grouped, seen
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    tape: int
+    index: int
+    what: str
+    reason: str
+    span: Span | None
+    kernel: str = ""
+
+
+class Unchecked(Rule):
+    """Fires for records, launches and pairs that were skipped, unless the user asked for it."""
+
+    code = "G012"
+    name = "unchecked"
+    severity = "note"
+    manual = Manual(
+        what="""
+            Something on the tape was not checked: a function recorded with its own backward
+            function, a launch that has no array with a gradient, a kernel without an adjoint.
+            Kernels left out by --kernel or --skip-kernel are no finding.
+            """,
+        why="""
+            A gradient passes through it all the same. A report that is silent about it would
+            be read as if everything had been checked.
+            """,
+        example="""
+            tape.record_func(backward=my_backward, arrays=[x, y])
+
+            note[G012]: a recorded function was not checked in launch 3 of tape 0: its
+            forward code is not known to the tape
+            """,
+        todo="""
+            Check that part by itself: give it to a kernel, or test its backward function
+            against differences. Where a launch is skipped because no input asks for a
+            gradient, see whether `requires_grad=True` was forgotten.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a thing and reason."""
+        for group in grouped(_gaps(session), lambda g: (g.what, g.reason, g.kernel)):
+            first = group[0]
+            count = len({(g.tape, g.index) for g in group})
+            reason = f": {first.reason}" if first.reason else ""
+            yield self.finding(
+                f"{first.what} was not checked {seen(count, first.tape, first.index)}{reason}",
+                f"`adtool explain {self.code}` says how to check such parts by themselves",
+                span=first.span, tape=first.tape, launch=first.index, kernel=first.kernel,
+                count=count,
+            )  # fmt: skip
+
+
+def _gaps(session: Session) -> Iterator[_Gap]:
+    for tape in session.tapes:
+        known = {(x.index, x.skipped) for x in tape.launches if x.skipped}
+        for item in tape.unchecked:
+            if (item.index, item.reason) in known:
+                continue  # said again, with its kernel, below
+            yield _Gap(tape.tape, item.index, item.what, item.reason, item.site)
+        for launch in tape.launches:
+            kernel = launch.kernel
+            if session.options.deselects(kernel):
+                continue
+            if launch.skipped:
+                what = f"kernel `{kernel}`"
+                yield _Gap(tape.tape, launch.index, what, launch.skipped, launch.span, kernel)
+                continue
+            for pair in launch.pairs:
+                if pair.verdict == "skipped":
+                    what = f"`d {pair.output} / d {pair.input}` of kernel `{kernel}`"
+                    yield _Gap(tape.tape, launch.index, what, pair.reason, launch.span, kernel)

@@ -1,0 +1,206 @@
+"""Runs the target in a child process and collects what came of it.
+
+The child is the leader of its own session, so that it can be stopped together with all that
+it started. Nothing passes between the two but JSON and the status page, both in
+a directory that only the user can read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from adtool import codec, files, status
+from adtool.exits import ToolError
+from adtool.job import CheckOptions, Job, Target
+from adtool.report import Failure
+
+if TYPE_CHECKING:
+    from engine.autograd.results import TapeResult
+
+_ROOT = str(Path(__file__).parent.parent)
+
+_BOOT = """import sys
+folder, root = sys.argv[1:]
+sys.path[:] = [p for p in sys.path if p]
+hidden = "" if root in sys.path else root
+if hidden: sys.path.insert(0, root)
+from adtool.child import main
+main(folder, hidden)
+"""
+
+_POLL = 0.1  # seconds between two looks at the status page
+_GRACE = 2.0  # seconds that an interrupted target gets to clean up
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A target's run: its checked tapes, and why it failed, if it did.
+
+    kernels: names of all kernels on the tapes. seconds: wall time.
+    """
+
+    target: Target
+    options: CheckOptions
+    tapes: tuple[TapeResult, ...]
+    kernels: tuple[str, ...] = ()
+    failure: Failure | None = None
+    seconds: float = 0.0
+
+
+def run_session(
+    job: Job,
+    *,
+    timeout: float = 0.0,
+    stdout_to_stderr: bool = False,
+    watch: Callable[[status.Status], None] | None = None,
+) -> Session:
+    """Runs the job's target and has its tapes checked.
+
+    timeout: seconds for script and checks together, 0 for no limit. stdout_to_stderr:
+    keeps standard output free of what the target prints. watch: called ten times a
+    second with the child's status.
+
+    Raises:
+        ToolError: the script is not there to be run.
+    """
+    if job.target.script is not None:
+        _require_script(job.target.script)
+    start = time.monotonic()
+    with _private_folder() as folder:
+        (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
+        status.create(folder / files.STATUS)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT, str(folder), _ROOT],
+            stdout=_stderr_descriptor() if stdout_to_stderr else None,
+            start_new_session=True,
+        )
+        stopped = _wait(process, start + timeout if timeout > 0 else None, folder, watch)
+        tapes, kernels, failure = _conclude(process.returncode, stopped, timeout, folder)
+    seconds = time.monotonic() - start
+    return Session(job.target, job.options, tapes, kernels, failure, seconds)
+
+
+def _require_script(script: str) -> None:
+    if os.path.isdir(script):
+        raise ToolError(f"`{script}` is a directory", "name a script in it, or use -m MODULE")
+    if not os.path.exists(script):
+        raise ToolError(f"no script `{script}`", f"the current directory is {os.getcwd()}")
+    if not os.access(script, os.R_OK):
+        raise ToolError(f"`{script}` cannot be read", "check the permissions of the file")
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="adtool-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _stderr_descriptor() -> int:
+    with suppress(Exception):  # a replaced sys.stderr may have no descriptor
+        sys.stderr.flush()
+        return sys.stderr.fileno()
+    return 2
+
+
+class _Stop(BaseException):
+    """Another signal asked this process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise _Stop(number)
+
+
+@contextmanager
+def _catching_signals() -> Iterator[None]:
+    """A hang-up or a polite kill must not leave the child behind."""
+    try:
+        old = {n: signal.signal(n, _stop) for n in (signal.SIGTERM, signal.SIGHUP)}
+    except ValueError:  # not the main thread: the caller minds signals
+        old = {}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    deadline: float | None,
+    folder: Path,
+    watch: Callable[[status.Status], None] | None,
+) -> str:
+    """Waits for the child's end. Says what stopped it: "", "timeout" or a signal's name."""
+    stopped = ""
+    try:
+        with _catching_signals():
+            while True:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    stopped = "timeout"
+                    break
+                pause = min(x for x in (left, _POLL if watch else None, 3600.0) if x is not None)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(pause)
+                    break
+                if watch:
+                    watch(status.read(folder / files.STATUS))
+    except KeyboardInterrupt:
+        stopped = "SIGINT"
+    except _Stop as signalled:
+        stopped = signal.Signals(signalled.number).name
+    finally:
+        if process.returncode is None:
+            if stopped and stopped != "timeout":
+                _signal_group(process, signal.SIGINT)  # lets it clean up
+                with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+                    process.wait(_GRACE)
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
+    return stopped
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _conclude(
+    code: int, stopped: str, timeout: float, folder: Path
+) -> tuple[tuple[TapeResult, ...], tuple[str, ...], Failure | None]:
+    from adtool import endings
+    from adtool.outcome import Outcome
+
+    last = status.read(folder / files.STATUS)
+    if stopped == "timeout":
+        return (), (), endings.timed_out(last, timeout)
+    if stopped:
+        return (), (), endings.interrupted(last, stopped)
+    try:
+        outcome = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+    except FileNotFoundError:
+        crash = ""
+        with suppress(OSError):  # not there where the child did not even start
+            crash = (folder / files.CRASH).read_text(errors="replace")
+        return (), (), endings.died(code, last, crash)
+    except (codec.CodecError, UnicodeDecodeError) as error:
+        return (), (), Failure("internal", f"the child's result cannot be read: {error}")
+    return outcome.tapes, outcome.kernels, endings.reported(outcome)

@@ -1,0 +1,107 @@
+"""A page of shared memory where the child says, cheaply, what it is doing.
+
+It is written before every launch and survives any death of the child: the kernel's
+page cache holds it. A write is one slice assignment into a memory-mapped file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_SIZE = 4096
+_HEADER = struct.Struct("<qqqqqqq")  # phase, launches, tape, tapes, done, total, text bytes
+_TEXT = _SIZE - _HEADER.size
+
+START, SCRIPT, CHECK, END = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the child was doing when it last said so.
+
+    launches: how many launches the script has started. kernel, file, line: the last
+    one's kernel and call, or the kernel being checked. done of total launches of the
+    tape with number `tape` of `tapes` are checked.
+    """
+
+    phase: int = START
+    launches: int = 0
+    tape: int = 0
+    tapes: int = 0
+    done: int = 0
+    total: int = 0
+    kernel: str = ""
+    file: str = ""
+    line: int = 0
+
+
+class StatusWriter:
+    """The child's end."""
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            self._page = mmap.mmap(descriptor, _SIZE)
+        finally:
+            os.close(descriptor)
+        self._launches = 0
+        self._texts: dict[tuple[str, str, int], bytes] = {}
+        self._muted = False
+        # A forked process shares the page, and would overwrite what its parent says.
+        os.register_at_fork(after_in_child=self._mute)
+
+    def _mute(self) -> None:
+        self._muted = True
+
+    def phase(self, phase: int) -> None:
+        """Enters a phase; the last launch stays named."""
+        if not self._muted:
+            self._page[:8] = phase.to_bytes(8, "little")
+
+    def launch(self, kernel: str, index: int, file: str, line: int) -> None:
+        """Says that a launch of `kernel` starts, after `index` others, called at file and line."""
+        if self._muted:
+            return
+        key = (kernel, file, line)
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = _pack(kernel, file, line)
+        self._launches = index + 1
+        head = _HEADER.pack(SCRIPT, self._launches, 0, 0, 0, 0, len(text))
+        self._page[: _HEADER.size + len(text)] = head + text
+
+    def check(self, tape: int, tapes: int, done: int, total: int, kernel: str) -> None:
+        """Says which launch of which tape is being checked."""
+        if self._muted:
+            return
+        text = _pack(kernel, "", 0)
+        head = _HEADER.pack(CHECK, self._launches, tape, tapes, done, total, len(text))
+        self._page[: _HEADER.size + len(text)] = head + text
+
+
+def create(path: Path) -> None:
+    """Makes an empty page, private to the user."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.ftruncate(descriptor, _SIZE)
+    finally:
+        os.close(descriptor)
+
+
+def read(path: Path) -> Status:
+    """What the page says now. A torn text is possible while the child writes, never an error."""
+    page = path.read_bytes().ljust(_SIZE, b"\0")
+    phase, launches, tape, tapes, done, total, size = _HEADER.unpack_from(page)
+    text = page[_HEADER.size : _HEADER.size + min(max(size, 0), _TEXT)]
+    kernel, file, line = [*os.fsdecode(text).split("\0"), "", "", ""][:3]
+    number = int(line) if line.isascii() and line.isdigit() else 0
+    return Status(phase, launches, tape, tapes, done, total, kernel, file, number)
+
+
+def _pack(kernel: str, file: str, line: int) -> bytes:
+    parts = (os.fsencode(kernel)[:500], os.fsencode(file)[: _TEXT - 600], str(line).encode())
+    return b"\0".join(parts)

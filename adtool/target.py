@@ -1,0 +1,133 @@
+"""Runs a script or a module as `__main__`, as plain `python` would, in this process."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import importlib.util
+import io
+import os
+import sys
+import threading
+import types
+from pathlib import Path
+from typing import Any
+
+from adtool.job import Target
+
+
+class TargetError(Exception):
+    """The target cannot be started. `cause` is its syntax error, where it has one."""
+
+    def __init__(self, message: str, help: str = "", cause: SyntaxError | None = None) -> None:
+        self.message = message
+        self.help = help
+        self.cause = cause
+        super().__init__(message)
+
+
+def run_target(target: Target) -> None:
+    """Runs the target to its end; its module stays alive in `sys.modules`.
+
+    Raises:
+        TargetError: it cannot be found, read or compiled.
+        BaseException: whatever the target raises.
+    """
+    if target.script is not None:
+        code, values = _load_script(target.script)
+        sys.argv = [target.script, *target.args]
+        first = os.path.dirname(os.path.realpath(target.script))
+    else:
+        # As `python -m`: the search path is set before the parent packages are imported.
+        sys.argv = ["-m", *target.args]
+        first = os.getcwd()
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, first)
+    if target.script is None:
+        code, values = _load_module(str(target.module))
+        sys.argv[0] = values["__file__"]
+    module = types.ModuleType("__main__")
+    module.__dict__.update(values, __builtins__=builtins)
+    sys.modules["__main__"] = module
+    exec(code, module.__dict__)
+    join_threads()
+
+
+def join_threads() -> None:
+    """Waits for the target's threads, as the interpreter does at its end.
+
+    Idle workers of thread pools are left alone: they end only when the interpreter does.
+    """
+    pool = sys.modules.get("concurrent.futures.thread")
+    worker = getattr(pool, "_worker", None)
+    for thread in threading.enumerate():
+        if thread is threading.current_thread() or thread.daemon:
+            continue
+        if worker is None or getattr(thread, "_target", None) is not worker:
+            thread.join()
+
+
+def _load_script(script: str) -> tuple[types.CodeType, dict[str, Any]]:
+    path = os.path.abspath(script)
+    try:
+        with io.open_code(path) as file:
+            text = file.read()
+    except OSError as error:
+        raise TargetError(f"cannot read `{script}`: {error.strerror}") from None
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    values = {"__file__": path, "__loader__": loader, "__package__": None, "__cached__": None}
+    return _compile(text, path, script), values
+
+
+def _load_module(name: str) -> tuple[types.CodeType, dict[str, Any]]:
+    spec = _find(name)
+    if spec.submodule_search_locations is not None:
+        try:
+            spec = _find(f"{name}.__main__")
+        except TargetError:
+            raise TargetError(
+                f"`{name}` is a package without a `__main__` module",
+                f"name one of its modules, as in `adtool check -m {name}.module`",
+            ) from None
+    get_source = getattr(spec.loader, "get_source", None)
+    path = spec.origin
+    if get_source is None or path is None or not spec.has_location:
+        raise TargetError(f"module `{name}` has no Python source")
+    code = _compile(Path(path).read_bytes(), path, name)
+    return code, {
+        "__file__": path,
+        "__loader__": spec.loader,
+        "__package__": spec.parent,
+        "__cached__": spec.cached,
+        "__spec__": spec,
+    }
+
+
+def _find(name: str) -> importlib.machinery.ModuleSpec:
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        # Only where the name itself is missing: an import inside a parent package that
+        # fails is that package's fault and keeps its traceback.
+        if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
+            raise
+        spec = None
+    except (ValueError, TypeError):
+        spec = None
+    if spec is None:
+        raise TargetError(
+            f"no module named `{name}`",
+            "modules are searched as by `python -m`: from the current directory, then sys.path",
+        )
+    return spec
+
+
+def _compile(text: bytes, path: str, name: str) -> types.CodeType:
+    try:
+        code = compile(text, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise TargetError(f"`{name}` has a syntax error", cause=error) from None
+    except ValueError as error:
+        raise TargetError(f"`{name}` is no Python source: {error}") from None
+    assert isinstance(code, types.CodeType)
+    return code

@@ -1,0 +1,82 @@
+"""The kernels that are measured, written once for both frameworks.
+
+The framework is named by the environment variable BENCH_FRAMEWORK (`engine` or
+`warp`); its module stands here as `wp`.
+"""
+
+import importlib
+import os
+
+wp = importlib.import_module(os.environ.get("BENCH_FRAMEWORK", "engine"))
+
+
+@wp.kernel
+def tiny(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[0] = x[0] * x[0]
+
+
+@wp.kernel
+def saxpy(a: float, x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = a * x[i] + y[i]
+
+
+@wp.kernel
+def elementwise(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    y[i] = wp.sin(v) * wp.exp(-v * v) + wp.sqrt(v * v + 1.0)
+
+
+@wp.kernel
+def nbody(
+    x: wp.array(dtype=wp.vec3), mass: wp.array(dtype=float), n: int, a: wp.array(dtype=wp.vec3)
+):
+    i = wp.tid()
+    here = x[i]
+    total = wp.vec3(0.0, 0.0, 0.0)
+    for j in range(n):
+        d = x[j] - here
+        s = wp.dot(d, d) + 0.01
+        total += d * (mass[j] / (s * wp.sqrt(s)))
+    a[i] = total
+
+
+@wp.kernel
+def stencil(u: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    if i > 0 and j > 0 and i < u.shape[0] - 1 and j < u.shape[1] - 1:
+        around = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
+        out[i, j] = u[i, j] + 0.1 * (around - 4.0 * u[i, j])
+
+
+@wp.kernel
+def springs(
+    x: wp.array(dtype=wp.vec3),
+    first: wp.array(dtype=int),
+    second: wp.array(dtype=int),
+    force: wp.array(dtype=wp.vec3),
+):
+    s = wp.tid()
+    i = first[s]
+    j = second[s]
+    d = x[j] - x[i]
+    length = wp.length(d)
+    f = d * (10.0 * (length - 0.5) / length)
+    wp.atomic_add(force, i, f)
+    wp.atomic_sub(force, j, f)
+
+
+@wp.kernel
+def looped_sine(x: wp.array(dtype=float), steps: int, y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    for _ in range(steps):
+        v += 0.1 * wp.sin(v)
+    y[i] = v
+
+
+@wp.kernel
+def sum_of_squares(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i] * x[i])

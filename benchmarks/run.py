@@ -1,0 +1,117 @@
+"""Measures `engine` beside NVIDIA Warp, and writes what it found to benchmarks/.
+
+    python benchmarks/run.py            all rows, a few minutes; writes RESULTS.md
+    python benchmarks/run.py --quick    small sizes, to see that everything runs
+
+Each framework lives in a process of its own. Both make the same case, then take turns, round by
+round, so that what else the machine does hits both. Medians are reported, and ratios of medians.
+Needs the extra `bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from cases import CASES, Case
+from machine import describe
+from peers import FRAMEWORKS, Peer, compile_times
+from startup import startup_times
+from table import markdown
+
+HERE = Path(__file__).resolve().parent
+
+
+def take_turns(
+    peers: dict[str, Peer], which: str, rounds: int, repeat: int
+) -> dict[str, list[float]]:
+    """Seconds of each call of one pass: the peers alternate, and who begins alternates too."""
+    times: dict[str, list[float]] = {name: [] for name in peers}
+    for turn in range(rounds):
+        order = list(peers) if turn % 2 == 0 else list(reversed(peers))
+        for name in order:
+            times[name] += peers[name].ask({"time": which, "repeat": repeat})
+    return times
+
+
+def relative_gap(a: list[list[float]], b: list[list[float]]) -> float:
+    """Largest difference of two result summaries, relative to the sums of magnitudes."""
+    gaps = [
+        max(abs(x[0] - y[0]), abs(x[1] - y[1])) / max(x[1], y[1], 1e-30)
+        for x, y in zip(a, b, strict=True)
+    ]
+    return max(gaps, default=0.0)
+
+
+def measure(peers: dict[str, Peer], case: Case, size: int, rounds: int, repeat: int) -> Any:
+    """All figures of one row, in seconds."""
+    made = {name: peer.ask({"make": case.name, "size": size}) for name, peer in peers.items()}
+    row: dict[str, Any] = {"name": case.name, "title": case.title, "size": size, "note": case.note}
+    row["passes"] = {}
+    for which in ("forward", "backward"):
+        if which == "backward" and not all(m["backward"] for m in made.values()):
+            continue
+        times = take_turns(peers, which, rounds, repeat)
+        row["passes"][which] = {name: median(t) for name, t in times.items()}
+        key = "outputs" if which == "forward" else "gradients"
+        row["passes"][which]["gap"] = relative_gap(*(m[key] for m in made.values()))
+    return row
+
+
+def measure_copy(peer: Peer, size: int, rounds: int, repeat: int) -> float:
+    """Seconds that NumPy takes to copy `size` float32 values."""
+    times = [t for _ in range(rounds) for t in peer.ask({"copy": size, "repeat": repeat})]
+    return float(median(times))
+
+
+def run(quick: bool, only: str) -> dict[str, Any]:
+    """Measures everything and returns it as data."""
+    rounds, repeat = (2, 1) if quick else (7, 3)
+    copy_size = 1_000_000 if quick else 10_000_000
+    result: dict[str, Any] = {"schema": 1, "quick": quick, "machine": describe(), "rows": []}
+    cases = [case for case in CASES if only in case.name]
+    with Peer("engine") as ours, Peer("warp") as theirs:
+        peers = {"engine": ours, "warp": theirs}
+        result["copy"] = {"size": copy_size, "seconds": measure_copy(ours, copy_size, 3, 5)}
+        for case in cases:
+            size = case.quick if quick else case.size
+            print(f"{case.name} ...", file=sys.stderr, flush=True)
+            row = measure(peers, case, size, rounds, repeat)
+            if case.moved is not None and not quick:
+                row["limit"] = {
+                    which: moved * size / (2 * copy_size) * result["copy"]["seconds"]
+                    for which, moved in zip(("forward", "backward"), case.moved, strict=True)
+                }
+            result["rows"].append(row)
+    if not only:
+        print("compile times, start-up times ...", file=sys.stderr, flush=True)
+        result["compile"] = compile_times(FRAMEWORKS, rounds=1 if quick else 3)
+        result["startup"] = startup_times(rounds=3 if quick else 11)
+    return result
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
+    parser.add_argument("--only", default="", metavar="NAME", help="rows whose name contains NAME")
+    options = parser.parse_args()
+    result = run(options.quick, options.only)
+    text = markdown(result)
+    print(text)
+    if not options.only:
+        name = "quick" if options.quick else "full"
+        out = HERE / "results" / f"{name}.json"
+        out.parent.mkdir(exist_ok=True)
+        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        if not options.quick:
+            (HERE / "RESULTS.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""A differentiable kernel engine: Python functions become native kernels with exact gradients.
+
+::
+
+    import engine as wp
+
+    @wp.kernel
+    def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=len(x), inputs=[x], outputs=[y])
+    tape.backward(grads={y: wp.ones_like(y)})
+    print(x.grad)  # [2. 4. 6.]
+"""
+
+from __future__ import annotations
+
+import builtins as _python
+import importlib
+import math
+from typing import TYPE_CHECKING, Any
+
+from engine import config
+from engine.builtins.stubs import BUILTINS as _BUILTINS
+from engine.diagnostics import (
+    CompilerError,
+    Diagnostic,
+    EngineError,
+    GradcheckError,
+    KernelError,
+    LaunchError,
+    Span,
+    TapeError,
+)
+from engine.frontend.features import missing_feature as _missing_feature
+from engine.lang.values import (
+    bool as bool,
+)
+from engine.lang.values import (
+    constant,
+    dtype_from_numpy,
+    dtype_to_numpy,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    mat22,
+    mat22d,
+    mat22f,
+    mat22i,
+    mat33,
+    mat33d,
+    mat33f,
+    mat33i,
+    mat44,
+    mat44d,
+    mat44f,
+    mat44i,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    vec2,
+    vec2d,
+    vec2f,
+    vec2i,
+    vec3,
+    vec3d,
+    vec3f,
+    vec3i,
+    vec4,
+    vec4d,
+    vec4f,
+    vec4i,
+)
+from engine.runtime.array import array, array1d, array2d, array3d, array4d
+from engine.runtime.creation import (
+    empty,
+    empty_like,
+    from_numpy,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from engine.runtime.device import (
+    Device,
+    DeviceLike,
+    ScopedDevice,
+    get_cuda_device_count,
+    get_device,
+    get_devices,
+    get_preferred_device,
+    is_cpu_available,
+    is_cuda_available,
+    set_device,
+    synchronize,
+    synchronize_device,
+)
+from engine.runtime.kernel import Kernel, adjoint, func, func_grad, func_replay, kernel
+from engine.runtime.launch import launch
+from engine.runtime.modules import Module, get_module, get_module_options, set_module_options
+from engine.runtime.timer import ScopedTimer
+from engine.runtime.transfer import clone, copy
+from engine.tape.capture import Capture, CapturedTape, capturing
+from engine.tape.tape import Tape
+
+if TYPE_CHECKING:
+    from engine import autograd
+
+__version__ = "0.1.0"
+
+# ---- constants, usable in kernels
+E = e = math.e
+INF = inf = math.inf
+NAN = nan = math.nan
+PI = pi = math.pi
+HALF_PI = half_pi = math.pi / 2.0
+TAU = tau = math.tau
+LN2 = ln2 = math.log(2.0)
+LN10 = ln10 = math.log(10.0)
+LOG2E = log2e = math.log2(math.e)
+LOG10E = log10e = math.log10(math.e)
+PHI = phi = (1.0 + math.sqrt(5.0)) / 2.0
+
+globals().update(_BUILTINS)
+
+# Packages that are imported when they are first asked for.
+_LAZY = frozenset({"autograd"})
+
+
+def init() -> None:
+    """Gets the engine ready. Nothing needs it: programs written for Warp call it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"engine.{name}")
+    missing = None if name.startswith("_") else _missing_feature(name)
+    if missing is not None:
+        raise AttributeError(
+            f"error[E112]: engine has no {name!r}: {missing[0]} are not supported\n"
+            f"help: {missing[1]}"
+        )
+    raise AttributeError(f"module 'engine' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
+__all__ = [
+    # arrays
+    "array", "array1d", "array2d", "array3d", "array4d",
+    "clone", "copy", "empty", "empty_like", "from_numpy", "full", "full_like",
+    "ones", "ones_like", "zeros", "zeros_like",
+    # kernels and tapes
+    "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_replay", "get_module",
+    "get_module_options", "init", "kernel", "launch", "set_module_options",
+    "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",
+    # devices
+    "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
+    "get_preferred_device", "is_cpu_available", "is_cuda_available", "set_device",
+    "synchronize", "synchronize_device",
+    # types
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "constant", "dtype_from_numpy", "dtype_to_numpy",
+    "vec2", "vec2d", "vec2f", "vec2i", "vec3", "vec3d", "vec3f", "vec3i",
+    "vec4", "vec4d", "vec4f", "vec4i", "mat22", "mat22d", "mat22f", "mat22i",
+    "mat33", "mat33d", "mat33f", "mat33i", "mat44", "mat44d", "mat44f", "mat44i",
+    # constants
+    "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",
+    "e", "half_pi", "inf", "ln2", "ln10", "log2e", "log10e", "nan", "phi", "pi", "tau",
+    # errors
+    "CompilerError", "Diagnostic", "EngineError", "GradcheckError", "KernelError",
+    "LaunchError", "Span", "TapeError",
+]  # fmt: skip
+# Names of Python's own are left out: `from engine import *` must not change `max` or `bool`.
+__all__ += [name for name in _BUILTINS if not hasattr(_python, name)]

@@ -1,0 +1,118 @@
+"""The C++ backend: the table for the emitter, and a kernel's entry point.
+
+    extern "C" void SYMBOL(const unsigned char* args, eng_launch* L)
+
+runs the threads L->begin to L->end. Kernels with array parameters are compiled twice:
+for arrays whose innermost axis is contiguous, and for any strides.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+from engine.codegen.cstyle import Dialect, Emitter
+from engine.codegen.facts import LINEAR, Facts, independent
+from engine.codegen.layout import arg_offsets
+from engine.codegen.spelling import local
+from engine.ir import nodes as n
+from engine.lang.ctypes_ import ctype
+from engine.lang.types import ArrayType
+
+CPP = Dialect(
+    name="c++",
+    function="ENG_FN",
+    thread="ENG_INLINE",
+    context="eng::ctx_t&",
+)
+NATIVE = Path(__file__).parent / "native"
+HEADER = "engine.h"
+
+
+@functools.lru_cache(maxsize=1)
+def headers_hash() -> str:
+    """A hash of the text of all native headers."""
+    digest = hashlib.sha256()
+    for path in sorted(NATIVE.glob("*.h")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
+    """A kernel as one block of C++ that needs only `engine.h` before it.
+
+    symbol: name of the entry point; all else is in a namespace of that name.
+    lines: write `#line` directives that point to the Python source.
+    """
+    e = Emitter(fn, CPP, lines)
+    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
+    return "\n".join(out) + "\n"
+
+
+def _run(e: Emitter) -> list[str]:
+    """The loop over threads."""
+    facts = e.facts[id(e.fn)]
+    out = ["template <bool FLAT>"] if facts.arrays else []
+    out.append("static void run(const unsigned char* args, eng_launch* L) {")
+    offsets = arg_offsets([p.type for p in e.fn.params])
+    for p, at in zip(e.fn.params, offsets, strict=False):
+        out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
+    if facts.context:
+        out.append("    eng::ctx_t ctx = eng::enter(L);")
+    out.append("    const int64_t begin = L->begin, end = L->end;")
+    call = f"{e.call(e.fn, [local(p) for p in e.fn.params])};"
+    if facts.context:
+        call += " if (ctx.error) break;"
+    pragma = ["ENG_INDEPENDENT"] if independent(e.fn) else []
+    if facts.axes == 0:
+        loop = [*pragma, f"for (int64_t k = begin; k < end; ++k) {{ {call} }}"]
+    else:
+        loop = _rows(facts, pragma, call)
+    out += [f"    {line}" for line in loop]
+    if facts.context:
+        out.append("    eng::leave(L, ctx);")
+    return [*out, "}"]
+
+
+def _rows(facts: Facts, pragma: list[str], call: str) -> list[str]:
+    """The loop over the rows of the grid, and in it the loop over the threads of a row."""
+    last = facts.axes - 1
+    if LINEAR in facts.tids:
+        call = f"const int64_t k = row + (k{last} - first); {call}"
+    return [
+        "for (int64_t row = begin, n; row < end; row += n) {",
+        f"    int64_t c[{facts.axes}];",
+        f"    n = eng::row<{facts.axes}>(L, row, c);",
+        *(f"    const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids),
+        f"    const int64_t first = c[{last}], stop = first + n;",
+        *(f"    {p}" for p in pragma),
+        f"    for (int64_t k{last} = first; k{last} < stop; ++k{last}) {{ {call} }}",
+        *(["    if (ctx.error) break;"] if facts.context else []),
+        "}",
+    ]
+
+
+def _entry(e: Emitter, symbol: str) -> list[str]:
+    facts = e.facts[id(e.fn)]
+    linear = "true" if LINEAR in facts.tids else "false"
+    out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
+    if facts.tids:
+        out.append(f"    if (!eng::fits(L, {linear}, {facts.axes})) return;")
+    run = f"ns_{symbol}::run"
+    if not facts.arrays:
+        return [*out, f"    {run}(args, L);", "}"]
+    offsets = arg_offsets([p.type for p in e.fn.params])
+    tests = [
+        f"eng::is_flat(eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at}))"
+        for p, at in zip(e.fn.params, offsets, strict=False)
+        if isinstance(p.type, ArrayType)
+    ]
+    joined = "\n        && ".join(tests)
+    out += [
+        f"    const bool flat = {joined};",
+        f"    if (flat) {run}<true>(args, L);",
+        f"    else {run}<false>(args, L);",
+        "}",
+    ]
+    return out

@@ -1,0 +1,90 @@
+"""The C-style emitter: a kernel and what it calls as text, spelled by a `Dialect`.
+
+The text is deterministic and holds nothing of the place where the program lies but,
+if asked for, `#line` directives with the base name of the Python file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine import builtins  # noqa: F401  (fills the operation table)
+from engine.codegen.facts import facts_of
+from engine.codegen.spelling import identifier, index_name, local
+from engine.codegen.statements import Body
+from engine.ir import nodes as n
+from engine.lang.ctypes_ import ctype
+from engine.lang.types import ArrayType, Type
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between the languages that the emitter writes.
+
+    function, thread: qualifiers of user functions and of the body of one thread.
+    context: the parameter type through which stack and journal are reached.
+    cuda: take the CUDA spelling of operations. atomics: the function of each kind.
+    """
+
+    name: str
+    function: str
+    thread: str
+    context: str
+    cuda: bool = False
+    atomics: dict[str, str] = field(
+        default_factory=lambda: {k: f"eng::atomic_{k}" for k in ("add", "sub", "min", "max")}
+    )
+
+
+class Emitter:
+    """Writes a kernel's functions. The entry point around them is the backend's."""
+
+    def __init__(self, fn: n.Function, dialect: Dialect, lines: bool = False) -> None:
+        self.fn = fn
+        self.dialect = dialect
+        self.lines = lines
+        self.facts = facts_of(fn)
+        self.names: dict[int, str] = {id(fn): "thread"}
+        self.out: list[str] = []
+
+    def functions(self) -> list[str]:
+        """The called functions, callees first, then the kernel's body as `thread(...)`."""
+        for i, f in enumerate(n.callees(self.fn)):
+            self.names[id(f)] = f"f{i}_{identifier(f.name)}"
+            self.function(f)
+        self.function(self.fn)
+        return self.out
+
+    def type(self, t: Type) -> str:
+        if isinstance(t, ArrayType):
+            return f"eng::array_t<{ctype(t.element)},{t.ndim},FLAT>"
+        return ctype(t)
+
+    def result(self, f: n.Function) -> str:
+        """The C++ type that a function returns."""
+        if len(f.results) < 2:
+            return ctype(f.results[0]) if f.results else "void"
+        return f"r_{self.names[id(f)]}"
+
+    def call(self, f: n.Function, args: Sequence[str]) -> str:
+        """A call of a function from code with the same context and thread index."""
+        facts = self.facts[id(f)]
+        context = ["ctx"] if facts.context else []
+        tids = [index_name(p) for p in sorted(facts.tids)]
+        flat = "<FLAT>" if facts.arrays else ""
+        return f"{self.names[id(f)]}{flat}({', '.join([*context, *args, *tids])})"
+
+    def function(self, f: n.Function) -> None:
+        facts = self.facts[id(f)]
+        if len(f.results) > 1:
+            members = " ".join(f"{ctype(t)} r{i};" for i, t in enumerate(f.results))
+            self.out.append(f"struct {self.result(f)} {{ {members} }};")
+        if facts.arrays:
+            self.out.append("template <bool FLAT>")
+        params = [f"{self.dialect.context} ctx"] if facts.context else []
+        params += [f"{self.type(p.type)} {local(p)}" for p in f.params]
+        params += [f"int64_t {index_name(p)}" for p in sorted(facts.tids)]
+        qualifier = self.dialect.thread if f.is_kernel else self.dialect.function
+        head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
+        self.out += [head, *Body(self, f).write(), "}"]

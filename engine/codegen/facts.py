@@ -1,0 +1,78 @@
+"""What the emitter must know about a function before it writes its signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.ir import nodes as n
+from engine.lang.types import ArrayType
+
+LINEAR = -1  # the thread's linear index; 0 to 3 are coordinates
+
+_SAVES = (n.Push, n.Pop, n.JournalWrite, n.JournalRead, n.JournalAdvance)
+_ORDERED = (n.Atomic, n.Call, n.For, n.While, n.Return, *_SAVES)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of a function with all that it calls.
+
+    context: touches the thread's stack or journal. tids: which parts of the thread's
+    index it reads. axes: how many coordinates it asks for; 0 if none. arrays: has array
+    parameters, so that its code depends on whether they are contiguous.
+    """
+
+    context: bool
+    tids: frozenset[int]
+    axes: int
+    arrays: bool
+
+
+def tid_part(s: n.Let) -> int:
+    """Which part of the thread's index a `tid(dim, arity)` is."""
+    return LINEAR if _number(s.args[1]) == 1 else _number(s.args[0])
+
+
+def _number(a: n.Atom) -> int:
+    assert isinstance(a, n.Const) and isinstance(a.value, int)
+    return a.value
+
+
+def facts_of(fn: n.Function) -> dict[int, Facts]:
+    """Facts of `fn` and of everything that it calls, by the identity of the function."""
+    out: dict[int, Facts] = {}
+    for f in (*n.callees(fn), fn):
+        context = False
+        tids: set[int] = set()
+        axes = 0
+        for s in n.walk(f.body):
+            if isinstance(s, _SAVES):
+                context = True
+            elif isinstance(s, n.Call):
+                inner = out[id(s.func)]
+                context |= inner.context
+                tids |= inner.tids
+                axes = max(axes, inner.axes)
+            elif isinstance(s, n.Let) and s.op == "tid":
+                tids.add(tid_part(s))
+                if tid_part(s) != LINEAR:
+                    axes = max(axes, _number(s.args[1]))
+        arrays = any(isinstance(p.type, ArrayType) for p in f.params)
+        out[id(f)] = Facts(context, frozenset(tids), axes, arrays)
+    return out
+
+
+def independent(fn: n.Function) -> bool:
+    """Whether the compiler may be told that the threads of a kernel touch nothing in common.
+
+    Threads do not by the rules of the language, but compilers then also reorder the
+    accesses of one thread, and two parameters may be one array. So this asks for more:
+    a straight body that writes one array, after all that it reads.
+    """
+    written: set[n.Var] = set()
+    for s in n.walk(fn.body):
+        if isinstance(s, _ORDERED) or (isinstance(s, n.Load) and written):
+            return False
+        if isinstance(s, n.Store):
+            written.add(s.array)
+    return len(written) == 1

@@ -1,0 +1,88 @@
+// What a thread of a launch carries: the stack of saved values and the journal.
+#pragma once
+#include "base.h"
+
+namespace eng {
+
+// A local copy of the launch's buffers, so that the compiler may keep it in registers.
+struct ctx_t {
+    eng_buf stack;
+    eng_buf journal;
+    int64_t journal_pos;
+    int64_t error;
+};
+
+ENG_INLINE ctx_t enter(const eng_launch* L) {
+    return ctx_t{L->stack, L->journal, L->journal_pos, L->error};
+}
+
+ENG_INLINE void leave(eng_launch* L, const ctx_t& c) {
+    L->stack = c.stack;
+    L->journal = c.journal;
+    L->journal_pos = c.journal_pos;
+    L->error = c.error;
+}
+
+// By value, so that the caller's buffer need not live in memory. Doubles the capacity;
+// returns a buffer with the old capacity where there is no memory.
+static __attribute__((noinline, cold, unused)) eng_buf grow(eng_buf b, int64_t need) {
+    int64_t cap = b.cap < 4096 ? 4096 : b.cap * 2;
+    while (cap < b.size + need) cap *= 2;
+    void* data = __builtin_realloc(b.data, uint64_t(cap));
+    if (data) {
+        b.data = static_cast<unsigned char*>(data);
+        b.cap = cap;
+    }
+    return b;
+}
+
+// False where memory has run out; the thread is abandoned then.
+template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value) {
+    constexpr int64_t n = slot_bytes<T>;
+    if (__builtin_expect(b.size + n > b.cap, 0)) {
+        b = grow(b, n);
+        if (b.size + n > b.cap) {
+            c.error = error_memory;
+            return false;
+        }
+    }
+    __builtin_memcpy(b.data + b.size, &value, sizeof(T));
+    b.size += n;
+    return true;
+}
+
+template <class T> ENG_INLINE bool push(ctx_t& c, const T& value) {
+    return append(c, c.stack, value);
+}
+
+// Pushes and pops pair up; an empty stack gives zero instead of foreign memory.
+template <class T> ENG_INLINE T pop(ctx_t& c) {
+    T value{};
+    if (__builtin_expect(c.stack.size >= slot_bytes<T>, 1)) {
+        c.stack.size -= slot_bytes<T>;
+        __builtin_memcpy(&value, c.stack.data + c.stack.size, sizeof(T));
+    } else {
+        c.error = error_journal;
+    }
+    return value;
+}
+
+template <class T> ENG_INLINE bool journal_write(ctx_t& c, const T& value) {
+    return append(c, c.journal, value);
+}
+
+template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
+    T value{};
+    const int64_t at = (c.journal_pos + pos) * 8;
+    if (__builtin_expect(at >= 0 && at + slot_bytes<T> <= c.journal.size, 1)) {
+        __builtin_memcpy(&value, c.journal.data + at, sizeof(T));
+    } else {
+        c.error = error_journal;
+    }
+    return value;
+}
+
+}  // namespace eng
+
+// Frees what a launch allocated. Weak: kernels that are linked together share it.
+ENG_EXPORT __attribute__((weak)) void eng_free(void* p) { __builtin_free(p); }

@@ -1,0 +1,61 @@
+// Functions of real numbers, in the precision of their argument.
+#pragma once
+#include "scalar.h"
+
+namespace eng {
+
+#define ENG_MATH_1(name)                                                     \
+    ENG_INLINE float name(float x) { return __builtin_##name##f(x); }        \
+    ENG_INLINE double name(double x) { return __builtin_##name(x); }
+#define ENG_MATH_2(name)                                                              \
+    ENG_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); }     \
+    ENG_INLINE double name(double x, double y) { return __builtin_##name(x, y); }
+
+ENG_MATH_1(sin)
+ENG_MATH_1(cos)
+ENG_MATH_1(tan)
+ENG_MATH_1(asin)
+ENG_MATH_1(acos)
+ENG_MATH_1(atan)
+ENG_MATH_1(sinh)
+ENG_MATH_1(cosh)
+ENG_MATH_1(tanh)
+ENG_MATH_1(exp)
+ENG_MATH_1(log)
+ENG_MATH_1(log2)
+ENG_MATH_1(log10)
+ENG_MATH_1(sqrt)
+ENG_MATH_1(cbrt)
+ENG_MATH_1(erf)
+ENG_MATH_1(erfc)
+ENG_MATH_1(floor)
+ENG_MATH_1(ceil)
+ENG_MATH_1(trunc)
+ENG_MATH_1(round)
+ENG_MATH_1(rint)
+ENG_MATH_1(fabs)
+ENG_MATH_2(pow)
+ENG_MATH_2(atan2)
+ENG_MATH_2(copysign)
+
+#undef ENG_MATH_1
+#undef ENG_MATH_2
+
+template <class T> ENG_INLINE T abs(T x) {
+    if constexpr (is_float<T>) return fabs(x);
+    else return is_signed<T> && x < 0 ? neg(x) : x;
+}
+
+template <class T> ENG_INLINE T frac(T x) { return x - trunc(x); }
+template <class T> ENG_INLINE T degrees(T x) { return x * T(57.29577951308232); }
+template <class T> ENG_INLINE T radians(T x) { return x * T(0.017453292519943295); }
+template <class T> ENG_INLINE bool isnan(T x) { return x != x; }
+template <class T> ENG_INLINE bool isinf(T x) { return fabs(x) == infinity<T>; }
+template <class T> ENG_INLINE bool isfinite(T x) { return fabs(x) < infinity<T>; }
+template <class T> ENG_INLINE T lerp(T a, T b, T t) { return a * (T(1) - t) + b * t; }
+template <class T> ENG_INLINE T smoothstep(T a, T b, T x) {
+    const T t = clamp((x - a) / (b - a), T(0), T(1));
+    return (t * t) * (T(3) - T(2) * t);
+}
+
+}  // namespace eng

@@ -1,0 +1,261 @@
+"""Writes the statements of one function: one method a node of the IR."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from engine.codegen.facts import Facts, tid_part
+from engine.codegen.literals import literal
+from engine.codegen.scopes import declarations
+from engine.codegen.spelling import identifier, index_name, local
+from engine.diagnostics import Span
+from engine.ir import nodes as n
+from engine.ir.ops import OPS
+from engine.lang.types import INT32, Type
+
+# Thread indices keep twice this far from the end of int32 (eng::fits), so that adding
+# a constant up to it gives the same in 32 and in 64 bits.
+MAX_OFFSET = 1 << 15
+
+
+class Spelling(Protocol):
+    """What a dialect says about operations; see `engine.codegen.cstyle.Dialect`."""
+
+    @property
+    def cuda(self) -> bool: ...
+    @property
+    def atomics(self) -> Mapping[str, str]: ...
+
+
+class Context(Protocol):
+    """What statements need to know of the emitter around them."""
+
+    @property
+    def dialect(self) -> Spelling: ...
+    @property
+    def lines(self) -> bool: ...
+    @property
+    def facts(self) -> Mapping[int, Facts]: ...
+    def type(self, t: Type) -> str: ...
+    def result(self, f: n.Function) -> str: ...
+    def call(self, f: n.Function, args: Sequence[str]) -> str: ...
+
+
+class Body:
+    """Writes the statements of one function."""
+
+    def __init__(self, emitter: Context, fn: n.Function) -> None:
+        self.e = emitter
+        self.fn = fn
+        self.decls = declarations(fn)
+        self.out: list[str] = []
+        self.blocks = 0
+        self.depth = 1
+        self.place: tuple[str, int] | None = None
+        # Thread indices and their sums with small constants, in 64 bits: what compilers
+        # need to see in an index before they use vector loads in conditional code.
+        self.wide: dict[n.Var, tuple[str, int]] = {}
+
+    def write(self) -> list[str]:
+        for v in self.decls.mutable:
+            self.line(f"{self.e.type(v.type)} {local(v)}{{}};")
+        self.block(self.fn.body)
+        if self.fn.results and not (self.fn.body and isinstance(self.fn.body[-1], n.Return)):
+            self.line("return {};")
+        return self.out
+
+    def line(self, text: str) -> None:
+        self.out.append("    " * self.depth + text)
+
+    def block(self, block: n.Block) -> None:
+        me = self.blocks
+        self.blocks += 1
+        for v in self.decls.at_head.get(me, ()):
+            self.line(f"{self.e.type(v.type)} {local(v)};")
+        for s in block:
+            self.at(s.span)
+            _WRITERS[type(s)](self, s)
+
+    def nested(self, head: str, block: n.Block, tail: str = "}") -> None:
+        self.line(head)
+        self.depth += 1
+        self.block(block)
+        self.depth -= 1
+        if tail:
+            self.line(tail)
+
+    def at(self, span: Span) -> None:
+        place = (os.path.basename(span.file), span.line)
+        if self.e.lines and span.line > 0 and place != self.place:
+            self.place = place
+            name = place[0].replace("\\", "\\\\").replace('"', '\\"')
+            self.out.append(f'#line {span.line} "{name}"')
+
+    def atom(self, a: n.Atom) -> str:
+        return local(a) if isinstance(a, n.Var) else literal(a)
+
+    def index(self, a: n.Atom) -> str:
+        if isinstance(a, n.Const):
+            return str(a.value)
+        if a in self.wide:
+            base, offset = self.wide[a]
+            return base if offset == 0 else f"{base} {'+' if offset > 0 else '-'} {abs(offset)}"
+        return local(a)
+
+    def assign(self, v: n.Var, text: str) -> None:
+        """Gives a variable its value, declaring it if this is the place."""
+        if v.mutable or v in self.decls.hoisted:
+            self.line(f"{local(v)} = {text};")
+        else:
+            self.line(f"const {self.e.type(v.type)} {local(v)} = {text};")
+
+    def leave(self) -> str:
+        """The statement that abandons the thread after an error."""
+        return "return {};" if self.fn.results else "return;"
+
+    def widen(self, s: n.Let) -> None:
+        if s.op == "tid":
+            self.wide[s.dst] = (index_name(tid_part(s)), 0)
+        elif s.op == "copy" and isinstance(s.args[0], n.Var) and s.args[0] in self.wide:
+            self.wide[s.dst] = self.wide[s.args[0]]
+        elif s.op in ("add", "sub") and s.dst.type == INT32:
+            a, b = s.args
+            if s.op == "add" and isinstance(a, n.Const):
+                a, b = b, a
+            if isinstance(a, n.Var) and a in self.wide and isinstance(b, n.Const):
+                assert isinstance(b.value, int)
+                base, offset = self.wide[a]
+                offset += b.value if s.op == "add" else -b.value
+                if abs(offset) <= MAX_OFFSET:
+                    self.wide[s.dst] = (base, offset)
+
+    def let(self, s: n.Let) -> None:
+        self.widen(s)
+        if s.op == "tid":
+            self.assign(s.dst, f"int32_t({index_name(tid_part(s))})")
+        elif s.op == "shape":
+            self.assign(s.dst, f"int32_t({self.atom(s.args[0])}.shape[{self.index(s.args[1])}])")
+        else:
+            types = [a.type for a in s.args]
+            text = OPS[s.op].spelling(types, s.dst.type, self.e.dialect.cuda)
+            self.assign(s.dst, text.format(*(self.atom(a) for a in s.args)))
+
+    def set(self, s: n.Set) -> None:
+        self.assign(s.dst, self.atom(s.value))
+
+    def element(self, s: n.Load | n.Store | n.Atomic) -> str:
+        """The element or component that an access names, as an lvalue."""
+        text = f"{local(s.array)}.at({', '.join(self.index(a) for a in s.index)})"
+        if s.path:
+            text = f"eng::item({', '.join([text, *(self.atom(a) for a in s.path)])})"
+        return text
+
+    def load(self, s: n.Load) -> None:
+        self.assign(s.dst, self.element(s))
+
+    def store(self, s: n.Store) -> None:
+        self.line(f"{self.element(s)} = {self.atom(s.value)};")
+
+    def atomic(self, s: n.Atomic) -> None:
+        text = f"{self.e.dialect.atomics[s.kind]}({self.element(s)}, {self.atom(s.value)})"
+        if s.dst is None:
+            self.line(f"{text};")
+        else:
+            self.assign(s.dst, text)
+
+    def call(self, s: n.Call) -> None:
+        text = self.e.call(s.func, [self.atom(a) for a in s.args])
+        if len(s.dsts) == 1 and len(s.func.results) == 1:
+            self.assign(s.dsts[0], text)
+        elif not s.dsts:
+            self.line(f"{text};")
+        else:
+            # Named after its first variable, which is unique in the function.
+            name = f"call_{identifier(s.dsts[0].name)}"
+            self.line(f"const {self.e.result(s.func)} {name} = {text};")
+            for i, d in enumerate(s.dsts):
+                self.assign(d, f"{name}.r{i}")
+        if self.e.facts[id(s.func)].context:
+            self.line(f"if (ctx.error) {self.leave()}")
+
+    def if_(self, s: n.If) -> None:
+        self.nested(f"if ({self.atom(s.cond)}) {{", s.then, "" if s.orelse else "}")
+        if s.orelse:
+            self.nested("} else {", s.orelse)
+        else:
+            self.blocks += 1  # numbered by `scopes` as well
+
+    def for_(self, s: n.For) -> None:
+        t, var = self.e.type(s.var.type), local(s.var)
+        start, step = self.atom(s.start), self.atom(s.step)
+        stop = self.atom(s.stop)
+        if isinstance(s.stop, n.Var) and s.stop.mutable:
+            stop = f"{var}_stop"
+            self.line(f"const {t} {stop} = {self.atom(s.stop)};")
+        unit = isinstance(s.step, n.Const) and s.step.value in (1, -1)
+        if unit and s.var not in self.decls.hoisted:
+            assert isinstance(s.step, n.Const)
+            test, go = ("<", "++") if s.step.value == 1 else (">", "--")
+            self.nested(f"for ({t} {var} = {start}; {var} {test} {stop}; {go}{var}) {{", s.body)
+            return
+        r = f"{var}_range"
+        head = f"eng::range_t<{t}> {r}({start}, {stop}, {step})"
+        self.line(f"for ({head}; {r}.more(); {r}.next()) {{")
+        self.depth += 1
+        self.assign(s.var, f"{r}.value")
+        self.block(s.body)
+        self.depth -= 1
+        self.line("}")
+
+    def while_(self, s: n.While) -> None:
+        self.nested("for (;;) {", s.test, "")
+        self.depth += 1
+        self.line(f"if (!({self.atom(s.cond)})) break;")
+        self.block(s.body)
+        self.depth -= 1
+        self.line("}")
+
+    def return_(self, s: n.Return) -> None:
+        values = [self.atom(a) for a in s.values]
+        if len(values) > 1:
+            self.line(f"return {self.e.result(self.fn)}{{{', '.join(values)}}};")
+        else:
+            self.line(f"return{' ' if values else ''}{''.join(values)};")
+
+    def push(self, s: n.Push) -> None:
+        self.line(f"if (!eng::push(ctx, {self.atom(s.value)})) {self.leave()}")
+
+    def pop(self, s: n.Pop) -> None:
+        self.assign(s.dst, f"eng::pop<{self.e.type(s.dst.type)}>(ctx)")
+
+    def journal_write(self, s: n.JournalWrite) -> None:
+        self.line(f"if (!eng::journal_write(ctx, {self.atom(s.value)})) {self.leave()}")
+
+    def journal_read(self, s: n.JournalRead) -> None:
+        self.assign(s.dst, f"eng::journal_read<{self.e.type(s.dst.type)}>(ctx, {self.atom(s.pos)})")
+
+    def journal_advance(self, s: n.JournalAdvance) -> None:
+        self.line(f"ctx.journal_pos += {self.atom(s.slots)};")
+
+
+_WRITERS: dict[type, Callable[[Body, Any], None]] = {
+    n.Let: Body.let,
+    n.Set: Body.set,
+    n.Load: Body.load,
+    n.Store: Body.store,
+    n.Atomic: Body.atomic,
+    n.Call: Body.call,
+    n.If: Body.if_,
+    n.For: Body.for_,
+    n.While: Body.while_,
+    n.Break: lambda body, _: body.line("break;"),
+    n.Continue: lambda body, _: body.line("continue;"),
+    n.Return: Body.return_,
+    n.Push: Body.push,
+    n.Pop: Body.pop,
+    n.JournalWrite: Body.journal_write,
+    n.JournalRead: Body.journal_read,
+    n.JournalAdvance: Body.journal_advance,
+}

@@ -1,0 +1,91 @@
+"""Runs the compiler: several sources at once, with a time limit, keeping its words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.compile.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One compiler run. `problem` is empty where it made `output`."""
+
+    output: Path
+    problem: str
+    command: str
+    said: str
+
+
+def build(
+    toolchain: Toolchain, sources: Sequence[Path], include: Path, timeout: float
+) -> list[Outcome]:
+    """Compiles each source file to a shared object beside it, all at the same time."""
+    runs: list[_Run] = []
+    try:
+        for source in sources:
+            runs.append(_Run(toolchain, source, include))
+        end = time.monotonic() + timeout
+        return [r.wait(max(0.0, end - time.monotonic()), timeout) for r in runs]
+    finally:
+        for r in runs:
+            r.stop()
+
+
+class _Run:
+    def __init__(self, toolchain: Toolchain, source: Path, include: Path) -> None:
+        self.output = source.with_suffix(".so")
+        self.words = source.with_suffix(".txt")
+        command = toolchain.compile_command(source.name, self.output.name, include)
+        self.command = shlex.join(command)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.problem = ""
+        # A file, not a pipe: nothing blocks, however much the compiler says.
+        with open(self.words, "wb") as words:
+            try:
+                self.process = subprocess.Popen(
+                    command,
+                    cwd=source.parent,
+                    stdin=subprocess.DEVNULL,
+                    stdout=words,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # so that its children can be ended with it
+                )
+            except OSError as e:
+                self.problem = f"could not be started: {e}"
+
+    def wait(self, left: float, limit: float) -> Outcome:
+        if self.process is not None:
+            try:
+                code = self.process.wait(left)
+                if code:
+                    self.problem = f"gave up (exit status {code})"
+                elif not self.output.is_file():
+                    self.problem = "made no output"
+            except subprocess.TimeoutExpired:
+                self.problem = f"was stopped after {limit:g} seconds"
+                self.stop()
+        said = ""
+        with contextlib.suppress(OSError):
+            said = self.words.read_text(encoding="utf-8", errors="replace")
+        return Outcome(self.output, self.problem, self.command, said)
+
+    def stop(self) -> None:
+        """Ends the compiler and what it started, if it still runs."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self.process.kill()
+            else:
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()

@@ -1,0 +1,236 @@
+"""The store of compiled kernels: a private folder that many processes use at once.
+
+    objects/HASH.so    shared objects, named by the hash of their own content
+    index/KEY.json     for each kernel: its object and entry point
+    failed/KEY.log     what the compiler said when it failed
+    tmp/               builds under way; locks/: who builds what
+
+Files appear whole (written elsewhere, then renamed), so a reader sees all or nothing;
+an object is checked against its name before it is loaded. What does not fit is treated
+as missing, and built again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import config
+from engine.diagnostics import CompilerError, Diagnostic
+
+try:
+    import fcntl
+except ImportError:  # no locks there: work may be done twice
+    fcntl = None  # type: ignore[assignment]
+
+_SCHEMA = 1
+_STALE = 3600.0  # seconds after which a build's leftovers are of nobody
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A kernel in the cache: its object file and the name of its entry point."""
+
+    path: Path
+    symbol: str
+
+
+class Cache:
+    """The cache in one folder. Every method may run in many processes at once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("objects", "index", "failed", "tmp", "locks"):
+            (root / name).mkdir(mode=0o700, exist_ok=True)
+
+    def find(self, key: str) -> Stored | None:
+        """The kernel of a key, with its object checked; None where it must be built."""
+        entry = self.root / "index" / f"{key}.json"
+        try:
+            said = json.loads(entry.read_bytes())
+            if said["schema"] != _SCHEMA:
+                return None
+            digest, symbol = said["object"], said["symbol"]
+            if not (isinstance(symbol, str) and isinstance(digest, str) and digest.isalnum()):
+                return None
+            path = self.root / "objects" / f"{digest}.so"
+            data = path.read_bytes()
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if hashlib.sha256(data).hexdigest() != digest:
+            self.discard(path)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # for `trim`
+        return Stored(path, symbol)
+
+    def add(self, built: Path, symbols: dict[str, str]) -> None:
+        """Takes a shared object (which is moved) and the entry point of each key in it."""
+        digest = hashlib.sha256(built.read_bytes()).hexdigest()
+        os.chmod(built, 0o700)
+        os.replace(built, self.root / "objects" / f"{digest}.so")
+        for key, symbol in symbols.items():
+            said = {"schema": _SCHEMA, "object": digest, "symbol": symbol}
+            self._write(self.root / "index" / f"{key}.json", json.dumps(said))
+
+    def discard(self, path: Path) -> None:
+        """Removes an object that cannot be used."""
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+    def log(self, key: str, text: str) -> Path:
+        """Keeps what a failed compiler run said. Returns the file."""
+        path = self.root / "failed" / f"{key[:24]}.log"
+        self._write(path, text)
+        return path
+
+    def _write(self, path: Path, text: str) -> None:
+        handle, name = tempfile.mkstemp(dir=self.root / "tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as f:
+                f.write(text)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """A folder for one build, removed afterwards."""
+        path = Path(tempfile.mkdtemp(dir=self.root / "tmp"))
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def lock(self, key: str, timeout: float) -> Iterator[None]:
+        """Lets one process at a time build the same thing.
+
+        It only saves work: where locks do not work, or after `timeout` seconds, all go on.
+        """
+        try:
+            handle = os.open(self.root / "locks" / key[:24], os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            yield
+            return
+        try:
+            end = time.monotonic() + timeout
+            while fcntl is not None and time.monotonic() < end:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.01)
+                except OSError:
+                    break
+            yield
+        finally:
+            os.close(handle)  # lets go of the lock
+
+    def trim(self) -> None:
+        """Removes leftovers of builds that died, and the objects used longest ago."""
+        now = time.time()
+        for folder in ("tmp", "locks"):
+            for path, info in _files(self.root / folder):
+                if now - info.st_mtime > _STALE:
+                    if stat.S_ISDIR(info.st_mode):
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        self.discard(path)
+        if config.cache_limit_bytes <= 0:
+            return
+        objects = sorted(_files(self.root / "objects"), key=lambda item: item[1].st_mtime)
+        total = sum(info.st_size for _, info in objects)
+        if total <= config.cache_limit_bytes:
+            return
+        gone = set()
+        for path, info in objects:
+            if total <= config.cache_limit_bytes * 3 // 4:
+                break
+            self.discard(path)
+            gone.add(path.stem)
+            total -= info.st_size
+        for path, _ in _files(self.root / "index"):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                if json.loads(path.read_bytes())["object"] in gone:
+                    path.unlink()
+
+
+def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    out = []
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            with contextlib.suppress(OSError):
+                out.append((path, path.lstat()))
+    return out
+
+
+def open_cache() -> Cache:
+    """The cache under the present settings; a folder of this process where none can be made.
+
+    Raises CompilerError (E303) where the folder could be written by another user.
+    """
+    chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir
+    return _open(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _open(chosen: str, xdg: str) -> Cache:
+    try:
+        if chosen:
+            root = Path(chosen).expanduser().absolute()
+        else:
+            base = Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".cache"
+            root = base / "adtool" / "kernels"
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return _temporary()
+    _check_private(root)
+    try:
+        cache = Cache(root)
+        with cache.workspace():
+            pass
+    except OSError:
+        return _temporary()
+    return cache
+
+
+def _temporary() -> Cache:
+    root = tempfile.mkdtemp(prefix="engine-kernels-")
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not in a forked child
+            shutil.rmtree(root, ignore_errors=True)
+
+    atexit.register(remove)
+    return Cache(Path(root))
+
+
+def _check_private(root: Path) -> None:
+    """Loading a kernel runs it: nobody else may be able to put one there."""
+    if sys.platform == "win32":
+        return
+    info = root.stat()
+    mode = stat.S_IMODE(info.st_mode)
+    if info.st_uid != os.getuid():
+        problem, fix = "belongs to another user", "name another folder in ENGINE_CACHE_DIR"
+    elif mode & 0o022:
+        problem = f"can be written by other users (mode {mode:03o})"
+        fix = f"run `chmod 700 {root}`, or name another folder in ENGINE_CACHE_DIR"
+    else:
+        return
+    raise CompilerError(Diagnostic("E303", f"the kernel cache {root} {problem}", help=fix))

@@ -1,0 +1,241 @@
+"""Kernels on the CPU: from IR functions to entry points that can be called.
+
+`compile_functions` looks each function up by the hash of what its machine code depends
+on, and compiles those that are missing together, into one shared object or a few.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine import config
+from engine.codegen import cpp
+from engine.codegen.spelling import identifier
+from engine.compile.build import Outcome, build
+from engine.compile.cache import Cache, open_cache
+from engine.compile.toolchain import Toolchain, find_toolchain
+from engine.diagnostics import CompilerError, Diagnostic
+from engine.ir.nodes import Function
+
+# What stands for the entry point's name in hashed text: the name itself has the hash in it.
+_SYMBOL = "ENGINE_ENTRY"
+# Text for one compiler run; more is shared by several at once.
+_BATCH_CHARS = 8_000
+
+ERRORS = {
+    1: "no memory is left for saved values",
+    2: "a saved value was read that was never written",
+    3: "the launch has more threads along an axis than a 32-bit index can count",
+}
+
+
+class Buffer(ctypes.Structure):
+    """`eng_buf`: memory that kernels make grow, in bytes. Empty at first."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("size", ctypes.c_int64), ("cap", ctypes.c_int64))
+    data: int | None
+    size: int
+    cap: int
+
+
+class Launch(ctypes.Structure):
+    """`eng_launch`: what an entry point is told, and what it says.
+
+    dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
+    error: 0, or a key of ERRORS. stack, journal: owned by whoever made the structure;
+    see `release`. journal_pos: in 8-byte slots.
+    """
+
+    _fields_ = (
+        ("dim", ctypes.c_int64 * 4),
+        ("ndim", ctypes.c_int64),
+        ("begin", ctypes.c_int64),
+        ("end", ctypes.c_int64),
+        ("error", ctypes.c_int64),
+        ("stack", Buffer),
+        ("journal", Buffer),
+        ("journal_pos", ctypes.c_int64),
+    )
+    dim: ctypes.Array[ctypes.c_int64]
+    ndim: int
+    begin: int
+    end: int
+    error: int
+    stack: Buffer
+    journal: Buffer
+    journal_pos: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL."""
+
+    symbol: str
+    address: int
+    call: Callable[[bytes, Any], None]
+
+
+def new_launch(dim: Sequence[int]) -> Launch:
+    """A launch of all threads of a grid of 1 to 4 axes, with empty buffers."""
+    out = Launch(ndim=len(dim), end=1)
+    for i, extent in enumerate(dim):
+        out.dim[i] = extent
+        out.end *= extent
+    return out
+
+
+def release(launch: Launch) -> None:
+    """Frees the memory that kernels allocated for a launch. May be called again."""
+    for buffer in (launch.stack, launch.journal):
+        if buffer.data:
+            assert _loader.free is not None  # a kernel has run
+            _loader.free(buffer.data)
+        buffer.data, buffer.size, buffer.cap = None, 0, 0
+
+
+def compile_functions(fns: Sequence[Function]) -> list[Entry]:
+    """The entry points of kernels, in order; from memory, from the cache, or compiled.
+
+    Raises CompilerError: E301 (no compiler), E302 (it failed), E303 (unsafe cache folder).
+    """
+    toolchain = find_toolchain()
+    units = [_Unit(f, toolchain) for f in fns]
+    with _loader.lock:
+        todo = {u.key: u for u in units if u.key not in _loader.entries}
+        if todo:
+            _loader.get(list(todo.values()), toolchain)
+        return [_loader.entries[u.key] for u in units]
+
+
+class _Unit:
+    """One kernel on its way."""
+
+    def __init__(self, fn: Function, toolchain: Toolchain) -> None:
+        self.fn = fn
+        self.text = cpp.emit(fn, _SYMBOL)
+        parts = (self.text, cpp.headers_hash(), toolchain.key)
+        self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
+
+    def source(self) -> str:
+        if config.debug_info:
+            return cpp.emit(self.fn, self.symbol, lines=True)
+        return self.text.replace(_SYMBOL, self.symbol)
+
+
+class _Loader:
+    """The kernels of this process. Each object is loaded once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.entries: dict[str, Entry] = {}
+        self.libraries: dict[Path, ctypes.CDLL] = {}
+        self.free: Callable[[int], None] | None = None
+
+    def get(self, units: list[_Unit], toolchain: Toolchain) -> None:
+        cache = open_cache()
+        missing = [u for u in units if not self.load(cache, u)]
+        if not missing:
+            return
+        batch = hashlib.sha256("".join(sorted(u.key for u in missing)).encode()).hexdigest()
+        with cache.lock(batch, config.compile_timeout):
+            # Another process may have built them in the meantime.
+            missing = [u for u in missing if not self.load(cache, u)]
+            if missing:
+                _compile(cache, missing, toolchain)
+        for u in missing:
+            if not self.load(cache, u):
+                problem = f"the compiled kernel {u.fn.name!r} cannot be loaded"
+                note = f"it was kept in {cache.root}"
+                raise CompilerError(Diagnostic("E302", problem, span=u.fn.span, notes=(note,)))
+
+    def load(self, cache: Cache, u: _Unit) -> bool:
+        """Loads a kernel from the cache; False where it is not there or cannot be used."""
+        stored = cache.find(u.key)
+        if stored is None:
+            return False
+        try:
+            library = self.libraries.get(stored.path)
+            if library is None:
+                library = self.libraries[stored.path] = ctypes.CDLL(str(stored.path))
+            call = library[stored.symbol]
+            free = library["eng_free"]
+        except (OSError, AttributeError):
+            cache.discard(stored.path)
+            return False
+        call.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
+        call.restype = None
+        free.argtypes = (ctypes.c_void_p,)
+        free.restype = None
+        self.free = free
+        address = ctypes.cast(call, ctypes.c_void_p).value or 0
+        self.entries[u.key] = Entry(stored.symbol, address, call)
+        return True
+
+
+_loader = _Loader()
+
+
+def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
+    parts = _split(units)
+    with cache.workspace() as folder:
+        sources = []
+        for i, part in enumerate(parts):
+            source = folder / f"kernels{i}.cpp"
+            text = "\n".join([f'#include "{cpp.HEADER}"', *(u.source() for u in part)])
+            source.write_text(text, encoding="utf-8")
+            sources.append(source)
+        outcomes = build(toolchain, sources, cpp.NATIVE, config.compile_timeout)
+        for part, source, outcome in zip(parts, sources, outcomes, strict=True):
+            if outcome.problem:
+                raise _failure(cache, part, source, outcome)
+            cache.add(outcome.output, {u.key: u.symbol for u in part})
+    cache.trim()
+
+
+def _split(units: list[_Unit]) -> list[list[_Unit]]:
+    """The units as one batch, or as batches of about the same length, one a processor."""
+    total = sum(len(u.text) for u in units)
+    count = max(1, min(len(units), _processors(), total // _BATCH_CHARS))
+    parts: list[list[_Unit]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for u in sorted(units, key=lambda u: (-len(u.text), u.key)):
+        i = sizes.index(min(sizes))
+        parts[i].append(u)
+        sizes[i] += len(u.text)
+    return parts
+
+
+@functools.lru_cache(maxsize=1)
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _failure(cache: Cache, part: list[_Unit], source: Path, outcome: Outcome) -> CompilerError:
+    names = ", ".join(repr(u.fn.name) for u in part[:3])
+    names += f" and {len(part) - 3} more" if len(part) > 3 else ""
+    text = source.read_text(encoding="utf-8", errors="replace")
+    parts = (f"$ {outcome.command}", f"The compiler {outcome.problem}.", outcome.said, text)
+    log = cache.log(part[0].key, "\n\n".join(parts))
+    errors = [line.strip() for line in outcome.said.splitlines() if "error" in line.lower()]
+    notes = [f"its words, the command and the source are in {log}"]
+    notes += [f"first of them: {errors[0]}"] if errors else []
+    return CompilerError(
+        Diagnostic(
+            "E302",
+            f"the C++ compiler {outcome.problem} on kernel {names}",
+            span=part[0].fn.span if len(part) == 1 else None,
+            help="check that the compiler can make shared objects, or name another one in CXX",
+            notes=tuple(notes),
+        )
+    )

@@ -1,0 +1,165 @@
+"""Finds the C++ compiler, and says everything that its output depends on."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import config
+from engine.diagnostics import CompilerError, Diagnostic
+
+_FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-march=native",
+    # IEEE arithmetic: no contraction to fma, no fast-math. What is given up is errno and
+    # floating-point traps, which kernels cannot see.
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fwrapv",  # integers wrap
+    "-fno-strict-aliasing",  # arrays of different types may be views of one memory
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-asynchronous-unwind-tables",
+    "-fvisibility=hidden",
+    "-fPIC",
+    "-shared",
+)
+_CANDIDATES = ("g++", "clang++", "c++")
+_HELP = (
+    "install a C++ compiler: the package g++ (Debian, Ubuntu), gcc-c++ (Fedora, RHEL), gcc "
+    "(Arch, conda: gxx) or the Xcode command line tools (macOS); or, without a system package, "
+    "`pip install adtool[zig]`; or name one in the environment variable CXX"
+)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler that works.
+
+    command: how it is called, without flags. version: its own words. cpu: the processor
+    that `-march=native` compiles for.
+    """
+
+    command: tuple[str, ...]
+    version: str
+    flags: tuple[str, ...]
+    cpu: str
+
+    @functools.cached_property
+    def key(self) -> str:
+        """A hash of everything but the source text that the output depends on."""
+        parts = (*self.command, self.version, *self.flags, self.cpu)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def compile_command(self, source: str, output: str, include: Path) -> list[str]:
+        """The command that makes a shared object of a source file."""
+        return [*self.command, *self.flags, f"-I{include}", "-o", output, source, "-lm"]
+
+
+def find_toolchain() -> Toolchain:
+    """The compiler to use under the present settings.
+
+    Raises CompilerError (E301) where none is found, or where $CXX or `config.cxx` names one
+    that does not run.
+    """
+    chosen = os.environ.get("CXX") or config.cxx or ""
+    return _find(chosen, os.environ.get("PATH", ""), config.debug_info)
+
+
+@functools.lru_cache(maxsize=8)
+def _find(chosen: str, path: str, debug: bool) -> Toolchain:
+    if chosen:
+        try:
+            command = tuple(shlex.split(chosen))
+        except ValueError:
+            command = (chosen,)
+        tried = _version(command)
+        if isinstance(tried, str):
+            return _toolchain(command, tried, debug)
+        raise CompilerError(
+            Diagnostic(
+                "E301",
+                f"the C++ compiler {chosen!r}, named by CXX, does not run",
+                help="set CXX to a C++ compiler that works, or unset it to let one be found",
+                notes=(f"`{chosen} --version`: {tried}",),
+            )
+        )
+    tries = []
+    for command in _candidates(path):
+        tried = _version(command)
+        if isinstance(tried, str):
+            return _toolchain(command, tried, debug)
+        tries.append(f"`{shlex.join(command)} --version`: {tried}")
+    looked = f"looked for {', '.join(_CANDIDATES)} on PATH and for the Python package ziglang"
+    raise CompilerError(
+        Diagnostic("E301", "no C++ compiler found", help=_HELP, notes=(looked, *tries))
+    )
+
+
+def _candidates(path: str) -> Iterator[tuple[str, ...]]:
+    for name in _CANDIDATES:
+        found = shutil.which(name, path=path)
+        if found:
+            yield (found,)
+    if importlib.util.find_spec("ziglang") is not None:
+        yield (sys.executable, "-m", "ziglang", "c++")
+
+
+def _version(command: tuple[str, ...]) -> str | Exception:
+    """What the compiler says to --version, or why it says nothing."""
+    try:
+        done = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, timeout=60, check=True,
+            stdin=subprocess.DEVNULL, errors="replace",
+        )  # fmt: skip
+    except (OSError, ValueError, subprocess.SubprocessError) as e:
+        return e
+    return done.stdout.strip()
+
+
+def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain:
+    flags = (*_FLAGS, "-g") if debug else _FLAGS
+    if sys.platform.startswith("linux"):
+        flags = (*flags, "-Wl,--as-needed")  # kernels need nothing of the C++ library
+    return Toolchain(command, version, flags, cpu_features())
+
+
+@functools.lru_cache(maxsize=1)
+def cpu_features() -> str:
+    """The processor's model and instruction sets, in the system's words."""
+    base = f"{platform.system()} {platform.machine()}"
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return f"{base} {platform.processor()} {_sysctl()}"
+    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags",
+              "Features", "CPU implementer", "CPU part", "CPU variant", "isa")  # fmt: skip
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        # Only the first processor's: all of one machine run the same code.
+        found.setdefault(name.strip(), value.strip())
+    return "\n".join([base, *(f"{k}: {found[k]}" for k in wanted if k in found)])
+
+
+def _sysctl() -> str:
+    """What macOS knows of the processor; nothing elsewhere."""
+    try:
+        tried = subprocess.run(
+            ["sysctl", "machdep.cpu", "hw.optional"], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return tried.stdout

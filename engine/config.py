@@ -1,0 +1,51 @@
+"""Settings of the engine. Set them as attributes: `engine.config.verify_ir = True`.
+
+They are read when they are used, so that a change takes effect from then on. Other
+attributes may be set too and mean nothing: programs written for Warp set some.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+# ---- devices
+
+# Where arrays and launches go that name no device.
+device: str = "cpu"
+
+# ---- compilation
+
+# Where compiled kernels are kept; $ENGINE_CACHE_DIR comes first, and without either it is
+# adtool/kernels in the user's cache folder.
+cache_dir: str | None = None
+# The cache is trimmed to this many bytes, least recently used kernels first. 0: never.
+cache_limit_bytes: int = 1 << 30
+# The C++ compiler, with arguments; $CXX comes first, and without either g++, clang++, c++ and
+# the `ziglang` package are tried in this order.
+cxx: str | None = None
+# Seconds after which a compiler run is given up.
+compile_timeout: float = 300.0
+# Compile with debug information, and with `#line` directives that point to the Python source.
+debug_info: bool = False
+# Check the IR between passes.
+verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
+# Accepted for programs written for Warp; loops are unrolled by the C++ compiler.
+max_unroll: int = 16
+
+# ---- tape
+
+# How a tape remembers the inputs of launches: copied when they are about to change, copied at
+# once, or not at all.
+tape_snapshots: Literal["lazy", "eager", "off"] = "lazy"
+# Bytes that remembered inputs may take up in all.
+snapshot_limit_bytes: int = 4 << 30
+# Memory that user code may change unseen (through a NumPy view, say) is copied at once, up to
+# this size of one array.
+snapshot_exposed_bytes: int = 64 << 20
+
+# ---- accepted for programs written for Warp
+
+verify_autograd_array_access: bool = False
+verbose: bool = False
+quiet: bool = False

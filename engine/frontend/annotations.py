@@ -1,0 +1,125 @@
+"""Types of parameters, results and annotated variables."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any, get_args
+
+from engine.frontend.report import Report
+from engine.frontend.scope import Scope, type_of
+from engine.frontend.source import Source
+from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, ValueType, VectorType
+
+_KINDS = (ScalarType, VectorType, MatrixType, ArrayType)
+
+
+class BadAnnotation(Exception):
+    """An annotation that names no type; the text says why."""
+
+
+def _generic(obj: Any) -> bool:
+    return obj is Any or obj is inspect.Parameter.empty
+
+
+def to_type(obj: Any) -> Type | None:
+    """The type that an annotation object names. None for `Any`. Raises BadAnnotation."""
+    if _generic(obj):
+        return None
+    found = getattr(obj, "__ir_type__", None)
+    if isinstance(found, _KINDS):
+        return found
+    if isinstance(obj, _KINDS):
+        return obj
+    scalar = type_of(obj)
+    if scalar is not None:
+        return scalar
+    if getattr(obj, "dtype", None) is Any:  # array(dtype=Any): the call decides
+        return None
+    name = getattr(obj, "__name__", None) or repr(obj)
+    raise BadAnnotation(f"`{name}` is not a type of kernels")
+
+
+def evaluate(obj: Any, scope: Scope) -> Any:
+    """The annotation itself, where it is kept as text."""
+    if not isinstance(obj, str):
+        return obj
+    try:
+        return scope.evaluate(obj)
+    except Exception as error:
+        raise BadAnnotation(f"the annotation `{obj}` cannot be evaluated ({error})") from None
+
+
+def annotation_of_node(node: ast.expr, scope: Scope) -> Type | None:
+    """The type of an annotated variable. Raises BadAnnotation."""
+    value: Any = ast.unparse(node)
+    for _ in range(2):  # a string inside the annotation is text too
+        value = evaluate(value, scope)
+    return to_type(value)
+
+
+def help_text(api: str) -> str:
+    """What annotations may be."""
+    return (
+        f"annotate with a type: `float`, `int`, `bool`, `{api}.float64`, `{api}.vec3`, "
+        f"`{api}.array(dtype=float)`"
+    )
+
+
+def parameter_types(
+    func: Callable[..., Any], source: Source, scope: Scope, report: Report, kernel: bool
+) -> dict[str, Type | None]:
+    """Annotated types by parameter, None where there is none. Reports E103.
+
+    A kernel must annotate every parameter; a function takes missing types from the call.
+    """
+    args = source.tree.args
+    notes = getattr(inspect.unwrap(func), "__annotations__", {})
+    out: dict[str, Type | None] = {}
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        name = arg.arg
+        if name not in notes:
+            out[name] = None
+            if kernel:
+                report.add(
+                    "E103", arg, f"parameter `{name}` has no annotation", help_text(scope.api)
+                )
+            continue
+        try:
+            out[name] = to_type(evaluate(notes[name], scope))
+            if out[name] is None and kernel:
+                raise BadAnnotation("a kernel cannot have parameters of any type")
+        except BadAnnotation as error:
+            out[name] = None
+            report.add("E103", arg, f"parameter `{name}`: {error}", help_text(scope.api))
+    return out
+
+
+def result_types(
+    func: Callable[..., Any], source: Source, scope: Scope, report: Report
+) -> tuple[ValueType, ...] | None:
+    """Annotated results; None where they are to be found from the `return` statements."""
+    notes = getattr(inspect.unwrap(func), "__annotations__", {})
+    if "return" not in notes or source.tree.returns is None:
+        return None
+    try:
+        value = evaluate(notes["return"], scope)
+        if value is None:
+            return ()
+        parts = value if isinstance(value, tuple) else (value,)
+        if getattr(value, "__origin__", None) is tuple:
+            parts = get_args(value)
+        found = [to_type(evaluate(p, scope)) for p in parts]
+    except BadAnnotation as error:
+        report.add("E103", source.tree.returns, f"result: {error}", help_text(scope.api))
+        return None
+    values = [t for t in found if t is not None and not isinstance(t, ArrayType)]
+    if any(isinstance(t, ArrayType) for t in found):
+        report.add(
+            "E103",
+            source.tree.returns,
+            "a function cannot return an array",
+            "pass the array as a parameter and store into it",
+        )
+    return tuple(values) if len(values) == len(found) else None

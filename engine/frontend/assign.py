@@ -1,0 +1,300 @@
+"""Assignment: to names, parts of values, array elements and several targets at once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.frontend.annotations import BadAnnotation, annotation_of_node, help_text
+from engine.frontend.context import EXPR, STMT, Context
+from engine.frontend.exprs import binary
+from engine.frontend.locals import root_name, target_names
+from engine.frontend.operands import BAD, Bad, Known, Operand, Row, Several, Value, zero
+from engine.frontend.ops import coerce
+from engine.frontend.place_kinds import Element, Part, Place, Shape
+from engine.frontend.places import place, read
+from engine.frontend.typenames import type_name
+from engine.ir.nodes import Atom, Atomic, AtomicKind, Let, Load, Store, Var
+from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, ValueType, VectorType
+
+_COMPOSITE = (VectorType, MatrixType)
+
+
+def lower_assign(cx: Context, node: ast.stmt) -> None:
+    assert isinstance(node, ast.Assign)
+    several = [t for t in node.targets if isinstance(t, (ast.Tuple, ast.List))]
+    got = _right_side(cx, node.value, several)
+    changed = {n for t in node.targets for n in (*target_names(t), root_name(t)) if n}
+    for t in several:
+        changed |= {n for e in t.elts if (n := root_name(e))}
+    if (several or len(node.targets) > 1) and any(cx.vars.get(n) is not None for n in changed):
+        got = cx.keep(got)  # `a, b = b, a`: read everything before anything changes
+    for target in node.targets:
+        assign(cx, target, got, node.value)
+
+
+def _right_side(cx: Context, node: ast.expr, several: Sequence[ast.Tuple | ast.List]) -> Operand:
+    """The value; `tid()` gives as many coordinates as there are names for them."""
+    from engine.frontend.calls import is_tid, thread_coordinates
+
+    if several and isinstance(node, ast.Call) and is_tid(cx, node):
+        with cx.at(node):
+            return thread_coordinates(cx, node, len(several[0].elts))
+    return cx.expr(node)
+
+
+def assign(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> None:
+    """Gives a target a value; `value` is the node to blame for a wrong type."""
+    if id(target) in cx.made.rejected:
+        return
+    if isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(cx, target, got, value)
+    elif isinstance(target, ast.Name):
+        set_name(cx, target, got, value)
+    else:
+        with cx.at(target):
+            where = place(cx, target)
+        write(cx, target, where, cx.one(value, got), value)
+
+
+def _unpack(cx: Context, target: ast.Tuple | ast.List, got: Operand, value: ast.expr) -> None:
+    if isinstance(got, Value) and isinstance(got.type, VectorType):
+        index = range(got.type.length)
+        got = Several(tuple(read(cx, Part(got.atom, (_int(i),))) for i in index))
+    if isinstance(got, Several):
+        items = got.items
+        if len(items) != len(target.elts):
+            cx.error(
+                "E109",
+                target,
+                f"{len(target.elts)} names for {len(items)} value{'s' if len(items) != 1 else ''}",
+                "write one name for each value",
+            )
+            items = (BAD,) * len(target.elts)
+    else:
+        if not isinstance(got, Bad):
+            one = cx.one(value, got)
+            if isinstance(one, Value):
+                cx.error(
+                    "E109",
+                    target,
+                    f"{len(target.elts)} names for one value of type {type_name(one.type)}",
+                    "write one name",
+                )
+        items = (BAD,) * len(target.elts)
+    # An item of a written-out tuple has a place of its own to blame.
+    parts: Sequence[ast.expr] = [value] * len(items)
+    if isinstance(value, ast.Tuple) and len(value.elts) == len(items):
+        parts = value.elts
+    for t, item, part in zip(target.elts, items, parts, strict=True):
+        assign(cx, t, item, part)
+
+
+def _int(i: int) -> Atom:
+    from engine.frontend.operands import literal
+
+    return literal(i).atom
+
+
+# ---- names
+
+
+def set_name(cx: Context, target: ast.Name, got: Operand, value: ast.expr) -> None:
+    """`name = value`. The first assignment fixes the type."""
+    name = target.id
+    if isinstance(got, Several) and len(got.items) == 1:
+        got = got.items[0]
+    if isinstance(got, Bad):
+        if name not in cx.types:
+            cx.bound[name] = BAD
+        return
+    t = cx.types.get(name)
+    if isinstance(got, Value) and t is not None:
+        atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
+        if atom is None:
+            return
+        got = Value(atom)
+    plain = name in cx.plan.plain
+    if plain and isinstance(got, Value) and isinstance(got.type, _COMPOSITE):
+        plain = name not in cx.plan.components
+    if plain:
+        _bind(cx, name, got)
+        return
+    one = cx.one(value, got)
+    if isinstance(one, Bad) or isinstance(one.type, ArrayType):
+        if isinstance(one, Value):
+            cx.error(
+                "E105",
+                target,
+                f"`{name}` would stand for different arrays",
+                "use one name for each array, and `if` / `else` around the code that uses them",
+            )
+        cx.bound[name] = BAD
+        return
+    if one.weak:
+        cx.literals[name] = cx.source.span(target).line
+    var = cx.variable(name, t or one.type)
+    cx.b.set(var, one.atom)
+
+
+def _retype_help(cx: Context, name: str, new: Type, old: Type) -> str:
+    if isinstance(new, ScalarType) and isinstance(old, ScalarType):
+        if new.kind == "f" and old.kind in "iu" and name in cx.literals:
+            return f"start with a float: `{name} = 0.0` instead of `{name} = 0`"
+        return ""
+    return "use another name for the new value"
+
+
+def _bind(cx: Context, name: str, got: Operand) -> None:
+    """Lets a plain name stand for a value, without a variable of its own."""
+    if not isinstance(got, Value):
+        cx.bound[name] = cx.keep(got)
+        return
+    if got.weak:
+        cx.literals[name] = cx.b.span.line
+    cx.types.setdefault(name, got.type)
+    kept = cx.keep(got)
+    assert isinstance(kept, Value)
+    cx.bound[name] = Value(_named(cx, kept.atom, name))
+
+
+def _named(cx: Context, atom: Atom, name: str) -> Atom:
+    """The temporary that the last statement made, under the user's name for it."""
+    last = cx.b.stmts[-1] if cx.b.stmts else None
+    fresh = isinstance(atom, Var) and not atom.mutable and atom.name.rstrip("0123456789") in (
+        "t", "t_",
+    )  # fmt: skip
+    if not fresh or not isinstance(last, (Let, Load)) or last.dst != atom:
+        return atom
+    renamed = Var(cx.b.names.fresh(name.replace("$", "cmp")), atom.type)
+    cx.b.stmts[-1] = replace(last, dst=renamed)
+    return renamed
+
+
+def lower_walrus(cx: Context, node: ast.expr) -> Operand:
+    assert isinstance(node, ast.NamedExpr)
+    got = cx.expr(node.value)
+    set_name(cx, node.target, got, node.value)
+    return cx.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+
+
+def lower_annotated(cx: Context, node: ast.stmt) -> None:
+    """`x: float = 0.0`, or `x: float`, which is zero."""
+    assert isinstance(node, ast.AnnAssign)
+    target = node.target
+    assert isinstance(target, ast.Name)
+    try:
+        t = annotation_of_node(node.annotation, cx.scope)
+    except BadAnnotation as error:
+        cx.error("E103", node.annotation, str(error), help_text(cx.api))
+        cx.spoil(node)
+        return
+    if isinstance(t, ArrayType):
+        cx.error("E103", node.annotation, "a local variable cannot be an array", help_text(cx.api))
+        cx.spoil(node)
+        return
+    got: Operand = Value(zero(t)) if node.value is None and t is not None else BAD
+    if node.value is not None:
+        got = cx.value(node.value)
+        if isinstance(got, Value) and t is not None and target.id not in cx.types:
+            atom = coerce(cx, node.value, got, t, f"`{target.id}`", "E105")
+            got = BAD if atom is None else Value(atom)
+    set_name(cx, target, got, node.value or node.annotation)
+
+
+# ---- parts and elements
+
+
+def _variable_behind(cx: Context, base: Atom) -> Var | None:
+    own = (*cx.vars.values(), *(cx.adjoints or {}).values())
+    return base if isinstance(base, Var) and base in own else None
+
+
+def write(cx: Context, target: ast.expr, where: Place, got: Value | Bad, value: ast.expr) -> None:
+    """Stores a value at a place."""
+    if isinstance(got, Bad) or isinstance(where, Bad):
+        return
+    if isinstance(where, Element):
+        text = f"an element of `{where.array.name}`" if not where.path else "this component"
+        atom = coerce(cx, value, got, where.type, text)
+        if atom is None:
+            return
+        if where.is_row:
+            whole = cx.b.load(where.array, where.index, (), where.element)
+            changed = cx.b.op("insert_row", whole, *where.path, atom)
+            cx.b.add(Store(where.array, where.index, changed, (), cx.b.span))
+        else:
+            cx.b.add(Store(where.array, where.index, atom, where.path, cx.b.span))
+        return
+    if isinstance(where, Part):
+        var = _variable_behind(cx, where.base)
+        if var is None:
+            _not_assignable(cx, target)
+            return
+        atom = coerce(cx, value, got, where.type, "this component")
+        if atom is not None:
+            name = "insert_row" if isinstance(where.type, VectorType) else "insert"
+            cx.b.set(var, cx.b.op(name, var, *where.index, atom))
+        return
+    if isinstance(where, Value):
+        var = _variable_behind(cx, where.atom)  # `adjoint[x] = ...`
+        if var is not None and isinstance(target, ast.Subscript):
+            atom = coerce(cx, value, got, var.type, f"`{cx.source.text(target)}`")
+            if atom is not None:
+                cx.b.set(var, atom)
+            return
+    if isinstance(where, Row):
+        cx.one(target, where)  # too few indices: says so
+        return
+    _not_assignable(cx, target)
+
+
+def _not_assignable(cx: Context, target: ast.expr) -> None:
+    cx.error(
+        "E101",
+        target,
+        f"`{cx.source.text(target)}` cannot be assigned to",
+        "assign to a variable, a component of a variable, or an array element",
+    )
+
+
+_ATOMIC: dict[type[ast.AST], AtomicKind] = {ast.Add: "add", ast.Sub: "sub"}
+
+
+def lower_augmented(cx: Context, node: ast.stmt) -> None:
+    """`a[i] += e` (an atomic update, as in Warp), `a[i] *= e`, `v.x += e`."""
+    assert isinstance(node, ast.AugAssign)
+    with cx.at(node.target):
+        where = place(cx, node.target)
+    value = cx.scalar_value(node.value)
+    if isinstance(where, (Known, Several, Shape)):
+        _not_assignable(cx, node.target)
+        return
+    if isinstance(where, Row):
+        cx.one(node.target, where)
+        return
+    if isinstance(value, Bad) or isinstance(where, Bad):
+        return
+    kind = _ATOMIC.get(type(node.op))
+    numeric = isinstance(where, Element) and _numeric(where.type)
+    if isinstance(where, Element) and kind is not None and numeric and not where.is_row:
+        text = f"an element of `{where.array.name}`" if not where.path else "this component"
+        atom = coerce(cx, node.value, value, where.type, text)
+        if atom is not None:
+            update = Atomic(None, kind, where.array, where.index, atom, where.path, cx.b.span)
+            cx.b.add(update)
+        return
+    old = cx.one(node.target, read(cx, where))
+    new = binary(cx, node, node.op, old, value)
+    write(cx, node.target, where, new, node.value)
+
+
+def _numeric(t: ValueType) -> bool:
+    return (t if isinstance(t, ScalarType) else t.scalar).kind != "b"
+
+
+EXPR[ast.NamedExpr] = lower_walrus
+STMT[ast.Assign] = lower_assign
+STMT[ast.AnnAssign] = lower_annotated
+STMT[ast.AugAssign] = lower_augmented

@@ -1,0 +1,304 @@
+"""Calls: builtins, user functions, casts and constructors, and what cannot be called."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+
+from engine.builtins.stubs import BUILTINS
+from engine.diagnostics import KernelError
+from engine.frontend.atomics import ATOMICS, lower_atomic
+from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
+from engine.frontend.context import EXPR, Context
+from engine.frontend.features import missing_feature, plural
+from engine.frontend.logic import lower_where
+from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, adapt, literal
+from engine.frontend.ops import apply
+from engine.frontend.place_kinds import dimension
+from engine.frontend.scope import type_of
+from engine.frontend.typenames import type_name
+from engine.frontend.userfunc import UserFunc
+from engine.ir.nodes import Atom, Call, Const, Var
+from engine.lang.types import INT32, ArrayType, MatrixType, Type, VectorType
+from engine.lang.values import value_class
+
+# Functions of Python and `math` that mean a builtin of the language.
+_PYTHON: dict[object, str] = {abs: "abs", min: "min", max: "max", pow: "pow"}
+_SAME_IN_MATH = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log",
+    "log2", "log10", "sqrt", "pow", "floor", "ceil", "trunc", "cbrt", "erf", "erfc", "copysign",
+    "degrees", "radians", "isfinite", "isinf", "isnan",
+)  # fmt: skip
+_MATH: dict[object, str] = {
+    **{getattr(math, n): n for n in _SAME_IN_MATH if hasattr(math, n)},
+    math.fabs: "abs",
+    math.fmod: "mod",
+}
+
+
+def _builtin_name(obj: object) -> str | None:
+    name = getattr(obj, "__builtin_name__", None)
+    if isinstance(name, str):
+        return name
+    try:
+        return _PYTHON.get(obj) or _MATH.get(obj)
+    except TypeError:  # not hashable
+        return None
+
+
+def is_tid(cx: Context, node: ast.Call) -> bool:
+    """True for a call of `tid`."""
+    got = cx.expr(node.func)
+    return isinstance(got, Known) and _builtin_name(got.obj) == "tid"
+
+
+def thread_coordinates(cx: Context, node: ast.Call, arity: int) -> Operand:
+    """`tid()` with as many results as there are names for them."""
+    if node.args or node.keywords:
+        return cx.error("E109", node, "`tid` takes no arguments", f"write `{cx.api}.tid()`")
+    if not 1 <= arity <= 4:
+        return cx.error(
+            "E109", node, f"`tid` gives 1 to 4 values, not {arity}", "write `i, j = tid()`"
+        )
+    count = Const(arity, INT32)
+    items = [Value(cx.b.op("tid", Const(d, INT32), count)) for d in range(arity)]
+    return items[0] if arity == 1 else Several(tuple(items))
+
+
+def _length(cx: Context, node: ast.Call) -> Operand:
+    if len(node.args) != 1:
+        return cx.error("E109", node, f"`len` takes 1 argument, got {len(node.args)}")
+    got = cx.expr(node.args[0])
+    if isinstance(got, Several):
+        return literal(len(got.items))
+    one = cx.one(node.args[0], got)
+    if isinstance(one, Bad):
+        return BAD
+    if isinstance(one.type, ArrayType) and isinstance(one.atom, Var):
+        return Value(dimension(cx, one.atom, 0))
+    if isinstance(one.type, VectorType):
+        return literal(one.type.length)
+    if isinstance(one.type, MatrixType):
+        return literal(one.type.rows)
+    return cx.error(
+        "E104", node, f"{type_name(one.type)} has no length", "use an array, vector or matrix"
+    )
+
+
+def _type(cx: Context, node: ast.Call) -> Operand:
+    """`type(x)`: the class of a value, to cast or construct with."""
+    got = cx.scalar_value(node.args[0]) if len(node.args) == 1 else BAD
+    if isinstance(got, Bad) or isinstance(got.type, ArrayType):
+        return BAD if len(node.args) == 1 else cx.error("E109", node, "`type` takes 1 argument")
+    return Known(value_class(got.type))
+
+
+def _where(cx: Context, node: ast.Call) -> Operand:
+    return lower_where(cx, node, "where")
+
+
+def _select(cx: Context, node: ast.Call) -> Operand:
+    return lower_where(cx, node, "select")
+
+
+Special = Callable[[Context, ast.Call], Operand]
+_SPECIAL: dict[str, Special] = {
+    "tid": lambda cx, node: thread_coordinates(cx, node, 1),
+    "where": _where,
+    "select": _select,
+    "len": _length,
+    "matrix_from_rows": lambda cx, node: matrix_from_vectors(cx, node, rows=True),
+    "matrix_from_cols": lambda cx, node: matrix_from_vectors(cx, node, rows=False),
+}
+
+
+def lower_call(cx: Context, node: ast.expr) -> Operand:
+    assert isinstance(node, ast.Call)
+    return _call(cx, node, statement=False)
+
+
+def call_statement(cx: Context, node: ast.Call) -> None:
+    """A call whose result is not used."""
+    _call(cx, node, statement=True)
+
+
+def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
+    if isinstance(node.func, ast.Name) and node.func.id == "print":
+        return _unsupported(cx, node, "print")
+    target = cx.expr(node.func)
+    if isinstance(target, Bad):
+        for a in node.args:  # more to say about the arguments, perhaps
+            cx.expr(a)
+        return BAD
+    if not isinstance(target, Known):
+        return cx.error(
+            "E106",
+            node,
+            f"`{cx.source.text(node.func)}` is a value, not a function",
+            f"write `*` for a product, or decorate the function with `@{cx.api}.func`",
+        )
+    obj = target.obj
+    if isinstance(obj, UserFunc):
+        return call_user(cx, node, obj)
+    t = type_of(obj)
+    if t is not None:
+        return lower_constructor(cx, node, t)
+    name = _builtin_name(obj)
+    if name is None and obj is len:
+        return _length(cx, node)
+    if name is None and obj is type:
+        return _type(cx, node)
+    if name is None:
+        return _not_callable(cx, node, obj)
+    if name == "identity":
+        return lower_identity(cx, node)
+    if node.keywords:
+        return cx.error(
+            "E106",
+            node.keywords[0].value,
+            f"`{name}` takes no named arguments",
+            "pass the arguments by position",
+        )
+    if name in ATOMICS:
+        return lower_atomic(cx, node, ATOMICS[name], statement)
+    if name in _SPECIAL:
+        return _SPECIAL[name](cx, node)
+    args = [cx.scalar_value(a, "an argument") for a in node.args]
+    if obj in (min, max, pow) and len(args) > 2 and obj is not pow:
+        return _chain(cx, node, name, args)
+    return apply(cx, node, name, args)
+
+
+def _chain(cx: Context, node: ast.Call, name: str, args: Sequence[Value | Bad]) -> Operand:
+    """Python's `min` and `max` of many values."""
+    out = args[0]
+    for a in args[1:]:
+        out = apply(cx, node, name, [out, a])
+    return out
+
+
+# ---- what cannot be called
+
+
+def _unsupported(cx: Context, node: ast.Call, name: str) -> Bad:
+    feature = missing_feature(name)
+    assert feature is not None
+    text = cx.source.text(node.func)
+    return cx.error("E112", node, f"`{text}`: {plural(feature[0])} not supported", feature[1])
+
+
+def _not_callable(cx: Context, node: ast.Call, obj: object) -> Bad:
+    name = str(getattr(obj, "__name__", "") or type(obj).__name__)
+    module = str(getattr(obj, "__module__", "") or "")
+    text = cx.source.text(node.func)
+    if module.split(".")[0] == "engine" and missing_feature(name):
+        return _unsupported(cx, node, name)
+    api = cx.api
+    if obj is range:
+        help_text = "use `range` in a `for` statement only"
+    elif obj is round:
+        help_text = f"write `{api}.round(x)` (half away from zero) or `{api}.rint(x)`"
+    elif name in BUILTINS and module.split(".")[0] != "engine":
+        help_text = f"write `{api}.{name}(...)`"
+    elif type(obj).__name__ == "Kernel":
+        help_text = f"a kernel is launched, not called: make it a `@{api}.func` to call it"
+    elif module.split(".")[0] in ("numpy", "builtins", "engine", "math"):
+        help_text = "compute it outside the kernel and pass the result"
+    else:
+        help_text = f"decorate it with `@{api}.func`"
+    return cx.error("E106", node, f"`{text}` cannot be called in a kernel", help_text)
+
+
+# ---- user functions
+
+
+def call_user(cx: Context, node: ast.Call, target: UserFunc) -> Operand:
+    """A call of a `@func`. An instance is made for the argument types."""
+    slots = _bind(cx, node, target)
+    if slots is None:
+        return BAD
+    atoms: list[Atom] = []
+    bad = False
+    for name, (at, got) in slots.items():
+        v = cx.one(at, got)
+        if isinstance(v, Bad):
+            bad = True
+            continue
+        want = target.annotated().get(name)
+        fitted = adapt(v, want) if want is not None else Value(v.atom)
+        if fitted is None:
+            bad = True
+            cx.error(
+                "E104",
+                at,
+                f"parameter `{name}` of `{target.name}` has type {type_name(want or INT32)}, "
+                f"but this is {type_name(v.type)}",
+                _argument_help(cx, want, v.type),
+            )
+            continue
+        atoms.append(fitted.atom)
+    if bad:
+        return BAD
+    try:
+        fn = target.instance([a.type for a in atoms], cx.b.span)
+    except KernelError as error:
+        cx.report.take(error)
+        return BAD
+    dsts = tuple(cx.b.temp(t) for t in fn.results)
+    cx.b.add(Call(dsts, fn, tuple(atoms), cx.b.span))
+    return Value(dsts[0]) if len(dsts) == 1 else Several(tuple(Value(d) for d in dsts))
+
+
+def _argument_help(cx: Context, want: Type | None, have: Type) -> str:
+    if isinstance(want, ArrayType) and not isinstance(have, ArrayType):
+        return "pass the array itself, not an element of it"
+    if isinstance(have, ArrayType) and not isinstance(want, ArrayType):
+        return "pass an element: `a[i]`"
+    return "convert the argument, or change the annotation of the parameter"
+
+
+def _bind(
+    cx: Context, node: ast.Call, target: UserFunc
+) -> dict[str, tuple[ast.expr, Operand]] | None:
+    """Arguments by parameter name, in the order of the parameters."""
+    try:
+        params, defaults = target.parameters(), target.defaults()
+    except KernelError as error:
+        cx.report.take(error)
+        return None
+    given: dict[str, tuple[ast.expr, Operand]] = {}
+    for name, a in zip(params, node.args, strict=False):
+        given[name] = (a, cx.expr(a))
+    wrong = len(node.args) > len(params)
+    for word in node.keywords:
+        if word.arg is None or word.arg not in params or word.arg in given:
+            _miscount(
+                cx,
+                word.value,
+                f"`{target.name}` takes no further argument `{word.arg}`",
+                f"its parameters are: {', '.join(params) or 'none'}",
+            )
+            return None
+        given[word.arg] = (word.value, cx.expr(word.value))
+    for name in params:
+        if name not in given and name in defaults:
+            given[name] = (node, defaults[name])
+    if wrong or len(given) != len(params):
+        count = len(node.args) + len(node.keywords)
+        _miscount(
+            cx,
+            node,
+            f"`{target.name}` takes {len(params)} argument{'s' if len(params) != 1 else ''}, "
+            f"got {count}",
+            f"its parameters are: {', '.join(params) or 'none'}",
+        )
+        return None
+    return {name: given[name] for name in params}
+
+
+def _miscount(cx: Context, node: ast.AST, message: str, help_text: str) -> None:
+    cx.error("E109", node, message, help_text)
+
+
+EXPR[ast.Call] = lower_call

@@ -1,0 +1,277 @@
+"""The state of lowering one function, and the table of what handles each node."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from engine.diagnostics import KernelError
+from engine.frontend.fence import Rejected
+from engine.frontend.locals import LocalPlan, stores
+from engine.frontend.operands import BAD, Bad, Known, Operand, Row, Several, Value, zero
+from engine.frontend.report import Report
+from engine.frontend.scope import Scope
+from engine.frontend.source import Source
+from engine.frontend.typenames import type_name
+from engine.ir.builder import Builder, Names
+from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
+from engine.lang.types import ArrayType, Type, ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A function after the stages that need no types. `tree` is desugared."""
+
+    source: Source
+    scope: Scope
+    rejected: Rejected
+    plan: LocalPlan
+    report: Report
+    annotated: dict[str, Type | None]
+    results: tuple[ValueType, ...] | None
+    is_kernel: bool
+
+
+@dataclass(slots=True)
+class Learnt:
+    """Types that one round of lowering found and the next one needs."""
+
+    locals: dict[str, Type] = field(default_factory=dict)
+    results: tuple[ValueType, ...] | None = None
+
+
+ExprHandler = Callable[["Context", ast.expr], Operand]
+StmtHandler = Callable[["Context", ast.stmt], None]
+EXPR: dict[type[ast.AST], ExprHandler] = {}
+STMT: dict[type[ast.AST], StmtHandler] = {}
+
+
+class Context:
+    """One round of lowering. Handlers append to `b` and report to `report`."""
+
+    def __init__(self, made: Prepared, name: str, learnt: Learnt) -> None:
+        self.made = made
+        self.name = name
+        self.source = made.source
+        self.scope = made.scope
+        self.plan = made.plan
+        self.is_kernel = made.is_kernel
+        self.report = Report(made.source)
+        self.learnt = learnt
+        self.b = Builder(Names(), made.source.header())
+        # What plain names stand for now, and the variables behind the others.
+        self.bound: dict[str, Operand] = {}
+        self.vars: dict[str, Var] = {}
+        self.types: dict[str, Type] = dict(learnt.locals)
+        self.deferred: dict[str, ast.AST] = {}
+        # Names that a statement with an error assigns: nothing more is said about them.
+        self.poisoned: set[str] = set()
+        self.loops: list[ast.AST] = []
+        # Lines where names were given a literal, for advice on types.
+        self.literals: dict[str, int] = {}
+        # Types and weakness of what each `return` gives, with its node.
+        self.returned: list[tuple[ast.Return, tuple[Value, ...]]] = []
+        # A `return` that could not be lowered: the results are then not known.
+        self.failed_return = False
+        # Variables that only one place sets: reading them later is safe.
+        self.settled: set[Var] = set()
+        # In a custom gradient: the variables behind `adjoint[...]`, by parameter.
+        self.adjoints: dict[str, Var] | None = None
+        self.array_params: frozenset[str] = frozenset()
+
+    # ---- dispatch
+
+    def expr(self, node: ast.expr) -> Operand:
+        """Lowers an expression; its statements carry the place of the expression."""
+        if id(node) in self.made.rejected:
+            return BAD
+        handler = EXPR.get(type(node))
+        if handler is None:
+            return self.error("E101", node, f"`{type(node).__name__}` is not supported here")
+        with self.at(node):
+            return handler(self, node)
+
+    def stmt(self, node: ast.stmt) -> None:
+        """Lowers a statement. A fault of this package is reported at the statement."""
+        if id(node) in self.made.rejected or type(node) not in STMT:
+            self.spoil(node)
+            return
+        told = len(self.report.diagnostics)
+        with self.at(node):
+            try:
+                STMT[type(node)](self, node)
+            except KernelError:
+                raise
+            except Exception as error:
+                self.error(
+                    "E101",
+                    node,
+                    f"this statement cannot be translated ({type(error).__name__}: {error})",
+                    "please report this kernel; until then, write it with simpler statements",
+                )
+        if len(self.report.diagnostics) > told and not isinstance(node, (ast.If, ast.While)):
+            self.poisoned |= stores(node)
+
+    def spoil(self, node: ast.AST) -> None:
+        """Gives names assigned by a statement that was not lowered a value without type."""
+        self.poisoned |= stores(node)
+        for name in stores(node):
+            if name not in self.types:
+                self.bound[name] = BAD
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        """Lowers statements up to the first that always leaves."""
+        for s in body:
+            self.stmt(s)
+            if self.b.stmts and isinstance(self.b.stmts[-1], (Return, Break, Continue)):
+                break
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        before = self.b.span
+        if hasattr(node, "lineno"):
+            self.b.span = self.source.span(node)
+        try:
+            yield
+        finally:
+            self.b.span = before
+
+    @contextmanager
+    def nested(self) -> Iterator[Builder]:
+        """Statements go to a block of their own while this is active."""
+        outer = self.b
+        self.b = outer.child()
+        try:
+            yield self.b
+        finally:
+            self.b = outer
+
+    def branch(self, cond: Atom, then: Block, orelse: Block = ()) -> None:
+        self.b.add(If(cond, then, orelse, self.b.span))
+
+    # ---- errors
+
+    def error(
+        self,
+        code: str,
+        node: ast.AST,
+        message: str,
+        help_text: str = "",
+        notes: Sequence[str] = (),
+    ) -> Bad:
+        self.report.add(code, node, message, help_text, notes)
+        return BAD
+
+    @property
+    def api(self) -> str:
+        return self.scope.api
+
+    def close_to(self, name: str, others: Sequence[str]) -> str:
+        """A help line that names what the user may have meant."""
+        found = difflib.get_close_matches(name, list(others), 1, 0.75)
+        return f"did you mean `{found[0]}`?" if found else ""
+
+    # ---- values
+
+    def value(self, node: ast.expr, what: str = "a value") -> Value | Bad:
+        """Lowers an expression that must be one value (an array counts)."""
+        return self.one(node, self.expr(node), what)
+
+    def one(self, node: ast.expr, got: Operand, what: str = "a value") -> Value | Bad:
+        """The operand as one value, or an error at the node."""
+        if isinstance(got, (Value, Bad)):
+            return got
+        if isinstance(got, Several):
+            if len(got.items) == 1:
+                return self.one(node, got.items[0], what)
+            if not got.items:
+                return self.error(
+                    "E109",
+                    node,
+                    "this call gives no value",
+                    "end the function with `return value`, or call it as a statement",
+                )
+            return self.error(
+                "E109",
+                node,
+                f"{what} is needed here, but this is {len(got.items)} values",
+                "give each a name first: `a, b = ...`",
+            )
+        if isinstance(got, Row):
+            have, need = len(got.index), _ndim(got.array)
+            return self.error(
+                "E109",
+                node,
+                f"the array has {need} dimensions, but {have} "
+                f"{'index is' if have == 1 else 'indices are'} given",
+                f"write all indices: `{self.source.text(node)}[...]`, or pass the array and "
+                "the index separately",
+            )
+        return self._not_a_value(node, got)
+
+    def _not_a_value(self, node: ast.expr, got: Known) -> Bad:
+        text = self.source.text(node)
+        if callable(got.obj):
+            return self.error(
+                "E106",
+                node,
+                f"`{text}` is a function or type, not a value",
+                f"call it: `{text}(...)`",
+            )
+        return self.error("E107", node, f"`{text}` is not a value that kernels can use")
+
+    def scalar_value(self, node: ast.expr, what: str = "a value") -> Value | Bad:
+        """Like `value`, but arrays are refused."""
+        got = self.value(node, what)
+        if isinstance(got, Value) and isinstance(got.type, ArrayType):
+            return self.error(
+                "E104", node, f"{what} is needed here, but this is an array", "index it: `a[i]`"
+            )
+        return got
+
+    def keep(self, got: Operand) -> Operand:
+        """The operand, safe from later changes of the variables that it reads."""
+        if isinstance(got, Value):
+            return Value(self.frozen(got.atom), got.weak)
+        if isinstance(got, Several):
+            return Several(tuple(self.keep(x) for x in got.items))
+        if isinstance(got, Row):
+            return Row(got.array, tuple(self.frozen(a) for a in got.index))
+        return got
+
+    def frozen(self, atom: Atom) -> Atom:
+        if isinstance(atom, Var) and atom.mutable and atom not in self.settled:
+            return self.b.op("copy", atom)
+        return atom
+
+    def variable(self, name: str, t: Type) -> Var:
+        """The mutable variable of a Python name, made when first asked for."""
+        if name not in self.vars:
+            self.vars[name] = self.b.variable(t, _plain_name(name))
+            self.types[name] = t
+        return self.vars[name]
+
+    def result_variable(self, t: Type) -> Var:
+        """A variable that the two arms of one `If` set."""
+        var = self.b.variable(t, "r")
+        self.settled.add(var)
+        return var
+
+    def zero(self, t: ValueType) -> Atom:
+        return zero(t)
+
+
+def _plain_name(name: str) -> str:
+    return name.replace("$", "cmp") or "v"
+
+
+def _ndim(array: Var) -> int:
+    return array.type.ndim if isinstance(array.type, ArrayType) else 0
+
+
+def describe_value(v: Value) -> str:
+    """The type of a value as messages put it."""
+    return type_name(v.type)

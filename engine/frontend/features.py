@@ -1,0 +1,75 @@
+"""Features of Warp that this engine does not have (yet), recognised by name. A flat table."""
+
+from __future__ import annotations
+
+# (name prefixes or whole names, the feature, what to write instead). A prefix ends in "*".
+_FEATURES: tuple[tuple[str, str, str], ...] = (
+    ("tile tile_*", "tiles", "loop over the elements with one thread for each result"),
+    ("HashGrid* hash_grid_*", "hash grids",
+     "build neighbour lists on the host and pass them as integer arrays"),
+    ("Mesh* mesh_*", "meshes", "pass vertices and indices as arrays and loop over the triangles"),
+    ("Bvh* bvh_*", "bounding volume hierarchies", "loop over candidates kept in an integer array"),
+    ("Volume* volume_*", "volumes", "pass the grid as a 3-D array and interpolate by hand"),
+    ("Texture* texture_*", "textures", "pass the image as an array and interpolate by hand"),
+    ("struct", "structs", "pass the fields as separate parameters"),
+    ("fixedarray zeros", "local arrays", "use a vector or matrix, or pass an array parameter"),
+    ("quat* quath", "quaternions", "use a `vec4`, or a rotation matrix `mat33`"),
+    ("transform* velocity_at_point", "transforms",
+     "use a `vec3` for the position and a `mat33` for the rotation"),
+    ("spatial_*", "spatial vectors", "use two `vec3` values"),
+    ("rand_init rand* sample_* poisson", "random numbers in kernels",
+     "draw them on the host with numpy and pass them as an array"),
+    ("noise pnoise curlnoise", "noise functions", "compute the noise on the host with numpy"),
+    ("print printf", "printing from a kernel",
+     "store the values into an array and print it after the launch"),
+    ("expect_*", "tests inside kernels", "store the values and compare them on the host"),
+    ("static", "`static` expressions",
+     "compute the value outside the kernel and use the name of that variable"),
+    ("svd2 svd3 qr3 eig3", "matrix decompositions",
+     "compute them on the host with numpy, or write the iteration in the kernel"),
+    ("dense_*", "dense solvers in kernels", "use numpy.linalg on the host"),
+    ("float16 bfloat16 half", "16-bit floats", "use `float32`"),
+    ("vec2h vec3h vec4h mat22h mat33h mat44h", "16-bit floats", "use the float32 form"),
+    ("indexedarray* fabricarray* indexedfabricarray*", "indexed arrays",
+     "pass the array and an integer array of indices"),
+    ("atomic_and atomic_or atomic_xor atomic_cas atomic_exch", "this atomic operation",
+     "use `atomic_add`, `atomic_sub`, `atomic_min` or `atomic_max`"),
+    ("lower_bound", "binary search in arrays", "write the search as a `while` loop"),
+    ("func_native native_*", "native snippets", "write the function in the kernel language"),
+    ("grad", "derivatives inside kernels", "record the launch on a `Tape`"),
+    ("matrix vector", "types made inside kernels",
+     "name the type (`vec3`, `mat33`), or make it outside the kernel and use its name"),
+    ("array_store array_load address_of", "addresses", "index the array: `a[i]`"),
+    ("block_dim tile_dim", "thread blocks", "use `tid()`: every thread works alone"),
+)  # fmt: skip
+
+
+def _table() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
+    exact: dict[str, tuple[str, str]] = {}
+    prefixes: dict[str, tuple[str, str]] = {}
+    for names, feature, help_text in _FEATURES:
+        for name in names.split():
+            if name.endswith("*"):
+                prefixes[name[:-1]] = (feature, help_text)
+            else:
+                exact[name] = (feature, help_text)
+    return exact, prefixes
+
+
+_EXACT, _PREFIXES = _table()
+
+
+def missing_feature(name: str) -> tuple[str, str] | None:
+    """The feature that a name of Warp belongs to, with what to write instead."""
+    if name in _EXACT:
+        return _EXACT[name]
+    for prefix, found in _PREFIXES.items():
+        if name.startswith(prefix):
+            return found
+    return None
+
+
+def plural(feature: str) -> str:
+    """The feature with its verb: "tiles are", "printing from a kernel is"."""
+    one = feature.startswith(("this", "printing", "binary"))
+    return f"{feature} {'is' if one else 'are'}"

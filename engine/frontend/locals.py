@@ -1,0 +1,135 @@
+"""What a function does with its local variables, found before lowering.
+
+A name needs a mutable variable only where different assignments may reach one read.
+All other names are *plain*: each assignment simply gives the name to a value, which
+keeps the IR in single-assignment form where that costs no analysis.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlan:
+    """assigned: every local name. plain: see above. components: names with an assignment
+    to a part of them (`v[0] = ...`). walrus: names assigned inside expressions.
+    stored_in: names assigned in a loop, by the id of the loop's node.
+    """
+
+    assigned: frozenset[str]
+    plain: frozenset[str]
+    components: frozenset[str]
+    walrus: frozenset[str]
+    stored_in: dict[int, frozenset[str]]
+
+
+def target_names(target: ast.expr) -> Iterator[str]:
+    """Names that an assignment target gives a whole new value."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from target_names(item)
+
+
+def root_name(node: ast.expr) -> str | None:
+    """The variable at the root of `v[i].x`, if it is one."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def stores(node: ast.AST) -> set[str]:
+    """Names that anything inside a node assigns, statements that the fence rejects included."""
+    out: set[str] = set()
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            out.add(n.id)
+        elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            out.add(n.name)
+        elif isinstance(n, ast.alias):
+            out.add((n.asname or n.name).split(".")[0])
+    return out
+
+
+def _loads(nodes: Iterable[ast.AST]) -> Counter[str]:
+    return Counter(
+        n.id
+        for node in nodes
+        for n in ast.walk(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    )
+
+
+def _direct(s: ast.stmt) -> set[str]:
+    """Names that the statement itself assigns, after it has computed its value."""
+    if isinstance(s, ast.Assign):
+        return {n for t in s.targets for n in target_names(t)}
+    if isinstance(s, ast.AnnAssign) and s.value is not None:
+        return set(target_names(s.target))
+    return set()
+
+
+class _Coverage:
+    """Counts, for each name, the reads that exactly one assignment can reach."""
+
+    def __init__(self) -> None:
+        self.covered: Counter[str] = Counter()
+
+    def block(self, body: list[ast.stmt], arriving: Iterable[str] = ()) -> None:
+        for name in arriving:
+            self.region(name, body)
+        for k, s in enumerate(body):
+            for name in _direct(s):
+                self.region(name, body[k + 1 :])
+            if isinstance(s, ast.For):
+                for name in target_names(s.target):
+                    if not any(name in stores(inner) for inner in s.body):
+                        self.covered[name] += _loads(s.body)[name]
+            if isinstance(s, (ast.If, ast.For, ast.While)):
+                self.block(s.body)
+            if isinstance(s, ast.If):
+                self.block(s.orelse)
+
+    def region(self, name: str, rest: list[ast.stmt]) -> None:
+        """Reads in the statements up to the next one that assigns the name."""
+        for s in rest:
+            if name not in stores(s):
+                self.covered[name] += _loads([s])[name]
+                continue
+            value = getattr(s, "value", None)
+            if name in _direct(s) and isinstance(value, ast.expr):
+                self.covered[name] += _loads([value])[name]
+            elif isinstance(s, ast.For):
+                self.covered[name] += _loads([s.iter])[name]
+            elif isinstance(s, ast.If):
+                self.covered[name] += _loads([s.test])[name]
+            return
+
+
+def plan_locals(tree: ast.FunctionDef) -> LocalPlan:
+    """Analyses a desugared function."""
+    args = tree.args
+    params = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    assigned = {name for s in tree.body for name in stores(s)} | set(params)
+    nodes = [n for s in tree.body for n in ast.walk(s)]
+    walrus = {n.target.id for n in nodes if isinstance(n, ast.NamedExpr)}
+    components = {
+        root
+        for n in nodes
+        if isinstance(n, (ast.Subscript, ast.Attribute))
+        and isinstance(n.ctx, ast.Store)
+        and (root := root_name(n)) is not None
+    }
+    coverage = _Coverage()
+    coverage.block(tree.body, params)
+    total = _loads(tree.body)
+    plain = {n for n in assigned - walrus if coverage.covered[n] == total[n]}
+    loops = {id(n): frozenset(stores(n)) for n in nodes if isinstance(n, (ast.For, ast.While))}
+    return LocalPlan(
+        frozenset(assigned), frozenset(plain), frozenset(components), frozenset(walrus), loops
+    )

@@ -1,0 +1,127 @@
+"""Operators and calls of the operation table, with literals adapted to their neighbours."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from engine.builtins.resolve import resolve, suggest
+from engine.frontend import fold
+from engine.frontend.context import Context
+from engine.frontend.operands import BAD, Bad, Value, adapt, literal, number
+from engine.frontend.typenames import cast_name, type_name, type_names
+from engine.ir.builder import const
+from engine.ir.nodes import Atom
+from engine.ir.ops import OPS
+from engine.lang.types import BOOL, ArrayType, MatrixType, ScalarType, Type, ValueType, VectorType
+
+
+def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) -> Value | Bad:
+    """`name(args)` for an operator or a builtin; E104 where no overload takes the types."""
+    values = [a for a in args if isinstance(a, Value)]
+    if len(values) != len(args):
+        return BAD
+    folded = fold.fold(name, values)
+    if folded is not None:
+        return folded
+    types = [v.type for v in values]
+    weak = [v.weak for v in values]
+    got = resolve(name, types, weak)
+    if got is None:
+        return _refuse(cx, node, name, values)
+    atoms: list[Atom] = []
+    for v, cast in zip(values, got.casts, strict=True):
+        fitted = v if cast is None else adapt(v, cast)
+        if fitted is None:
+            return _refuse(cx, node, name, values)
+        atoms.append(fitted.atom)
+    ordered = [atoms[k] for k in got.order]
+    result = got.result if OPS[got.op].explicit else None
+    return Value(cx.b.op(got.op, *ordered, result=result))
+
+
+def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> Bad:
+    types = [v.type for v in values]
+    advice = suggest(name, types)
+    if name.isidentifier() and name not in ("and", "or", "not"):
+        what = f"`{name}` does not take ({type_names(types)})"
+    elif len(types) == 1:
+        what = f"`{name}` cannot be applied to {type_name(types[0])}"
+    else:
+        what = f"`{name}` cannot combine {type_name(types[0])} and {type_name(types[1])}"
+    return cx.error("E104", node, what, advice or "convert the operands to one type")
+
+
+def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:
+    """The value as a condition: a bool, or a number compared with zero."""
+    if isinstance(v, Bad) or v.type == BOOL:
+        return v
+    n = number(v)
+    if n is not None:
+        return literal(bool(n))
+    if isinstance(v.type, ScalarType):
+        return Value(cx.b.op("ne", v.atom, const(0, v.type)))
+    return cx.error(
+        "E104",
+        node,
+        f"{type_name(v.type)} cannot be a condition",
+        "compare a number: `length(v) > 0.0`, `a[i] != 0`",
+    )
+
+
+def coerce(
+    cx: Context,
+    node: ast.AST,
+    v: Value,
+    t: Type,
+    what: str,
+    code: str = "E104",
+    help_text: str = "",
+) -> Atom | None:
+    """The value as type `t`, or an error that names what it is for."""
+    fitted = adapt(v, t)
+    if fitted is not None:
+        return fitted.atom
+    if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):
+        help_text = f"convert it: `{cast_name(t, cx.api)}(...)`"
+    message = f"{what} has type {type_name(t)}, but this is {type_name(v.type)}"
+    cx.error(code, node, message, help_text)
+    return None
+
+
+def compare(
+    cx: Context, node: ast.AST, symbol: str, left: Value | Bad, right: Value | Bad
+) -> Value | Bad:
+    """A comparison. Vectors and matrices have `==` and `!=`: all components, or any."""
+    if isinstance(left, Bad) or isinstance(right, Bad):
+        return BAD
+    t = left.type
+    if symbol in ("==", "!=") and isinstance(t, (VectorType, MatrixType)) and t == right.type:
+        same: Atom | None = None
+        for index in indices(t):
+            a, b = (cx.b.op("extract", v.atom, *index) for v in (left, right))
+            one = cx.b.op("eq", a, b)
+            same = one if same is None else cx.b.op("land", same, one)
+        assert same is not None
+        return Value(same if symbol == "==" else cx.b.op("lnot", same))
+    return apply(cx, node, symbol, [left, right])
+
+
+def indices(t: ValueType) -> list[tuple[Atom, ...]]:
+    """Constant indices of every component, row by row."""
+    if isinstance(t, VectorType):
+        return [(literal(i).atom,) for i in range(t.length)]
+    if isinstance(t, MatrixType):
+        return [(literal(i).atom, literal(j).atom) for i in range(t.rows) for j in range(t.cols)]
+    return []
+
+
+def integer(cx: Context, node: ast.AST, v: Value | Bad, what: str) -> Atom | None:
+    """The value as an integer, for an index or a loop bound."""
+    if isinstance(v, Bad):
+        return None
+    if isinstance(v.type, ScalarType) and v.type.kind in "iu":
+        return v.atom
+    shown = "an array" if isinstance(v.type, ArrayType) else type_name(v.type)
+    cx.error("E104", node, f"{what} must be an integer, but this is {shown}", "write `int(...)`")
+    return None

@@ -1,0 +1,69 @@
+"""Places that can be read and written: array elements, parts of values, shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.frontend.context import Context
+from engine.frontend.operands import Operand
+from engine.ir.nodes import Atom, Const, Var
+from engine.lang.types import INT32, ArrayType, MatrixType, ValueType, VectorType, scalar_of
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an array, or the part of it that `path` names."""
+
+    array: Var
+    index: tuple[Atom, ...]
+    path: tuple[Atom, ...] = ()
+
+    @property
+    def element(self) -> ValueType:
+        assert isinstance(self.array.type, ArrayType)
+        return self.array.type.element
+
+    @property
+    def type(self) -> ValueType:
+        return part_type(self.element, len(self.path))
+
+    @property
+    def is_row(self) -> bool:
+        """True for a row of a matrix, which memory operations cannot name."""
+        return isinstance(self.element, MatrixType) and len(self.path) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component or row of a vector or matrix that is not in memory."""
+
+    base: Atom
+    index: tuple[Atom, ...]
+
+    @property
+    def type(self) -> ValueType:
+        assert not isinstance(self.base.type, ArrayType)
+        return part_type(self.base.type, len(self.index))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`a.shape`, of which usually one number is wanted."""
+
+    array: Var
+
+
+Place = Operand | Element | Part | Shape
+
+
+def part_type(t: ValueType, depth: int) -> ValueType:
+    """The type of what `depth` indices into a value name."""
+    if depth == 0:
+        return t
+    if isinstance(t, MatrixType) and depth == 1:
+        return VectorType(t.scalar, t.cols)
+    return scalar_of(t)
+
+
+def dimension(cx: Context, array: Var, dim: int) -> Var:
+    return cx.b.op("shape", array, Const(dim, INT32))

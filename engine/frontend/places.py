@@ -1,0 +1,245 @@
+"""Subscripts and attributes: `a[i, j]`, `a[i][0]`, `v.x`, `m[i, j]`, `a.shape[0]`, `wp.sin`.
+
+A place is resolved without reading it, so that `a[i].x` reads one number and not the
+whole element, and so that the same code serves reading and writing.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from engine.frontend.context import EXPR, Context
+from engine.frontend.members import member
+from engine.frontend.operands import (
+    BAD,
+    Bad,
+    Known,
+    Operand,
+    Row,
+    Several,
+    Value,
+    literal,
+    number,
+)
+from engine.frontend.ops import integer
+from engine.frontend.place_kinds import Element, Part, Place, Shape, dimension
+from engine.frontend.typenames import type_name
+from engine.ir.nodes import Atom, Const, Var
+from engine.lang.types import (
+    INT32,
+    ArrayType,
+    MatrixType,
+    VectorType,
+)
+
+
+def place(cx: Context, node: ast.expr) -> Place:
+    """What a subscript or attribute names, not read yet; any other expression as it is."""
+    if id(node) in cx.made.rejected:
+        return BAD
+    if isinstance(node, ast.Subscript):
+        base = place(cx, node.value)
+        with cx.at(node):
+            return _subscript(cx, node, base)
+    if isinstance(node, ast.Attribute):
+        base = place(cx, node.value)
+        with cx.at(node):
+            return member(cx, node, base)
+    return cx.expr(node)
+
+
+def read(cx: Context, got: Place) -> Operand:
+    """The value at a place."""
+    if isinstance(got, Element):
+        if got.is_row:
+            whole = cx.b.load(got.array, got.index, (), got.element)
+            return Value(cx.b.op("extract_row", whole, *got.path))
+        return Value(cx.b.load(got.array, got.index, got.path, got.type))
+    if isinstance(got, Part):
+        known = _constant_part(got)
+        if known is not None:
+            return known
+        name = "extract_row" if isinstance(got.type, VectorType) else "extract"
+        return Value(cx.b.op(name, got.base, *got.index))
+    if isinstance(got, Shape):
+        ndim = got.array.type.ndim if isinstance(got.array.type, ArrayType) else 0
+        return Several(tuple(Value(dimension(cx, got.array, d)) for d in range(ndim)))
+    return got
+
+
+def _constant_part(got: Part) -> Value | None:
+    """The component of a constant vector or matrix."""
+    data: object = got.base.value if isinstance(got.base, Const) else None
+    for k in got.index:
+        if not isinstance(k, Const) or not isinstance(k.value, int) or not isinstance(data, tuple):
+            return None
+        data = data[k.value]
+    return Value(Const(data, got.type)) if isinstance(data, (bool, int, float, tuple)) else None
+
+
+def lower_place(cx: Context, node: ast.expr) -> Operand:
+    return read(cx, place(cx, node))
+
+
+# ---- subscripts
+
+
+def _index_nodes(node: ast.Subscript) -> list[ast.expr]:
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _subscript(cx: Context, node: ast.Subscript, base: Place) -> Place:
+    nodes = _index_nodes(node)
+    if isinstance(base, Known):
+        return _adjoint(cx, node, base)
+    if isinstance(base, Bad):
+        for n in nodes:
+            cx.expr(n)
+        return BAD
+    if isinstance(base, (Shape, Several)):
+        return _item(cx, node, base, nodes)
+    if isinstance(base, (Element, Part)):
+        depth = len(base.path if isinstance(base, Element) else base.index)
+        t = base.element if isinstance(base, Element) else base.base.type
+        found = _components(cx, node, t, depth, nodes)
+        if found is None:
+            return BAD
+        if isinstance(base, Element):
+            return Element(base.array, base.index, base.path + found)
+        return Part(base.base, base.index + found)
+    if isinstance(base, Row):
+        return _element(cx, node, base.array, base.index, nodes)
+    t = base.type
+    if isinstance(base.atom, Var) and isinstance(t, ArrayType):
+        return _element(cx, node, base.atom, (), nodes)
+    found = _components(cx, node, t, 0, nodes)
+    return BAD if found is None else Part(base.atom, found)
+
+
+def _element(
+    cx: Context, node: ast.Subscript, array: Var, before: tuple[Atom, ...], nodes: list[ast.expr]
+) -> Place:
+    t = array.type
+    assert isinstance(t, ArrayType)
+    if len(before) + len(nodes) > t.ndim:
+        given = len(before) + len(nodes)
+        return cx.error(
+            "E109",
+            node,
+            f"the array has {t.ndim} dimension{'s' if t.ndim > 1 else ''}, but {given} indices "
+            "are given",
+            "components of an element have a subscript of their own: `a[i][k]`",
+        )
+    index: list[Atom] = list(before)
+    for n in nodes:
+        got = cx.value(n, "an index")
+        atom = integer(cx, n, got, "an index")
+        if atom is None:
+            return BAD
+        k = number(got) if isinstance(got, Value) else None
+        if k is not None and k < 0:  # counted from the end
+            size = dimension(cx, array, len(index))
+            atom = cx.b.op("add", size, Const(int(k), INT32))
+        index.append(atom)
+    if len(index) < t.ndim:
+        return Row(array, tuple(index))
+    return Element(array, tuple(index))
+
+
+def _components(
+    cx: Context, node: ast.Subscript, t: object, depth: int, nodes: list[ast.expr]
+) -> tuple[Atom, ...] | None:
+    """Checked indices into a vector or matrix that has `depth` indices already."""
+    sizes: tuple[int, ...] = ()
+    if isinstance(t, VectorType):
+        sizes = (t.length,)
+    elif isinstance(t, MatrixType):
+        sizes = (t.rows, t.cols)
+    if depth + len(nodes) > len(sizes):
+        shown = "a number" if depth == len(sizes) else f"a {type_name(t)}"  # type: ignore[arg-type]
+        most = len(sizes) - depth
+        cx.error(
+            "E109",
+            node,
+            f"{shown} takes {most or 'no'} {'index' if most == 1 else 'indices'}, but "
+            f"{len(nodes)} {'is' if len(nodes) == 1 else 'are'} given",
+            "only arrays, vectors and matrices are indexed",
+        )
+        return None
+    out: list[Atom] = []
+    for n, size in zip(nodes, sizes[depth:], strict=False):
+        got = cx.value(n, "an index")
+        atom = integer(cx, n, got, "an index")
+        if atom is None:
+            return None
+        k = number(got) if isinstance(got, Value) else None
+        if k is not None and not -size <= k < size:
+            cx.error(
+                "E104",
+                n,
+                f"index {k} is out of range for {size} components",
+                f"indices go from 0 to {size - 1}",
+            )
+            return None
+        out.append(literal(int(k) % size).atom if k is not None else atom)
+    return tuple(out)
+
+
+def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[ast.expr]) -> Place:
+    got = cx.value(nodes[0], "an index") if len(nodes) == 1 else BAD
+    k = number(got) if isinstance(got, Value) else None
+    if isinstance(base, Shape):
+        size = base.array.type.ndim if isinstance(base.array.type, ArrayType) else 0
+    else:
+        size = len(base.items)
+    if not isinstance(k, int) or isinstance(k, bool):
+        if isinstance(got, Bad) and len(nodes) == 1:
+            return BAD
+        return cx.error(
+            "E104", node, "a tuple is indexed with a constant integer", "write the number itself"
+        )
+    if not -size <= k < size:
+        return cx.error(
+            "E104", node, f"index {k} is out of range for {size} values", f"use 0 to {size - 1}"
+        )
+    return Value(dimension(cx, base.array, k % size)) if isinstance(base, Shape) else base.items[k]
+
+
+def _adjoint(cx: Context, node: ast.Subscript, base: Known) -> Place:
+    """`adjoint[x]` in a custom gradient."""
+    if getattr(base.obj, "__builtin_name__", "") != "adjoint":
+        text = cx.source.text(node.value)
+        return cx.error(
+            "E106",
+            node,
+            f"`{text}` cannot be indexed in a kernel",
+            "index arrays, vectors, matrices",
+        )
+    if cx.adjoints is None:
+        return cx.error(
+            "E106",
+            node,
+            "`adjoint` has a meaning only in a custom gradient",
+            f"write it in a function decorated with `@{cx.api}.func_grad(...)`",
+        )
+    name = node.slice.id if isinstance(node.slice, ast.Name) else None
+    if name in cx.array_params:
+        return cx.error(
+            "E112",
+            node,
+            "the adjoint of an array is not supported in custom gradients",
+            "take the element as a parameter of the function instead of the array",
+        )
+    if name is None or name not in cx.adjoints:
+        names = ", ".join(f"`{n}`" for n in cx.adjoints) or "none"
+        return cx.error(
+            "E102",
+            node.slice,
+            f"`{cx.source.text(node.slice)}` is not an input that has a derivative",
+            f"inputs with a derivative: {names}",
+        )
+    return Value(cx.adjoints[name])
+
+
+EXPR[ast.Subscript] = lower_place
+EXPR[ast.Attribute] = lower_place

@@ -1,0 +1,161 @@
+"""Functions that kernels call: `@func`, with instances by argument types."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.frontend.context import Prepared
+from engine.frontend.operands import Operand
+from engine.frontend.scope import describe, operand_of
+from engine.ir.nodes import Function
+from engine.lang.types import Type
+
+# Functions being lowered right now, outermost first: a second visit is recursion.
+_active: ContextVar[tuple[UserFunc, ...]] = ContextVar("_active", default=())
+
+
+class UserFunc:
+    """A Python function that kernels can call, and Python too.
+
+    func: the Python function. In Python a call runs it on host values.
+    """
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+        self.name = getattr(func, "__name__", "func")
+        self._grad: Callable[..., Any] | None = None
+        self._replay: Callable[..., Any] | None = None
+        self._instances: dict[tuple[Type, ...], Function | KernelError] = {}
+        self._prepared: Prepared | None = None
+        functools.update_wrapper(self, func)
+
+    def __repr__(self) -> str:
+        return f"<engine function {self.name}>"
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.func(*args, **named)
+
+    @property
+    def grad_func(self) -> Callable[..., Any] | None:
+        """The user's own adjoint (a Python function, or one made by `@func`), if any."""
+        return self._grad
+
+    @grad_func.setter
+    def grad_func(self, function: Callable[..., Any] | None) -> None:
+        self._grad = function
+        self.clear()
+
+    @property
+    def replay_func(self) -> Callable[..., Any] | None:
+        """The user's own forward code for the backward pass, if any."""
+        return self._replay
+
+    @replay_func.setter
+    def replay_func(self, function: Callable[..., Any] | None) -> None:
+        self._replay = function
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all instances: values captured from Python are read anew."""
+        self._instances.clear()
+        self._prepared = None
+
+    def prepared(self) -> Prepared:
+        """The function after the stages without types. Raises KernelError E111."""
+        from engine.frontend.lower import prepare
+
+        if self._prepared is None:
+            self._prepared = prepare(self.func, is_kernel=False)
+        return self._prepared
+
+    def parameters(self) -> list[str]:
+        """Names of the parameters, in order. Raises KernelError E111."""
+        return list(self.prepared().annotated)
+
+    def annotated(self) -> dict[str, Type | None]:
+        """Types of the parameters, None where the call decides."""
+        return self.prepared().annotated
+
+    def defaults(self) -> dict[str, Operand]:
+        """Default values that kernels can use, by parameter. Raises KernelError E107."""
+        import inspect
+
+        out: dict[str, Operand] = {}
+        for p in inspect.signature(self.func).parameters.values():
+            if p.default is inspect.Parameter.empty:
+                continue
+            got = operand_of(p.default)
+            if got is None:
+                what, help_text = describe(p.default)
+                raise KernelError(
+                    Diagnostic(
+                        "E107",
+                        f"the default of parameter `{p.name}` of `{self.name}` is {what}",
+                        self.prepared().source.header(),
+                        help_text,
+                    )
+                )
+            out[p.name] = got
+        return out
+
+    def instance(self, types: Sequence[Type], at: Span | None = None) -> Function:
+        """The IR for argument types; made once. `at` is the place of the call.
+
+        Raises KernelError with every problem of the function, or E108 for recursion.
+        """
+        key = tuple(types)
+        found = self._instances.get(key)
+        if isinstance(found, KernelError):
+            raise KernelError(*found.diagnostics)
+        if found is not None:
+            return found
+        active = _active.get()
+        if self in active:
+            raise self._recursion(active, at)
+        token = _active.set((*active, self))
+        try:
+            made = self._lower(key)
+        except KernelError as error:
+            # A recursive call is the fault of the whole cycle, not of this instance.
+            self._instances[key] = error
+            raise
+        finally:
+            _active.reset(token)
+        self._instances[key] = made
+        return made
+
+    def _recursion(self, active: tuple[UserFunc, ...], at: Span | None) -> KernelError:
+        cycle = [f.name for f in active[active.index(self) :]] + [self.name]
+        return KernelError(
+            Diagnostic(
+                "E108",
+                f"`{self.name}` calls itself ({' -> '.join(cycle)})",
+                at,
+                "write the recursion as a loop, with the pending work in local variables",
+            )
+        )
+
+    def _lower(self, types: tuple[Type, ...]) -> Function:
+        from engine.frontend.custom import lower_gradient, lower_replay
+        from engine.frontend.lower import lower_types
+
+        made = self.prepared()
+        primal = lower_types(made, self.name, types)
+        if self.grad_func is None and self.replay_func is None:
+            return primal
+        # The adjoint may call the function itself: that call has no custom adjoint.
+        self._instances[types] = primal
+        try:
+            grad = replay = None
+            if self.grad_func is not None:
+                grad = lower_gradient(self.grad_func, primal, made)
+            if self.replay_func is not None:
+                replay = lower_replay(self.replay_func, primal)
+        finally:
+            del self._instances[types]
+        return replace(primal, grad=grad, replay=replay)

@@ -1,0 +1,59 @@
+"""Array annotations: what `array(dtype=float)` and `array[float]` are in a signature."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from engine.lang.types import ArrayType, MatrixType, ScalarType, ValueType, VectorType
+from engine.lang.values import to_value_type, value_class
+from engine.runtime.errors import fail
+
+MAX_DIMS = 4
+
+
+@cache
+def array_type(element: ValueType, ndim: int) -> ArrayType:
+    """The one ArrayType object of an element type and a number of dimensions."""
+    return ArrayType(element, ndim)
+
+
+class ArrayAnnotation:
+    """The type of an array parameter: an element type and a number of dimensions."""
+
+    __slots__ = ("__ir_type__", "dtype", "ndim")
+
+    def __init__(self, dtype: object, ndim: int = 1) -> None:
+        if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:
+            raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got ndim={ndim!r}")
+        self.ndim = ndim
+        self.dtype: Any = dtype
+        self.__ir_type__: ArrayType | None = None
+        if dtype is not Any:  # of any type: the call decides
+            element = to_value_type(dtype)
+            self.__ir_type__ = array_type(element, ndim)
+            self.dtype = value_class(element)
+
+    def __repr__(self) -> str:
+        name = getattr(self.dtype, "__name__", str(self.dtype))
+        return f"array(dtype={name}, ndim={self.ndim})"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, ArrayAnnotation) and self.dtype is other.dtype
+        return same and self.ndim == other.ndim  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.ndim))
+
+    # Lets `array(dtype=float) | None` and the like be written in signatures.
+    def __or__(self, other: object) -> Any:
+        return self
+
+
+def describe(kind: object) -> str:
+    """A type as its user writes it: `float32`, `vec3f`, `array(dtype=float32, ndim=2)`."""
+    if isinstance(kind, ArrayType):
+        return f"array(dtype={value_class(kind.element).__name__}, ndim={kind.ndim})"
+    if isinstance(kind, (ScalarType, VectorType, MatrixType)):
+        return value_class(kind).__name__
+    return str(kind)

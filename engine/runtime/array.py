@@ -1,0 +1,268 @@
+"""The array: a strided view of elements in shared memory, with a gradient beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.lang import types as t
+from engine.lang.composite import composite_class, from_numpy_value
+from engine.lang.values import to_value_type
+from engine.runtime import data as d
+from engine.runtime import transfer, views
+from engine.runtime.annotation import ArrayAnnotation
+from engine.runtime.base import ArrayBase
+from engine.runtime.device import CPU, Device, DeviceLike, get_device
+from engine.runtime.errors import fail
+from engine.runtime.storage import Storage, byte_range, wrap
+
+
+class array(ArrayBase):
+    """1 to 4 dimensions of scalars, vectors or matrices. Equality is identity.
+
+    Args:
+        data: a (nested) list, a NumPy array, anything with `__array_interface__` or
+            `__dlpack__`, or another array. Vectors and matrices come from data with
+            their components in the last axes.
+        dtype: the element type; taken from the data where left out (float64 for
+            Python floats, int64 for Python ints).
+        shape: an int or a tuple; the data is reshaped to it.
+        requires_grad: whether gradients flow to it. Float elements only.
+        retain_grad: whether its gradient is kept by backward passes that consume it.
+        copy: False shares memory with NumPy data of the right type.
+        ptr, strides: an address (and byte strides) of memory that the caller owns.
+        ndim: checked against the data.
+        grad: an array to use as gradient.
+
+    Without data, shape and ptr, `array(dtype=...)` is an annotation for a parameter.
+
+    Raises LaunchError E206 for data, shape or dtype that do not fit, E208 for an
+    unknown device, E209 when memory runs out.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any = None, dtype: Any = None, shape: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if data is None and shape is None and kwargs.get("ptr") is None and dtype is not None:
+            return ArrayAnnotation(dtype, kwargs.get("ndim") or 1)
+        return object.__new__(cls)
+
+    def __init__(
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        shape: Any = None,
+        strides: tuple[int, ...] | None = None,
+        ptr: int | None = None,
+        capacity: int | None = None,
+        device: DeviceLike = None,
+        pinned: bool = False,
+        copy: bool = True,
+        ndim: int | None = None,
+        grad: array | None = None,
+        requires_grad: bool = False,
+        retain_grad: bool = False,
+    ) -> None:
+        del capacity, pinned  # they mean nothing on the CPU
+        get_device(device)
+        kind = None if dtype is None else to_value_type(dtype)
+        dims = None if shape is None else d.shape_from(shape)
+        if data is not None:
+            self._from_data(data, kind, dims, copy)
+        elif dims is None or kind is None:
+            missing = "a dtype" if dims is not None else "data or a shape"
+            raise fail("E206", f"an array needs {missing}")
+        elif ptr is not None:
+            steps = d.row_major(dims, kind.size) if strides is None else tuple(strides)
+            lo, hi = byte_range(ptr, dims, steps, kind.size)
+            self._set(Storage(None, lo, hi - lo, external=True), ptr, dims, steps, kind)
+        else:
+            self._new(dims, kind, zero=False)
+        if ndim is not None and ndim != self.ndim:
+            raise fail("E206", f"expected {ndim} dimensions, got shape {self.shape}")
+        self.retain_grad = retain_grad
+        if grad is not None:
+            self.grad = grad
+        elif requires_grad:
+            self.requires_grad = True
+
+    def __class_getitem__(cls, dtype: Any) -> Any:
+        return ArrayAnnotation(*dtype) if isinstance(dtype, tuple) else ArrayAnnotation(dtype)
+
+    # ---- construction
+
+    def _from_data(
+        self, data: Any, kind: t.ValueType | None, dims: tuple[int, ...] | None, copy: bool
+    ) -> None:
+        if isinstance(data, array):
+            kind = kind or data._ir.element
+            data = data._parts
+        found = d.to_numpy(data, kind)
+        kind = kind or t.SCALARS[found.dtype.name]
+        parts, dims = d.as_elements(found, kind, dims)
+        inner = parts.strides[len(dims) :]
+        packed = inner == d.row_major(t.shape_of(kind), parts.itemsize)
+        if not copy and packed and parts.dtype.isnative:
+            storage, address = wrap(parts), parts.__array_interface__["data"][0]
+            self._set(storage, address, dims, parts.strides[: len(dims)], kind)
+        else:
+            self._new(dims, kind, zero=False)
+            self._parts[...] = parts
+
+    # ---- what it is
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        return CPU
+
+    @property
+    def capacity(self) -> int:
+        """Bytes from the first element to the end of the last."""
+        return self.hi - self.lo
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"array(shape={self.shape}, dtype={self.dtype.__name__})"
+
+    def __str__(self) -> str:
+        return str(self._parts)
+
+    # ---- host access
+
+    def numpy(self) -> d.NumpyArray:
+        """A writable NumPy view without a copy; components of vectors and matrices last."""
+        out = self._fresh_view()
+        self.storage.expose(out)
+        return out
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        self.storage.expose_for_ever()
+        return dict(self._parts.__array_interface__)
+
+    def list(self) -> list[Any]:
+        """All elements in row-major order, as Python numbers or value objects."""
+        inner = t.shape_of(self._ir.element)
+        if isinstance(self._ir.element, t.ScalarType):
+            return list(self._parts.ravel().tolist())
+        make = composite_class(self._ir.element)._of
+        return [make(e) for e in self._parts.reshape((self.size, *inner))]
+
+    def __getitem__(self, index: Any) -> Any:
+        """A view for slices and partial indices; the element's value for a full index."""
+        out = views.sliced(self, index)
+        return _element(out) if isinstance(out, np.ndarray) else out
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        transfer.store(views.kept(self, index), value)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def assign(self, src: Any) -> None:
+        """Copies `src` (an array, NumPy array or list) here. Recorded, and differentiable."""
+        transfer.assign(self, src)
+
+    def fill_(self, value: Any) -> None:
+        """Sets every element. On a tape, no gradient passes to what was there before."""
+        transfer.fill(self, value, "fill_")
+
+    def zero_(self) -> None:
+        """Sets every element to zero. On a tape, no gradient passes to what was there before."""
+        transfer.fill(self, 0, "zero_")
+
+    # ---- views
+
+    def reshape(self, shape: Any) -> array:
+        """The same elements in another shape (-1 is worked out). Raises E206 if strides forbid."""
+        return views.reshape(self, shape)
+
+    def flatten(self) -> array:
+        """The same elements in one dimension."""
+        return views.reshape(self, -1)
+
+    def transpose(self, axes: Any = None) -> array:
+        """The same elements with axes reversed, or reordered as `axes` says."""
+        return views.transpose(self, axes)
+
+    def view(self, dtype: Any) -> array:
+        """The same memory read as another type of the same size."""
+        return views.retyped(self, to_value_type(dtype))
+
+    def contiguous(self) -> array:
+        """This array if its elements are contiguous, else a contiguous copy."""
+        return self if self.is_contiguous else transfer.clone(self)
+
+    def to(self, device: DeviceLike, requires_grad: bool | None = None) -> array:
+        """This array, or a copy on another device."""
+        get_device(device)
+        del requires_grad
+        return self
+
+    # ---- copies
+
+    def __copy__(self) -> array:
+        return views.apply_linked(self, lambda v: v)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> array:
+        out = _rebuild(self._ir.element, self._parts, self._flag, self.retain_grad, self._saved())
+        memo[id(self)] = out
+        return out
+
+    def __reduce__(self) -> Any:
+        state = (self._ir.element, np.array(self._parts), self._flag, self.retain_grad,
+                 self._saved())  # fmt: skip
+        return (_rebuild, state)
+
+    def _saved(self) -> d.NumpyArray | None:
+        grad = self.grad
+        return None if grad is None else np.array(grad._parts)
+
+
+def _element(value: d.NumpyArray) -> Any:
+    return from_numpy_value(value) if value.ndim else value.item()
+
+
+def _rebuild(
+    kind: t.ValueType, parts: d.NumpyArray, flag: bool, retain: bool, grad: d.NumpyArray | None
+) -> array:
+    shape = parts.shape[: parts.ndim - len(t.shape_of(kind))]
+    out = array._allocate(shape, kind, zero=False)
+    out._parts[...] = parts
+    out.retain_grad = retain
+    if flag:
+        out.requires_grad = True
+        if grad is not None and out.grad is not None:
+            out.grad._parts[...] = grad
+    return out
+
+
+class _OfDim:
+    """`array2d` and its like: `array` with the number of dimensions fixed."""
+
+    def __init__(self, ndim: int) -> None:
+        self.ndim = ndim
+        self.__name__ = f"array{ndim}d"
+        self.__doc__ = f"An array, or an annotation for one, of {ndim} dimension(s)."
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["ndim"] = self.ndim
+        return array(*args, **kwargs)
+
+    def __getitem__(self, dtype: Any) -> ArrayAnnotation:
+        return ArrayAnnotation(dtype, self.ndim)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
+array1d, array2d, array3d, array4d = (_OfDim(n) for n in range(1, 5))

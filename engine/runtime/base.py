@@ -1,0 +1,192 @@
+"""The memory, geometry and gradient of an array: what `array` is built on."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.lang import types as t
+from engine.lang.values import value_class
+from engine.runtime import data as d
+from engine.runtime import views
+from engine.runtime.annotation import array_type
+from engine.runtime.errors import fail
+from engine.runtime.storage import Export, Storage, allocate, byte_range
+
+if TYPE_CHECKING:
+    from engine.runtime.array import array
+
+_HEADER = {n: struct.Struct(f"<Q{2 * n}q").pack for n in range(1, 5)}
+
+
+class ArrayBase:
+    """Elements at an address, a shape and byte strides; and a gradient of the same shape.
+
+    storage: the memory. ptr: address of element 0. lo, hi: the range of addresses that
+    the elements take up. _packed: the array as kernels read it.
+    """
+
+    __slots__ = ("__weakref__", "_element_dtype", "_flag", "_grad", "_grad_view", "_ir", "_origin",
+                 "_packed", "_own_view", "dtype", "hi", "is_contiguous", "lo", "ndim", "ptr",
+                 "retain_grad", "shape", "size", "storage", "strides")  # fmt: skip
+
+    dtype: type
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    ndim: int
+    size: int
+    ptr: int
+    lo: int
+    hi: int
+    is_contiguous: bool
+    retain_grad: bool
+    storage: Storage
+    _flag: bool
+    _grad: array | None
+    _grad_view: tuple[array, array] | None
+    _packed: bytes
+    _own_view: d.NumpyArray | None
+    _element_dtype: np.dtype[Any]
+    _ir: t.ArrayType
+    # The view that a view's gradient is taken with: (parent, operation on void-typed NumPy).
+    _origin: tuple[array, Callable[[Any], Any]] | None
+
+    # ---- construction
+
+    def _new(self, dims: tuple[int, ...], kind: t.ValueType, zero: bool) -> None:
+        storage = allocate(d.check_size(dims, kind), zero)
+        self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)
+
+    def _set(
+        self,
+        storage: Storage,
+        ptr: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        kind: t.ValueType,
+    ) -> None:
+        self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
+        self.ndim, self.size = len(shape), math.prod(shape)
+        self.lo, self.hi = byte_range(ptr, shape, strides, kind.size)
+        self._ir = array_type(kind, self.ndim)
+        self.dtype = value_class(kind)
+        self.is_contiguous = strides == d.row_major(shape, kind.size) or self.size == 0
+        self._element_dtype = t.scalar_of(kind).numpy
+        self._packed = _HEADER[self.ndim](ptr, *shape, *strides)
+        self._own_view = None
+        self.retain_grad = self._flag = False
+        self._grad = self._grad_view = None
+        self._origin = None
+
+    @property
+    def _parts(self) -> d.NumpyArray:
+        """A NumPy view for the package's own use, component axes last."""
+        if self._own_view is None:
+            self._own_view = self._fresh_view()
+        return self._own_view
+
+    def _fresh_view(self) -> d.NumpyArray:
+        """A new NumPy array over the elements, component axes last."""
+        inner = t.shape_of(self._ir.element)
+        steps = d.row_major(inner, self._element_dtype.itemsize)
+        return np.asarray(
+            Export(self.storage, self.ptr, self.shape + inner, self.strides + steps,
+                   self._element_dtype)
+        )  # fmt: skip
+
+    @classmethod
+    def _make(
+        cls,
+        storage: Storage,
+        ptr: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        kind: t.ValueType,
+    ) -> array:
+        out: Any = object.__new__(cls)
+        out._set(storage, ptr, shape, strides, kind)
+        return out  # type: ignore[no-any-return]
+
+    @classmethod
+    def _allocate(cls, dims: tuple[int, ...], kind: t.ValueType, zero: bool) -> array:
+        out: Any = object.__new__(cls)
+        out._new(dims, kind, zero)
+        return out  # type: ignore[no-any-return]
+
+    def extent(self) -> tuple[int, int]:
+        """The range of addresses that the elements take up; the end is exclusive."""
+        return self.lo, self.hi
+
+    # ---- gradients
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this array; setting False drops the gradient."""
+        if self._flag and self._origin is not None:
+            return self._origin[0].requires_grad
+        return self._flag
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value and not t.is_float(self._ir):
+            raise fail(
+                "E206", f"elements of type {self.dtype.__name__} have no gradient",
+                help="requires_grad needs float elements",
+            )  # fmt: skip
+        if value and self._origin is not None and not self._origin[0].requires_grad:
+            self._origin = None
+        self._flag = bool(value)
+        if not value:
+            self._grad = self._grad_view = None
+
+    @property
+    def grad(self) -> array | None:
+        """The gradient: an array of the same shape and dtype, None without requires_grad.
+
+        Made (as zeros) when first asked for. A slice's gradient is a view of its
+        parent's.
+        """
+        if not self._flag:
+            return None
+        if self._grad is None:
+            if self._origin is not None:
+                return self._view_of_grad(*self._origin)
+            self._grad = type(self)._allocate(self.shape, self._ir.element, zero=True)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is None:
+            self.requires_grad = False
+            return
+        if not isinstance(value, ArrayBase):
+            make: Any = type(self)
+            value = make(value, dtype=self.dtype, copy=False)
+        if value.shape != self.shape or value._ir.element != self._ir.element:
+            raise fail(
+                "E206", "the gradient does not fit the array",
+                f"expected shape {self.shape} of {self.dtype.__name__}, "
+                f"got {value.shape} of {value.dtype.__name__}",
+            )  # fmt: skip
+        self.requires_grad = True
+        self._origin = None
+        self._grad = value
+
+    @property
+    def existing_grad(self) -> array | None:
+        """The gradient if it has been made already."""
+        if self._origin is not None and self._grad is None and self._flag:
+            return None if self._origin[0].existing_grad is None else self.grad
+        return self._grad
+
+    def _view_of_grad(self, parent: array, operation: Callable[[Any], Any]) -> array | None:
+        whole = parent.grad
+        if whole is None:
+            return None
+        if self._grad_view is None or self._grad_view[0] is not whole:
+            self._grad_view = (whole, views.apply(whole, operation, self._ir.element))
+        return self._grad_view[1]

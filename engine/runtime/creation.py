@@ -1,0 +1,205 @@
+"""Functions that make arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.lang.types import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    MatrixType,
+    ScalarType,
+    ValueType,
+    VectorType,
+    is_float,
+)
+from engine.lang.values import to_value_type
+from engine.runtime.array import array
+from engine.runtime.data import check_size, element_value, shape_from
+from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.errors import fail
+
+
+def zeros(
+    shape: Any = None,
+    dtype: Any = float,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """An array of zeros. `shape` is an int or a tuple of 1 to 4."""
+    return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=True)
+
+
+def empty(
+    shape: Any = None,
+    dtype: Any = float,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """An array whose contents are undefined."""
+    return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=False)
+
+
+def ones(
+    shape: Any = None,
+    dtype: Any = float,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """An array of ones (in every component)."""
+    out = _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=False)
+    out._parts[...] = 1
+    return out
+
+
+def full(
+    shape: Any = None,
+    value: Any = 0,
+    dtype: Any = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
+    """An array filled with `value`, whose type is the dtype where none is given."""
+    kind = _type_of(value) if dtype is None else to_value_type(dtype)
+    out = _make(shape, kind, device, requires_grad, retain_grad, kwargs, zero=False)
+    out._parts[...] = element_value(value, kind)
+    return out
+
+
+def zeros_like(
+    src: Any,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:
+    """Zeros of the same shape and dtype; requires_grad as in `src` where left out."""
+    return _like(src, device, requires_grad, retain_grad, zero=True)
+
+
+def empty_like(
+    src: Any,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:
+    """Undefined contents of the same shape and dtype; requires_grad as in `src`."""
+    return _like(src, device, requires_grad, retain_grad, zero=False)
+
+
+def ones_like(
+    src: Any,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:
+    """Ones of the same shape and dtype; requires_grad as in `src` where left out."""
+    return full_like(src, 1, device, requires_grad, pinned, retain_grad)
+
+
+def full_like(
+    src: Any,
+    value: Any,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:
+    """`value` in the shape and dtype of `src`; requires_grad as in `src` where left out."""
+    out = _like(src, device, requires_grad, retain_grad, zero=False)
+    out._parts[...] = element_value(value, out._ir.element)
+    return out
+
+
+def from_numpy(
+    arr: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    retain_grad: bool = False,
+) -> array:
+    """A copy of a NumPy array; without `dtype`, trailing axes stay dimensions."""
+    out: array = array(
+        arr, dtype, shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad
+    )
+    return out
+
+
+def _make(
+    shape: Any,
+    dtype: Any,
+    device: DeviceLike,
+    requires_grad: bool,
+    retain_grad: bool,
+    kwargs: dict[str, Any],
+    zero: bool,
+) -> array:
+    get_device(device)
+    shape = kwargs.pop("n", shape) if shape is None else shape
+    if kwargs:
+        raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
+    if shape is None:
+        raise fail("E206", "an array needs a shape: an integer or a tuple of 1 to 4 integers")
+    kind: ValueType = to_value_type(dtype)
+    dims = shape_from(shape)
+    check_size(dims, kind)
+    out = array._allocate(dims, kind, zero)
+    out.retain_grad = retain_grad
+    if requires_grad:
+        out.requires_grad = True
+    return out
+
+
+def _like(
+    src: Any, device: DeviceLike, requires_grad: bool | None, retain_grad: bool, zero: bool
+) -> array:
+    get_device(device)
+    if not isinstance(src, array):
+        src = array(src, copy=False)
+    out = array._allocate(src.shape, src._ir.element, zero)
+    out.retain_grad = retain_grad
+    wanted = src.requires_grad if requires_grad is None else requires_grad
+    if wanted and (requires_grad or is_float(out._ir)):
+        out.requires_grad = True
+    return out
+
+
+def _type_of(value: Any) -> ValueType:
+    """The element type that `full` takes from a value."""
+    kind = getattr(type(value), "__ir_type__", None)
+    if kind is not None:
+        return kind  # type: ignore[no-any-return]
+    if type(value) in (bool, int, float):
+        return {bool: BOOL, int: INT32, float: FLOAT32}[type(value)]
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        found = np.asarray(None)
+    if found.dtype.kind not in "biuf" or found.ndim > 2:
+        raise fail("E206", f"full cannot tell the element type of {value!r}",
+                   help="name it: dtype=float")  # fmt: skip
+    scalar = to_value_type(found.dtype)
+    assert isinstance(scalar, ScalarType)
+    if found.ndim == 0:
+        return scalar
+    if found.ndim == 1:
+        return VectorType(scalar, found.shape[0])
+    return MatrixType(scalar, *found.shape)

@@ -1,0 +1,147 @@
+"""Python and NumPy data on its way into an array: types, shapes, element layout."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from engine.lang.types import SCALARS, ScalarType, ValueType, scalar_of, shape_of
+from engine.runtime.annotation import MAX_DIMS, describe
+from engine.runtime.errors import fail, size_text
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+def shape_from(shape: Any) -> tuple[int, ...]:
+    """A shape from an int or a sequence of 1 to 4 ints. Raises LaunchError (E206)."""
+    try:
+        if isinstance(shape, (list, tuple, np.ndarray)):
+            dims = tuple(operator.index(n) for n in shape)
+        else:
+            dims = (operator.index(shape),)
+    except TypeError:
+        raise fail("E206", f"a shape is an integer or a tuple of integers, got {shape!r}") from None
+    if not 1 <= len(dims) <= MAX_DIMS:
+        raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got shape {dims}")
+    if any(n < 0 for n in dims):
+        raise fail("E206", f"dimensions cannot be negative, got shape {dims}")
+    return dims
+
+
+def check_size(shape: tuple[int, ...], element: ValueType) -> int:
+    """Bytes of a contiguous array. Raises LaunchError (E209) where no memory could hold it."""
+    nbytes = math.prod(shape) * element.size
+    if nbytes >= 1 << 62:
+        raise fail("E209", f"out of memory: shape {shape} of {describe(element)} needs "
+                   f"{size_text(nbytes)}")  # fmt: skip
+    return nbytes
+
+
+def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in bytes of a contiguous array."""
+    out = []
+    step = itemsize
+    for n in reversed(shape):
+        out.append(step)
+        step *= n
+    return tuple(reversed(out))
+
+
+def to_numpy(data: Any, kind: ValueType | None) -> NumpyArray:
+    """Data as a NumPy array of the kind's scalar, copying only where it must.
+
+    Raises LaunchError (E206) for what is not a rectangular block of numbers.
+    """
+    try:
+        found = np.from_dlpack(data) if _only_dlpack(data) else np.asarray(data)
+    except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
+        raise fail("E206", "data cannot be made into an array", str(e).split("\n")[0]) from None
+    if found.dtype.kind not in "biuf":
+        raise fail(
+            "E206", f"data of type {found.dtype} cannot be made into an array",
+            help="pass numbers, or rows of numbers of equal length",
+        )  # fmt: skip
+    if found.ndim == 0:
+        if not isinstance(data, np.ndarray):
+            raise fail(
+                "E206", f"data must be a sequence or an array, got the scalar {data!r}",
+                help="wrap it in a list, or use full(shape, value)",
+            )  # fmt: skip
+        found = found.reshape(1)
+    if kind is None:
+        if found.dtype.name not in SCALARS:
+            raise fail(
+                "E206", f"there are no arrays of {found.dtype}",
+                help="name the element type, for instance dtype=float",
+            )  # fmt: skip
+        return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+    target = scalar_of(kind).numpy
+    if found.dtype != target:
+        with np.errstate(all="ignore"):
+            found = found.astype(target)
+    return found
+
+
+def _only_dlpack(data: Any) -> bool:
+    return hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__")
+
+
+def element_shape(found: NumpyArray, kind: ValueType) -> tuple[int, ...]:
+    """The array's shape when the last axes of `found` are the components of one element."""
+    inner = shape_of(kind)
+    own: tuple[int, ...] = found.shape
+    if not inner:
+        return own
+    n = len(inner)
+    if found.shape[-n:] == inner and found.ndim >= n:
+        return own[:-n] or (1,)
+    count, last = math.prod(inner), found.shape[-1]
+    if found.ndim == 1 and last % count == 0:
+        return (last // count,)
+    if last == count:
+        return own[:-1]
+    raise fail(
+        "E206",
+        f"data of shape {found.shape} does not hold elements of {describe(kind)}",
+        f"expected the last dimension{'s' if n > 1 else ''} to be {inner if n > 1 else inner[0]}",
+    )
+
+
+def as_elements(
+    found: NumpyArray, kind: ValueType, shape: tuple[int, ...] | None
+) -> tuple[NumpyArray, tuple[int, ...]]:
+    """`found` reshaped to `shape` (or its own) plus component axes; a view where it can be."""
+    own = element_shape(found, kind)
+    if shape is None:
+        shape = own
+    elif math.prod(shape) != math.prod(own):
+        raise fail(
+            "E206", f"data does not fit shape {shape}",
+            f"expected {math.prod(shape)} elements of {describe(kind)}, got {math.prod(own)}",
+        )  # fmt: skip
+    if len(shape) > MAX_DIMS:
+        raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got shape {shape}")
+    return found.reshape(shape + shape_of(kind)), shape
+
+
+def element_value(value: Any, kind: ValueType) -> NumpyArray:
+    """One element (or one number for all its components) as NumPy. Raises LaunchError (E202)."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        found = np.asarray(None)
+    inner = shape_of(kind)
+    scalar: ScalarType = scalar_of(kind)
+    fits = found.dtype.kind in "biuf" and (
+        found.shape in ((), inner) or (inner and found.shape == (math.prod(inner),))
+    )
+    if fits and scalar.kind in "iu" and found.dtype.kind == "f":
+        fits = False
+    if not fits:
+        raise fail("E202", f"cannot fill elements of {describe(kind)} with {value!r}")
+    with np.errstate(all="ignore"):
+        out = found.astype(scalar.numpy)
+    return out.reshape(inner) if out.ndim else out

@@ -1,0 +1,30 @@
+"""Errors of launches and array operations, with the user's call as their place."""
+
+from __future__ import annotations
+
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
+
+
+class IndexLaunchError(LaunchError, IndexError):
+    """An index outside an array, on the host."""
+
+
+def fail(code: str, message: str, *notes: str, help: str = "") -> LaunchError:
+    """A LaunchError whose span is the user's call; the caller raises it."""
+    return LaunchError(Diagnostic(code, message, call_span(), help, notes))
+
+
+def index_error(message: str) -> IndexLaunchError:
+    """An error for a host-side index that is out of range."""
+    return IndexLaunchError(Diagnostic("E206", message, call_span()))
+
+
+def size_text(nbytes: int) -> str:
+    """Bytes for people: `1.5 GiB`."""
+    size = float(nbytes)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            break
+        size /= 1024
+    return f"{int(size)} bytes" if unit == "bytes" else f"{size:.1f} {unit}"

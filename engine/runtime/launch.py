@@ -1,0 +1,185 @@
+"""`launch`: checks arguments, tells the tape, runs the kernel."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from engine.diagnostics.site import call_site
+from engine.lang.types import is_float
+from engine.runtime import recording
+from engine.runtime.array import array
+from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.errors import fail
+from engine.runtime.execute import run
+from engine.runtime.kernel import Kernel
+from engine.runtime.pack import Mismatch, as_array
+from engine.runtime.plan import Call, Plan
+
+MAX_DIM = (1 << 31) - 1
+
+
+def launch(
+    kernel: Kernel,
+    dim: Any,
+    inputs: Any = (),
+    outputs: Any = (),
+    adj_inputs: Any = (),
+    adj_outputs: Any = (),
+    device: DeviceLike = None,
+    stream: object = None,
+    adjoint: bool = False,
+    record_tape: bool = True,
+    record_cmd: bool = False,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+) -> Any:
+    """Runs a kernel once for every thread of a grid, and records it on the active tape.
+
+    Args:
+        kernel: a function decorated with `@kernel`.
+        dim: the grid, an int or up to 4 of them; 0 runs nothing.
+        inputs: the first arguments.
+        outputs: the others; where to split is the caller's choice.
+        adj_inputs: with `adjoint`, a gradient array (or None) for each of `inputs`.
+        adj_outputs: the same for `outputs`.
+        device: where to run, the current device for None.
+        adjoint: runs the kernel's adjoint: adds to `adj_inputs` what `adj_outputs` cause.
+        record_tape: False keeps the launch off the active tape.
+        record_cmd: True runs nothing and returns a Command that can be launched many times.
+        stream: accepted for GPU code; it means nothing on the CPU.
+        max_blocks: accepted for GPU code; it means nothing on the CPU.
+        block_dim: accepted for GPU code; it means nothing on the CPU.
+
+    Raises LaunchError: E201 count, E202 type, E203 dimensions, E204 device of an
+    argument, E205 grid; KernelError where the kernel cannot be lowered,
+    CompilerError where it cannot be compiled. No array has changed in these cases.
+    """
+    if kernel.__class__ is not Kernel:
+        raise fail("E202", f"launch takes a function decorated with @kernel, got {kernel!r}")
+    if device is not None:
+        get_device(device)
+    plan = kernel._plan or kernel.plan
+    shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
+    args = [*inputs, *outputs] if _plain(inputs, outputs) else _gathered(kernel, inputs, outputs)
+    values, blob = plan.bind(args)
+    if adjoint:
+        return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])
+    if record_cmd:
+        return Command(kernel, shape, values)
+    if recording.observers:
+        for observe in recording.observers:
+            observe(kernel, shape)
+    tape = recording.active.get() if record_tape else None
+    if tape is None:
+        plan.check_written(values)
+        run(plan.forward, shape, blob)
+        return None
+    pending = tape.begin_launch(Call(plan, shape, values, blob, len(inputs)), call_site(2))
+    plan.check_written(values)
+    pending.finish(run(pending.entry, shape, blob))
+    return None
+
+
+def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
+    """Launch dimensions as a tuple of 1 to 4 ints. Raises LaunchError (E205)."""
+    try:
+        if isinstance(dim, (tuple, list)) or hasattr(dim, "__len__"):
+            shape = tuple(operator.index(n) for n in dim)
+        else:
+            shape = (operator.index(dim),)
+    except TypeError:
+        raise fail("E205", f"kernel {kernel.key!r}: launch dimensions must be integers",
+                   f"got dim={dim!r}") from None  # fmt: skip
+    total = 1
+    for n in shape:
+        total *= n
+    if not 1 <= len(shape) <= 4 or any(not 0 <= n <= MAX_DIM for n in shape) or total >= 1 << 62:
+        raise fail("E205", f"kernel {kernel.key!r}: bad launch dimensions",
+                   f"expected 1 to 4 integers from 0 to {MAX_DIM}, got dim={dim!r}")  # fmt: skip
+    return shape
+
+
+def _plain(inputs: Any, outputs: Any) -> bool:
+    return inputs.__class__ in (list, tuple) and outputs.__class__ in (list, tuple)
+
+
+def _gathered(kernel: Kernel, *groups: Any) -> list[Any]:
+    out: list[Any] = []
+    for g in groups:
+        if g is not None and (isinstance(g, array) or not hasattr(g, "__iter__")):
+            raise fail("E201", f"kernel {kernel.key!r}: inputs and outputs are lists of arguments",
+                       f"got {g!r}", help="write inputs=[x]")  # fmt: skip
+        out.extend(g or ())
+    return out
+
+
+def run_adjoint(
+    plan: Plan, shape: tuple[int, ...], values: list[Any], blob: bytes, adjoints: list[Any]
+) -> None:
+    """Launches a kernel's adjoint at the arguments' present values."""
+    kernel = plan.kernel
+    if len(adjoints) != plan.count:
+        raise fail("E201", f"adjoint of kernel {kernel.key!r} got the wrong number of arguments",
+                   f"expected {plan.count} adjoints, got {len(adjoints)}")  # fmt: skip
+    given: list[array] = []
+    names = []
+    for p, adj in zip(plan.params, adjoints, strict=True):
+        if adj is None or p.array_kind is None or not is_float(p.kind):
+            continue
+        try:
+            found = as_array(adj, p.array_kind)
+        except Mismatch as e:
+            raise plan.mismatch(p, e) from None
+        primal = values[p.index]
+        if found is None or found.size == 0:
+            continue
+        if primal is None or primal.shape != found.shape:
+            raise fail("E207", f"kernel {kernel.key!r}, adjoint of {p.name!r}: wrong shape",
+                       f"expected {None if primal is None else primal.shape}, "
+                       f"got {found.shape}")  # fmt: skip
+        given.append(found)
+        names.append(p.name)
+    wrt = frozenset(names)
+    if not wrt & plan.variants.written:
+        return
+    journaled = plan.variants.journaled(plan.aliased(values))
+    if plan.variants.recorded(wrt, journaled) is not None:
+        lost = ", ".join(sorted(journaled)) or "its reads"
+        raise fail(
+            "E401", f"the adjoint of kernel {kernel.key!r} needs values that a launch overwrites",
+            f"read and written: {lost}", help="record the launch on a Tape and use tape.backward",
+        )  # fmt: skip
+    entry = plan.variants.adjoint(wrt, journaled)
+    for a in given:
+        a.storage.before_write(a.lo, a.hi)
+    run(entry, shape, blob + b"".join(a._packed for a in given))
+
+
+class Command:
+    """A launch with its arguments, to be run many times with little overhead. Never recorded."""
+
+    def __init__(self, kernel: Kernel, dim: tuple[int, ...], values: list[Any]) -> None:
+        self.kernel = kernel
+        self.dim = dim
+        self.params = values
+
+    def set_dim(self, dim: Any) -> None:
+        """Changes the grid."""
+        self.dim = grid(dim, self.kernel)
+
+    def set_param_at_index(self, index: int, value: Any) -> None:
+        """Changes one argument."""
+        self.params[index] = value
+
+    def set_param_by_name(self, name: str, value: Any) -> None:
+        """Changes the argument of a parameter."""
+        names = [p.name for p in self.kernel.plan.params]
+        if name not in names:
+            raise fail("E201", f"kernel {self.kernel.key!r} has no parameter {name!r}")
+        self.params[names.index(name)] = value
+
+    def launch(self, stream: object = None) -> None:
+        """Runs the kernel."""
+        del stream
+        launch(self.kernel, self.dim, self.params, record_tape=False)

@@ -1,0 +1,164 @@
+"""Launch arguments as the bytes that kernels read. The layout is `engine.codegen`'s.
+
+Every argument starts on an 8-byte boundary: a scalar takes one slot, a vector or
+matrix its components, an array its address, shape and byte strides.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType, shape_of
+from engine.runtime.annotation import describe
+from engine.runtime.array import array
+from engine.runtime.storage import wrap
+
+_CODES = {
+    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
+    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f", "float64": "d",
+}  # fmt: skip
+
+Packer = Callable[[Any], bytes]
+
+
+class Mismatch(Exception):
+    """A value does not fit a parameter: an error code, what was got, and a way out."""
+
+    def __init__(self, code: str, got: str, help: str = "") -> None:
+        self.code = code
+        self.got = got
+        self.help = help
+
+
+def packer(kind: ScalarType | VectorType | MatrixType) -> Packer:
+    """A function from a Python value to the bytes of a parameter. Raises Mismatch."""
+    if isinstance(kind, ScalarType):
+        return {"f": _float, "b": _bool}.get(kind.kind, _integer)(kind)
+    return _composite(kind)
+
+
+def _float(kind: ScalarType) -> Packer:
+    code = _CODES[kind.name]
+    pack = struct.Struct(f"<{code}{8 - kind.size}x").pack
+
+    def packed(value: Any) -> bytes:
+        if type(value) is not float:
+            value = float(_number(value, "iuf b"))
+        try:
+            return pack(value)
+        except OverflowError:  # too large for 32 bits: infinite, as a C cast makes it
+            return pack(float("inf") if value > 0 else float("-inf"))
+
+    return packed
+
+
+def _integer(kind: ScalarType) -> Packer:
+    pack = struct.Struct(f"<{_CODES[kind.name]}{8 - kind.size}x").pack
+    low = -(1 << (kind.bits - 1)) if kind.kind == "i" else 0
+    high = (1 << (kind.bits - (kind.kind == "i"))) - 1
+
+    def packed(value: Any) -> bytes:
+        if type(value) is not int:
+            value = int(_number(value, "iu b", "convert on purpose with int(...)"))
+        try:
+            return pack(value)
+        except struct.error:
+            raise Mismatch("E202", f"{value}, outside {low}..{high}") from None
+
+    return packed
+
+
+def _bool(kind: ScalarType) -> Packer:
+    del kind
+
+    def packed(value: Any) -> bytes:
+        return b"\1\0\0\0\0\0\0\0" if _number(value, "iu b") else bytes(8)
+
+    return packed
+
+
+def _number(value: Any, kinds: str, help: str = "") -> Any:
+    """A Python or NumPy number whose NumPy kind is one of `kinds`."""
+    if isinstance(value, (bool, int, float)):
+        kind = "f" if isinstance(value, float) else "i"
+    elif isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        kind = value.dtype.kind
+    else:
+        raise Mismatch("E202", _describe(value))
+    if kind not in kinds:
+        raise Mismatch("E202", f"{value!r} of type {type(value).__name__}", help)
+    return value
+
+
+def _composite(kind: VectorType | MatrixType) -> Packer:
+    shape, dtype = shape_of(kind), kind.scalar.numpy
+    pad = bytes(-kind.size % 8)
+    pad_size = kind.size
+
+    def packed(value: Any) -> bytes:
+        if getattr(value, "__ir_type__", None) is kind:
+            return bytes(value._data.tobytes()) + pad
+        try:
+            found = np.asarray(value)
+        except ValueError:
+            found = np.asarray(None)
+        fits = found.dtype.kind in "biuf" and found.shape in (shape, (found.size,))
+        if not fits or found.size * dtype.itemsize != pad_size:
+            raise Mismatch("E202", _describe(value), f"pass {describe(kind)}(...)")
+        if dtype.kind in "iu" and found.dtype.kind == "f":
+            raise Mismatch("E202", _describe(value), "convert the components with int(...)")
+        with np.errstate(all="ignore"):
+            return bytes(np.ascontiguousarray(found, dtype).tobytes()) + pad
+
+    return packed
+
+
+def as_array(value: Any, kind: ArrayType) -> array | None:
+    """A value for an array parameter as an array of that type, sharing memory. Raises Mismatch."""
+    if value is None:
+        return None
+    if not isinstance(value, array):
+        if not hasattr(value, "__array_interface__") and not hasattr(value, "__dlpack__"):
+            raise Mismatch("E202", _describe(value), "make an array of it: array(data, dtype=...)")
+        value = _wrapped(value, kind)
+    if value._ir == kind:
+        return value  # type: ignore[no-any-return]
+    got = describe(value._ir)
+    if value._ir.element != kind.element:
+        raise Mismatch("E202", got)
+    raise Mismatch("E203", got)
+
+
+def _wrapped(value: Any, kind: ArrayType) -> array:
+    """Memory of another library, without a copy: a copy would lose what a kernel writes."""
+    try:
+        found = (
+            np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
+        )
+    except (ValueError, TypeError, RuntimeError, BufferError) as e:
+        raise Mismatch("E202", f"{_describe(value)}: {e}") from None
+    inner = shape_of(kind.element)
+    scalar = kind.element if isinstance(kind.element, ScalarType) else kind.element.scalar
+    if found.dtype != scalar.numpy:
+        raise Mismatch("E202", f"a NumPy array of {found.dtype}", "convert it with astype first")
+    if found.ndim != kind.ndim + len(inner) or found.shape[kind.ndim :] != inner:
+        code = "E203" if found.shape[found.ndim - len(inner) :] == inner else "E202"
+        raise Mismatch(code, f"a NumPy array of shape {found.shape}")
+    steps = np.empty(inner, found.dtype).strides
+    if found.strides[kind.ndim :] != steps:
+        raise Mismatch("E202", f"a NumPy array with strides {found.strides}",
+                       "components must lie side by side in memory")  # fmt: skip
+    address = found.__array_interface__["data"][0]
+    n = kind.ndim
+    return array._make(wrap(found), address, found.shape[:n], found.strides[:n], kind.element)
+
+
+def _describe(value: Any) -> str:
+    kind = getattr(value, "__ir_type__", None)
+    name = describe(kind) if kind is not None else type(value).__name__
+    text = repr(value)
+    return f"{text} of type {name}" if len(text) <= 40 else f"a value of type {name}"

@@ -1,0 +1,204 @@
+"""What a kernel needs at every launch, worked out once: parameters, packers, who is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.compile.pipeline import Variants
+from engine.ir import nodes as n
+from engine.lang.types import ArrayType, Type, is_float
+from engine.runtime.annotation import array_type, describe
+from engine.runtime.array import array
+from engine.runtime.errors import fail
+from engine.runtime.pack import Mismatch, Packer, as_array, packer
+
+if TYPE_CHECKING:
+    from engine.compile.host import Entry
+    from engine.runtime.kernel import Kernel
+
+
+class Param:
+    """One kernel parameter. `array_kind` is None for scalars, vectors and matrices."""
+
+    __slots__ = ("array_kind", "index", "kind", "name", "null", "pack")
+
+    def __init__(self, index: int, var: n.Var) -> None:
+        self.index = index
+        self.name = var.name
+        self.kind: Type = var.type
+        self.array_kind: ArrayType | None = None
+        self.pack: Packer = bytes
+        self.null = b""
+        if isinstance(var.type, ArrayType):
+            self.array_kind = array_type(var.type.element, var.type.ndim)
+            self.null = bytes(8 + 16 * var.type.ndim)
+        else:
+            self.pack = packer(var.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How a launch with a certain set of gradients is recorded and differentiated.
+
+    useful: False where no gradient can flow, so that nothing runs in the backward
+    pass. entry: what a recorded launch runs. recorded: whether it writes a journal.
+    """
+
+    wrt: frozenset[str]
+    journaled: frozenset[str]
+    useful: bool
+    entry: Entry
+    recorded: bool
+
+
+@dataclass(slots=True)
+class Call:
+    """One launch with checked arguments: `blob` is `values` as the kernel reads them.
+
+    inputs: how many of the arguments the caller named as inputs.
+    """
+
+    plan: Plan
+    dim: tuple[int, ...]
+    values: list[Any]
+    blob: bytes
+    inputs: int
+
+
+class Plan:
+    """A lowered kernel, ready to be launched."""
+
+    def __init__(self, kernel: Kernel, ir: n.Function) -> None:
+        self.kernel = kernel
+        self.variants = Variants(ir)
+        self.params = tuple(Param(i, p) for i, p in enumerate(ir.params))
+        self.count = len(self.params)
+        arrays = [p for p in self.params if p.array_kind is not None]
+        read, written = self.variants.read, self.variants.written
+        updated = _updated(ir)
+        self.writes = tuple(p.index for p in arrays if p.name in written)
+        self.reads = tuple(p.index for p in arrays if p.name in read)
+        self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
+        self.pairs = tuple((w, r) for w in self.writes for r in self.reads if w != r)
+        self.floats = tuple(p for p in arrays if is_float(p.kind))
+        self.array_params = tuple(arrays)
+        self._selections: dict[tuple[int, frozenset[str]], Selection] = {}
+        self._forward: Entry | None = None
+
+    @property
+    def forward(self) -> Entry:
+        """The compiled kernel as written."""
+        if self._forward is None:
+            self._forward = self.variants.forward()
+        return self._forward
+
+    def bind(self, args: list[Any]) -> tuple[list[Any], bytes]:
+        """Checks arguments; gives them as arrays and values, and as bytes.
+
+        Raises LaunchError E201 (count), E202 (type), E203 (dimensions).
+        """
+        if len(args) != self.count:
+            names = ", ".join(p.name for p in self.params)
+            raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
+                       f"expected {self.count} ({names}), got {len(args)}")  # fmt: skip
+        parts = []
+        for p, v in zip(self.params, args, strict=True):
+            if v.__class__ is array and v._ir is p.array_kind:
+                parts.append(v._packed)
+                continue
+            try:
+                if p.array_kind is None:
+                    parts.append(p.pack(v))
+                else:
+                    v = args[p.index] = as_array(v, p.array_kind)
+                    parts.append(p.null if v is None else v._packed)
+            except Mismatch as e:
+                raise self.mismatch(p, e) from None
+        return args, b"".join(parts)
+
+    def mismatch(self, p: Param, e: Mismatch) -> Exception:
+        """The error for an argument that does not fit its parameter."""
+        return fail(
+            e.code, f"kernel {self.kernel.key!r}, argument {p.name!r}: wrong argument",
+            f"expected {describe(p.kind)}, got {e.got}", help=e.help,
+        )  # fmt: skip
+
+    def check_written(self, values: list[Any]) -> None:
+        """Announces the writes of a launch to the memory that it will change.
+
+        Raises LaunchError (E206) where an argument that is written is read-only
+        or has two elements in one place.
+        """
+        for i in self.writes:
+            a = values[i]
+            if a is None:
+                continue
+            if not a.storage.writable or (not a.is_contiguous and _self_overlap(a)):
+                why = "read-only memory" if not a.storage.writable else "elements that overlap"
+                raise fail(
+                    "E206", f"kernel {self.kernel.key!r} writes argument "
+                    f"{self.params[i].name!r}, which has {why}",
+                    help="pass a copy",
+                )  # fmt: skip
+        for i in self.writes:
+            a = values[i]
+            if a is not None:
+                a.storage.before_write(a.lo, a.hi)
+
+    def select(self, values: list[Any], aliased: frozenset[str]) -> Selection:
+        """The compiled forms for a recorded launch of these arguments."""
+        mask = 0
+        for bit, p in enumerate(self.floats):
+            a = values[p.index]
+            if a is not None and a._flag and a.requires_grad:
+                mask |= 1 << bit
+        return self.selection(mask, aliased)
+
+    def aliased(self, values: list[Any]) -> frozenset[str]:
+        """Parameters that are read and share memory with another one that is written."""
+        found = None
+        for w, r in self.pairs:
+            a, b = values[w], values[r]
+            if a is not None and b is not None and a.lo < b.hi and b.lo < a.hi:
+                found = found or set()
+                found.add(self.params[r].name)
+        return frozenset(found) if found else frozenset()
+
+    def selection(self, mask: int, aliased: frozenset[str]) -> Selection:
+        """The compiled forms for gradients of the float arrays in `mask` (bits in order)."""
+        key = (mask, aliased)
+        found = self._selections.get(key)
+        if found is None:
+            wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
+            useful = bool(wrt & self.variants.written) and self.kernel.enable_backward
+            journaled = self.variants.journaled(aliased)
+            entry = self.variants.recorded(wrt, journaled) if useful else None
+            found = Selection(wrt, journaled, useful, entry or self.forward, entry is not None)
+            self._selections[key] = found
+        return found
+
+
+def _updated(fn: n.Function) -> frozenset[str]:
+    """Array parameters that are atomically changed by the function or what it calls."""
+    out: set[str] = set()
+    for s in n.walk(fn.body):
+        if isinstance(s, n.Atomic):
+            out.add(s.array.name)
+        elif isinstance(s, n.Call):
+            inner = _updated(s.func)
+            for p, a in zip(s.func.params, s.args, strict=True):
+                if p.name in inner and isinstance(a, n.Var):
+                    out.add(a.name)
+    return frozenset(out)
+
+
+def _self_overlap(a: array) -> bool:
+    """Whether two elements of a strided array may share memory."""
+    reach = a._ir.element.size
+    for step, count in sorted((abs(s), k) for s, k in zip(a.strides, a.shape, strict=True)):
+        if count > 1:
+            if step < reach:
+                return True
+            reach += step * (count - 1)
+    return False

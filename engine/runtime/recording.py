@@ -1,0 +1,54 @@
+"""Who listens to launches and writes: the active tape, and an observer of every launch.
+
+The tape package sits above this one and registers itself here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+from engine.diagnostics.site import Site
+
+if TYPE_CHECKING:
+    from engine.compile.host import Entry
+    from engine.runtime.array import array
+    from engine.runtime.execute import Journal
+    from engine.runtime.kernel import Kernel
+    from engine.runtime.plan import Call
+
+
+class PendingLaunch(Protocol):
+    """A launch that is about to run for a recorder."""
+
+    entry: Entry
+
+    def finish(self, journal: Journal | None) -> None:
+        """Called after the kernel ran, with what it wrote to its journal."""
+
+
+class Recorder(Protocol):
+    """What a tape is to the runtime."""
+
+    def begin_launch(self, call: Call, site: Site | None) -> PendingLaunch:
+        """Called before a launch writes anything."""
+
+    def record_copy(self, dest: array, src: array, site: Site | None) -> None:
+        """Called before `src` (same shape, maybe another float width) is copied to `dest`."""
+
+    def record_overwrite(self, dest: array, what: str, site: Site | None) -> None:
+        """Called before `dest` is filled with values that carry no gradient."""
+
+    def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> Any:
+        """Opens a named group of records."""
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """Closes the group opened last."""
+
+
+active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
+
+Observer = Callable[["Kernel", "tuple[int, ...]"], None]
+# Called before each launch runs, recorded or not. A list, so that nesting works.
+observers: list[Observer] = []

@@ -1,0 +1,158 @@
+"""Writes to arrays from the host: fill, assign, copy, clone. All can be recorded on a tape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.diagnostics.site import call_site
+from engine.lang.types import is_float, scalar_of, shape_of
+from engine.runtime import data as d
+from engine.runtime.annotation import describe
+from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.errors import fail
+from engine.runtime.recording import active
+
+if TYPE_CHECKING:
+    from engine.runtime.array import array
+
+
+def check_writable(dest: array) -> None:
+    """Raises LaunchError (E206) for read-only memory."""
+    if not dest.storage.writable:
+        raise fail("E206", "the array wraps read-only memory and cannot be written",
+                   help="make a copy of it first: array(data, copy=True)")  # fmt: skip
+
+
+def fill(dest: array, value: Any, what: str) -> None:
+    """Sets every element to one value, or one number in all components."""
+    element = d.element_value(value, dest._ir.element)
+    check_writable(dest)
+    tape = active.get()
+    if tape is not None and dest.requires_grad:
+        tape.record_overwrite(dest, what, call_site())
+    dest.storage.before_write(dest.lo, dest.hi)
+    dest._parts[...] = element
+
+
+def store(dest: array, value: Any) -> None:
+    """`a[index] = value`: fills with one element's value, else copies."""
+    from engine.runtime.array import array
+
+    inner = shape_of(dest._ir.element)
+    shape = value.shape if isinstance(value, array) else np.shape(value)
+    if not isinstance(value, array) and shape in ((), inner):
+        fill(dest, value, "item assignment")
+    else:
+        assign(dest, value)
+
+
+def assign(dest: array, src: Any) -> None:
+    """Copies an array, or anything that an array can be made from, to `dest`."""
+    from engine.runtime.array import array
+
+    if not isinstance(src, array):
+        src = array(src, dtype=dest.dtype, copy=False)
+    if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
+        src = src.reshape(dest.shape)
+    copy(dest, src)
+
+
+def copy(
+    dest: array,
+    src: array,
+    dest_offset: int = 0,
+    src_offset: int = 0,
+    count: int = 0,
+    stream: object = None,
+) -> None:
+    """Copies elements from `src` to `dest`. Recorded on the active tape, and differentiable.
+
+    Args:
+        dest: where to.
+        src: an array of the same element type; numbers of another width are converted.
+        dest_offset: first element, counted in one dimension (contiguous arrays only).
+        src_offset: the same for `src`.
+        count: number of elements, 0 for all of `src`.
+        stream: accepted for GPU code; there is one stream on the CPU.
+
+    Raises LaunchError E206 for types or layouts that do not fit, E207 for sizes.
+    """
+    from engine.runtime.array import array
+
+    del stream
+    for a in (dest, src):
+        if not isinstance(a, array):
+            raise fail("E206", f"copy takes arrays, got {type(a).__name__}",
+                       help="use dest.assign(data) for other data")  # fmt: skip
+    a, b = _types(dest, src)
+    if a != b:
+        raise fail(
+            "E206", "copy between arrays whose elements do not fit",
+            f"expected {describe(dest._ir.element)}, got {describe(src._ir.element)}",
+        )  # fmt: skip
+    if count < 0 or dest_offset < 0 or src_offset < 0:
+        raise fail("E206", "offsets and count of a copy cannot be negative")
+    whole = not (dest_offset or src_offset or count)
+    if not (whole and dest.shape == src.shape):
+        n = count or src.size - src_offset
+        if n <= 0:
+            return
+        src = _part(src, src_offset, n, "src")
+        dest = _part(dest, dest_offset, n, "dest")
+    check_writable(dest)
+    tape = active.get()
+    if tape is not None and (dest.requires_grad or src.requires_grad):
+        tape.record_copy(dest, src, call_site())
+    dest.storage.before_write(dest.lo, dest.hi)
+    with np.errstate(all="ignore"):
+        np.copyto(dest._parts, src._parts, casting="unsafe")
+
+
+def _types(dest: array, src: array) -> tuple[Any, Any]:
+    """What must agree: the shape of an element, and its scalar unless a number is only widened."""
+    to, of = scalar_of(dest._ir), scalar_of(src._ir)
+    convertible = to == of or np.can_cast(of.numpy, to.numpy, "same_kind")
+    return (shape_of(dest._ir.element), True), (shape_of(src._ir.element), convertible)
+
+
+def _part(a: array, offset: int, count: int, name: str) -> array:
+    """`count` elements of a contiguous array from `offset`, in one dimension."""
+    if not a.is_contiguous:
+        raise fail(
+            "E206", f"a copy of part of an array needs contiguous memory; {name} is strided",
+            help="copy between slices of the same shape instead: copy(dest[i:j], src[k:l])",
+        )  # fmt: skip
+    if offset + count > a.size:
+        raise fail("E207", f"the copy does not fit {name}",
+                   f"expected at most {a.size} elements, got {offset} + {count}")  # fmt: skip
+    flat = a.flatten() if a.ndim > 1 else a
+    if offset == 0 and count == a.size:
+        return flat
+    out: array = flat[offset : offset + count]
+    return out
+
+
+def clone(
+    src: array,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:
+    """A contiguous copy. Recorded on the active tape, and differentiable.
+
+    requires_grad: as in `src` where left out; False cuts the gradient off.
+    """
+    del pinned
+    get_device(device)
+    out = type(src)._allocate(src.shape, src._ir.element, zero=False)
+    wanted = src.requires_grad if requires_grad is None else requires_grad
+    out.requires_grad = wanted and is_float(src._ir)
+    out.retain_grad = retain_grad
+    if out.requires_grad or requires_grad is None:
+        copy(out, src)
+    else:
+        out._parts[...] = src._parts
+    return out

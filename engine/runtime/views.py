@@ -1,0 +1,136 @@
+"""Views of an array: slices, other shapes, other types. Each shares memory, and gradients."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.lang.types import ValueType, is_float, scalar_of
+from engine.runtime.data import shape_from
+from engine.runtime.errors import fail, index_error
+from engine.runtime.storage import Export
+
+if TYPE_CHECKING:
+    from engine.runtime.array import array
+
+# An operation on a NumPy array of opaque elements that gives a view of it.
+Operation = Callable[[Any], Any]
+
+
+def _opaque(a: array) -> np.ndarray[Any, Any]:
+    """The elements as NumPy values without components, so that axes match."""
+    kind = np.dtype((np.void, a._ir.element.size))
+    return np.asarray(Export(a.storage, a.ptr, a.shape, a.strides, kind))
+
+
+def apply(a: array, operation: Operation, kind: ValueType | None = None) -> array:
+    """The view that `operation` makes of an array's elements, without a link to its gradient."""
+    seen = operation(_opaque(a))
+    address = seen.__array_interface__["data"][0] if seen.size else a.ptr
+    return type(a)._make(a.storage, address, seen.shape, seen.strides, kind or a._ir.element)
+
+
+def apply_linked(a: array, operation: Operation) -> array:
+    """A view whose gradient is the same view of the parent's gradient."""
+    out = apply(a, operation)
+    out._origin = (a, operation)
+    out._flag = a._flag
+    out.retain_grad = a.retain_grad
+    return out
+
+
+def _index(a: array, index: Any) -> tuple[Any, ...]:
+    parts = index if isinstance(index, tuple) else (index,)
+    clean: list[Any] = []
+    for p in parts:
+        if isinstance(p, slice) or p is Ellipsis:
+            clean.append(p)
+            continue
+        try:
+            clean.append(operator.index(p))
+        except TypeError:
+            raise fail("E206", f"arrays are indexed with integers and slices, got {p!r}") from None
+    if sum(p is not Ellipsis for p in clean) > a.ndim:
+        raise index_error(f"too many indices for an array of {a.ndim} dimensions: {index!r}")
+    return tuple(clean)
+
+
+def sliced(a: array, index: Any) -> Any:
+    """`a[index]`: a view, or a NumPy copy of one element where every axis is indexed."""
+    key = _index(a, index)
+    try:
+        if len(key) == a.ndim and not any(isinstance(p, slice) or p is Ellipsis for p in key):
+            return np.array(a._parts[key])
+        return apply_linked(a, lambda v: v[key])
+    except IndexError:
+        raise index_error(f"index {index!r} is outside an array of shape {a.shape}") from None
+
+
+def kept(a: array, index: Any) -> array:
+    """`a[index]` as a view in every case: a full index gives one element in one dimension."""
+    key = _index(a, index)
+    full = len(key) == a.ndim and not any(isinstance(p, slice) or p is Ellipsis for p in key)
+    place = (*key, None) if full else key
+    try:
+        return apply_linked(a, lambda v: v[place])
+    except IndexError:
+        raise index_error(f"index {index!r} is outside an array of shape {a.shape}") from None
+
+
+def reshape(a: array, shape: Any) -> array:
+    """The same elements in another shape."""
+    dims = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    wild = [i for i, n in enumerate(dims) if n == -1]
+    if len(wild) > 1:
+        raise fail("E206", f"only one dimension can be left open with -1, got {shape}")
+    total = math.prod(shape_from([1 if n == -1 else n for n in dims]))
+    if wild:
+        dims[wild[0]] = a.size // total if total else 0
+        total *= dims[wild[0]]
+    if total != a.size:
+        raise fail(
+            "E206", f"an array of shape {a.shape} cannot take shape {shape}",
+            f"expected {a.size} elements, got {total}",
+        )  # fmt: skip
+    target = tuple(operator.index(n) for n in dims)
+
+    def operation(v: Any) -> Any:
+        out = v.reshape(target)
+        if v.size and out.__array_interface__["data"] != v.__array_interface__["data"]:
+            raise fail(
+                "E206", f"an array with strides {v.strides} cannot be viewed as shape {target}",
+                help="make it contiguous first: a.contiguous()",
+            )  # fmt: skip
+        return out
+
+    return apply_linked(a, operation)
+
+
+def transpose(a: array, axes: Any) -> array:
+    """The same elements with axes reordered."""
+    order = None if axes is None else tuple(operator.index(i) for i in axes)
+    if order is not None and sorted(order) != list(range(a.ndim)):
+        raise fail("E206", f"axes {axes} are not an order of {a.ndim} dimensions")
+    return apply_linked(a, lambda v: v.transpose(order))
+
+
+def retyped(a: array, kind: ValueType) -> array:
+    """The same memory as elements of another type of the same size."""
+    if kind.size != a._ir.element.size:
+        raise fail(
+            "E206", f"{a.dtype.__name__} elements cannot be viewed as another size",
+            f"expected {a._ir.element.size} bytes, got {kind.size}",
+        )  # fmt: skip
+    out = apply(a, _same, kind)
+    if scalar_of(kind) == scalar_of(a._ir) and is_float(kind):
+        out._origin = (a, _same)
+        out._flag = a._flag
+    return out
+
+
+def _same(v: Any) -> Any:
+    return v

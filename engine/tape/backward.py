@@ -1,0 +1,119 @@
+"""The backward pass: seeds, then every record from the last to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compile.pipeline import prefetch
+from engine.diagnostics import Diagnostic, TapeError
+from engine.diagnostics.site import call_span
+from engine.lang.types import ScalarType, is_float
+from engine.runtime.array import array
+from engine.tape.records import Record
+
+
+def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
+    """An E402 at the user's call."""
+    return TapeError(Diagnostic("E402", message, call_span(), help, notes))
+
+
+def check_loss(loss: object) -> array:
+    """A loss that can be differentiated. Raises TapeError (E402)."""
+    if not isinstance(loss, array):
+        raise seed_error("the loss must be an array of one element", f"got {type(loss).__name__}")
+    if loss.size != 1 or not isinstance(loss._ir.element, ScalarType):
+        raise seed_error(
+            "only a loss of one number can be differentiated",
+            f"got shape {loss.shape} of {loss.dtype.__name__}",
+            help="pass a cotangent for every element instead: backward(grads={array: cotangent})",
+        )
+    if not loss.requires_grad:
+        raise seed_error("the loss does not require a gradient", help=_how(loss))
+    return loss
+
+
+def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any, Any]]]:
+    """Arrays with their cotangents as NumPy copies. Raises TapeError (E402)."""
+    if not isinstance(grads, Mapping):
+        raise seed_error("grads must be a dictionary of arrays and cotangents",
+                         f"got {type(grads).__name__}")  # fmt: skip
+    out = []
+    for a, g in grads.items():
+        if not isinstance(a, array):
+            raise seed_error("a key of grads is not an array", f"got {type(a).__name__}")
+        if g is None:
+            continue
+        if not a.requires_grad:
+            raise seed_error("a cotangent was given for an array that does not require a gradient",
+                             f"shape {a.shape} of {a.dtype.__name__}", help=_how(a))  # fmt: skip
+        out.append((a, _cotangent(a, g)))
+    return out
+
+
+def _how(a: array) -> str:
+    if not is_float(a._ir):
+        return "only arrays with float elements can have a gradient"
+    return "make it with requires_grad=True, before the launches are recorded"
+
+
+def _cotangent(a: array, g: Any) -> np.ndarray[Any, Any]:
+    if isinstance(g, array):
+        got = f"shape {g.shape} of {g.dtype.__name__}"
+        fits = g.shape == a.shape and g._ir.element == a._ir.element
+        found = g._parts
+    else:
+        try:
+            found = np.asarray(g)
+        except ValueError:
+            found = np.asarray(None)
+        got = f"shape {found.shape} of {found.dtype}"
+        fits = found.dtype.kind in "iuf" and found.shape == a._parts.shape
+    if not fits:
+        raise seed_error("a cotangent does not fit its array",
+                         f"expected shape {a.shape} of {a.dtype.__name__}, got {got}")  # fmt: skip
+    with np.errstate(all="ignore"):
+        return found.astype(a._parts.dtype)
+
+
+def run_backward(records: Sequence[Record]) -> None:
+    """Runs every record backwards.
+
+    An array made with retain_grad keeps the gradient of its last value: it is set
+    aside before the record that wrote that value consumes it, and put back at the end.
+    """
+    requests = [r for record in records for r in record.requests()]
+    prefetch(requests)
+    waiting = _retained(records)
+    kept: list[tuple[array, np.ndarray[Any, Any]]] = []
+    try:
+        for record in reversed(records):
+            if waiting:
+                waiting = _set_aside(record, waiting, kept)
+            record.backward()
+    finally:
+        for grad, value in kept:
+            grad.storage.before_write(grad.lo, grad.hi)
+            grad._parts[...] = value
+
+
+def _retained(records: Iterable[Record]) -> list[array]:
+    found = {id(a): a for r in records for a in r.arrays if a.retain_grad and a.requires_grad}
+    return list(found.values())
+
+
+def _set_aside(
+    record: Record, waiting: list[array], kept: list[tuple[array, np.ndarray[Any, Any]]]
+) -> list[array]:
+    written = record.written
+    left = []
+    for a in waiting:
+        if any(w.lo < a.hi and a.lo < w.hi for w in written):
+            grad = a.grad
+            if grad is not None:
+                kept.append((grad, grad._parts.copy()))
+        else:
+            left.append(a)
+    return left

@@ -1,0 +1,286 @@
+"""What a tape keeps of each operation, and what each does in the backward pass."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compile.pipeline import Request
+from engine.diagnostics import Diagnostic, Span, TapeError
+from engine.diagnostics.site import Site
+from engine.runtime.array import array
+from engine.runtime.execute import Journal, run
+from engine.runtime.kernel import Kernel
+from engine.runtime.plan import Call, Plan, Selection
+from engine.runtime.storage import Hold
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+class Record(ABC):
+    """One operation on a tape."""
+
+    __slots__ = ("_site",)
+    _site: Site | None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The operation: a kernel's key, `copy`, `zero_`, ..."""
+
+    @property
+    @abstractmethod
+    def arrays(self) -> Sequence[array]:
+        """Every array that takes part."""
+
+    @property
+    @abstractmethod
+    def written(self) -> Sequence[array]:
+        """Arrays whose old contents the operation replaced, or may have."""
+
+    @abstractmethod
+    def backward(self) -> None:
+        """Adds to the inputs' gradients, and consumes those of overwritten elements."""
+
+    def requests(self) -> list[Request]:
+        """What must be compiled before `backward` can run."""
+        return []
+
+    @property
+    def site(self) -> Span | None:
+        """The place of the user's call."""
+        return None if self._site is None else self._site.span
+
+
+class LaunchRecord(Record):
+    """A kernel launch with its arguments, and holds on what its inputs contained."""
+
+    __slots__ = (
+        "aliased",
+        "blob",
+        "dim",
+        "holds",
+        "input_count",
+        "journal",
+        "plan",
+        "selection",
+        "values",
+    )
+
+    def __init__(self, call: Call, site: Site | None, aliased: frozenset[str],
+                 selection: Selection) -> None:  # fmt: skip
+        self.plan: Plan = call.plan
+        self.dim = call.dim
+        self.values = call.values
+        self.blob = call.blob
+        self.input_count = call.inputs
+        self._site = site
+        self.aliased = aliased
+        self.selection = selection
+        self.journal: Journal | None = None
+        self.holds: dict[int, Hold] = {}
+
+    @property
+    def kernel(self) -> Kernel:
+        """What was launched."""
+        return self.plan.kernel
+
+    @property
+    def name(self) -> str:
+        return self.plan.kernel.key
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        found = (self.values[p.index] for p in self.plan.array_params)
+        return [a for a in found if a is not None]
+
+    @property
+    def written(self) -> Sequence[array]:
+        return [a for i in self.plan.writes if (a := self.values[i]) is not None]
+
+    @property
+    def args(self) -> list[Any]:
+        """The launch's arguments in parameter order; arrays as they are, None for none."""
+        return self.values
+
+    @property
+    def wrt(self) -> frozenset[str]:
+        """Names of the array parameters that had gradients when the launch was recorded."""
+        return self.selection.wrt
+
+    def take_holds(self, eager: bool) -> None:
+        """Remembers what the inputs contain; to be called before the kernel runs."""
+        for i in self.plan.inputs:
+            a = self.values[i]
+            if a is not None:
+                self.holds[i] = a.storage.hold(a.lo, a.hi, eager)
+
+    def inputs_at_record(self) -> list[Any]:
+        """The arguments as they were when the launch was recorded, in parameter order.
+
+        Arrays come as fresh NumPy copies, components last; None where a copy was lost
+        (`config.snapshot_limit_bytes`, or snapshots are off) or no array was passed.
+        Arrays that the kernel only writes come with their present contents, which no
+        result depends on. Other arguments come as they were given.
+        """
+        out = []
+        for p, v in zip(self.plan.params, self.values, strict=True):
+            if p.array_kind is None or v is None:
+                out.append(v)
+            elif p.index in self.holds:
+                parts = v._parts
+                hold = self.holds[p.index]
+                out.append(hold.read(v.ptr, parts.shape, parts.strides, parts.dtype))
+            else:
+                out.append(None if p.index in self.plan.inputs else np.array(v._parts))
+        return out
+
+    @property
+    def snapshots(self) -> Sequence[Hold]:
+        """The holds on inputs; several records may share one."""
+        return list(self.holds.values())
+
+    # ---- backward
+
+    def _now(self) -> Selection:
+        """The selection to differentiate with. Raises TapeError (E401) if it came too late."""
+        now = 0
+        then = self.selection
+        for bit, p in enumerate(self.plan.floats):
+            a = self.values[p.index]
+            if a is not None and a.requires_grad:
+                now |= 1 << bit
+        present = self.plan.selection(now, self.aliased)
+        if present.wrt <= then.wrt or present is then:
+            return then
+        if present.recorded:
+            late = ", ".join(sorted(present.wrt - then.wrt))
+            raise TapeError(
+                Diagnostic(
+                    "E401", f"requires_grad was set on {late} after kernel {self.name!r} was "
+                    "recorded, and its adjoint needs values saved by the launch", self.site,
+                    help="set requires_grad before the launch",
+                )
+            )  # fmt: skip
+        return present
+
+    def requests(self) -> list[Request]:
+        selection = self._now()
+        if not selection.useful:
+            return []
+        return [(self.plan.variants, "adjoint", selection.wrt, selection.journaled)]
+
+    def backward(self) -> None:
+        selection = self._now()
+        if not selection.useful:
+            if selection.wrt & self.plan.variants.written:
+                warnings.warn(
+                    f"no gradient flows through kernel {self.name!r}: "
+                    "it was made with enable_backward=False", stacklevel=4,
+                )  # fmt: skip
+            return
+        if 0 in self.dim:
+            return
+        grads = []
+        for p in self.plan.floats:
+            if p.name in selection.wrt:
+                a = self.values[p.index]
+                # A gradient that was dropped since: it still has a place in the adjoint.
+                grads.append(a.grad or array._allocate(a.shape, a._ir.element, zero=True))
+        for g in grads:
+            g.storage.before_write(g.lo, g.hi)
+        entry = self.plan.variants.adjoint(selection.wrt, selection.journaled)
+        run(entry, self.dim, self.blob + b"".join([g._packed for g in grads]), self.journal)
+
+
+class CopyRecord(Record):
+    """`copy`, `clone` or `assign`: what is overwritten passes its gradient to the source."""
+
+    __slots__ = ("dest", "src")
+
+    def __init__(self, dest: array, src: array, site: Site | None) -> None:
+        self.dest = dest
+        self.src = src
+        self._site = site
+
+    @property
+    def name(self) -> str:
+        return "copy"
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return [self.dest, self.src]
+
+    @property
+    def written(self) -> Sequence[array]:
+        return [self.dest]
+
+    def backward(self) -> None:
+        cotangent = self.dest.grad
+        if cotangent is None:
+            return
+        seed = cotangent._parts.copy()
+        cotangent.zero_()
+        into = self.src.grad
+        if into is not None:
+            into.storage.before_write(into.lo, into.hi)
+            np.add(into._parts, seed, out=into._parts, casting="unsafe")
+
+
+class OverwriteRecord(Record):
+    """`fill_`, `zero_` or item assignment: what was there before gets no gradient."""
+
+    __slots__ = ("_name", "dest")
+
+    def __init__(self, dest: array, what: str, site: Site | None) -> None:
+        self.dest = dest
+        self._name = what
+        self._site = site
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return [self.dest]
+
+    @property
+    def written(self) -> Sequence[array]:
+        return [self.dest]
+
+    def backward(self) -> None:
+        if self.dest.grad is not None:
+            self.dest.grad.zero_()
+
+
+class FuncRecord(Record):
+    """A Python function that the user recorded to be called in the backward pass."""
+
+    __slots__ = ("_arrays", "function")
+
+    def __init__(
+        self, function: Callable[[], Any], arrays: Sequence[array], site: Site | None
+    ) -> None:
+        self.function = function
+        self._arrays = list(arrays)
+        self._site = site
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return self._arrays
+
+    @property
+    def written(self) -> Sequence[array]:
+        return []
+
+    def backward(self) -> None:
+        self.function()

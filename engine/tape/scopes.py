@@ -1,0 +1,41 @@
+"""Named groups of records, for people who read a tape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Scope:
+    """Records `begin` to `end` (exclusive, -1 while open), nested `depth` deep."""
+
+    name: str
+    begin: int
+    end: int = -1
+    depth: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class ScopeStack:
+    """The scopes of a tape, and those of them that are open."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = []
+        self._open: list[int] = []
+
+    def begin(self, name: str, metadata: dict[str, Any] | None, at: int) -> int:
+        """Opens a scope before record `at`. Returns its index."""
+        self._open.append(len(self.scopes))
+        self.scopes.append(Scope(name, at, depth=len(self._open) - 1, metadata=metadata or {}))
+        return self._open[-1]
+
+    def end(self, at: int, remove_if_empty: bool) -> bool:
+        """Closes the innermost open scope after record `at - 1`; False where none is open."""
+        if not self._open:
+            return False
+        index = self._open.pop()
+        self.scopes[index].end = at
+        if remove_if_empty and self.scopes[index].begin == at and index == len(self.scopes) - 1:
+            self.scopes.pop()
+        return True

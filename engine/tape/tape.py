@@ -1,0 +1,238 @@
+"""The tape: records launches and copies, and differentiates through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Token
+from typing import Any
+
+from engine import config
+from engine.diagnostics import Diagnostic, TapeError
+from engine.diagnostics.site import Site, call_site, call_span
+from engine.runtime import recording
+from engine.runtime.array import array
+from engine.runtime.execute import Journal
+from engine.runtime.kernel import Kernel
+from engine.runtime.launch import grid
+from engine.runtime.plan import Call
+from engine.tape import capture
+from engine.tape.backward import check_loss, check_seeds, run_backward
+from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.scopes import Scope, ScopeStack
+
+
+class Tape:
+    """Records what happens in a `with` block, so that gradients can be computed.
+
+    ::
+
+        tape = Tape()
+        with tape:
+            launch(step, dim=n, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        print(x.grad)
+
+    records: what was recorded, in order. loss: the loss of the last `backward`.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.loss: array | None = None
+        self._scopes = ScopeStack()
+        self._seeded: dict[int, array] = {}
+        self._token: Token[recording.Recorder | None] | None = None
+        self._capture = capture.register(self.records)
+
+    # ---- recording
+
+    def __enter__(self) -> Tape:
+        if recording.active.get() is not None:
+            raise self._misused("a tape cannot be entered while another one records",
+                                help="leave the first `with` block, or record on it")  # fmt: skip
+        self._token = recording.active.set(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        token, self._token = self._token, None
+        if token is not None:
+            try:
+                recording.active.reset(token)
+            except ValueError:  # the block was left in another context (an async task)
+                recording.active.set(None)
+
+    @property
+    def launches(self) -> list[Record]:
+        """The records; another name for `records`."""
+        return self.records
+
+    @property
+    def scopes(self) -> Sequence[Scope]:
+        """Named groups of records, in the order in which they were opened."""
+        return self._scopes.scopes
+
+    def begin_launch(self, call: Call, site: Site | None) -> _Pending:
+        """Prepares the record of a launch that is about to run."""
+        record = self._launch_record(call, site)
+        return _Pending(self, record)
+
+    def _launch_record(self, call: Call, site: Site | None) -> LaunchRecord:
+        aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
+        selection = call.plan.select(call.values, aliased)
+        record = LaunchRecord(call, site, aliased, selection)
+        mode = config.tape_snapshots
+        if mode != "off" or self._capture is not None:
+            record.take_holds(eager=mode == "eager" or self._capture is not None)
+        return record
+
+    def record_copy(self, dest: array, src: array, site: Site | None) -> None:
+        """Records a copy between arrays of one shape."""
+        self._append(CopyRecord(dest, src, site))
+
+    def record_overwrite(self, dest: array, what: str, site: Site | None) -> None:
+        """Records that an array is about to be filled."""
+        self._append(OverwriteRecord(dest, what, site))
+
+    def record_launch(
+        self,
+        kernel: Kernel,
+        dim: Any,
+        max_blocks: int = 0,
+        inputs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+        device: Any = None,
+        block_dim: int = 0,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Records a launch that was run elsewhere, just before, with these arguments.
+
+        Raises TapeError (E401) for a kernel that overwrites what its adjoint needs:
+        those values are saved only by a launch that runs on the tape.
+        """
+        del max_blocks, device, block_dim, metadata
+        plan = kernel.plan
+        values, blob = plan.bind([*inputs, *outputs])
+        call = Call(plan, grid(dim, kernel), values, blob, len(inputs))
+        record = self._launch_record(call, call_site())
+        if record.selection.recorded:
+            raise self._misused(
+                f"kernel {kernel.key!r} overwrites values that its adjoint needs, so its launch "
+                "cannot be recorded afterwards", help="launch it inside the tape's `with` block",
+            )  # fmt: skip
+        self._append(record)
+
+    def record_func(self, backward: Callable[[], Any], arrays: Sequence[array]) -> None:
+        """Records a Python function for the backward pass.
+
+        Args:
+            backward: called without arguments, in its place among the records. It reads
+                and adds to the gradients of its arrays itself.
+            arrays: the arrays that it uses; `zero` clears their gradients too.
+        """
+        if not callable(backward):
+            raise self._misused(f"record_func takes a function, got {backward!r}")
+        self._append(FuncRecord(backward, arrays, call_site()))
+
+    def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> int:
+        """Opens a named group of records. Returns its index."""
+        return self._scopes.begin(scope_name, metadata, len(self.records))
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """Closes the group that was opened last; an empty one is forgotten."""
+        if not self._scopes.end(len(self.records), remove_scope_if_empty):
+            raise self._misused("record_scope_end without an open scope")
+
+    def _append(self, record: Record) -> None:
+        if self._capture is not None and self._capture.records is not self.records:
+            self._capture = capture.register(self.records)
+        self.records.append(record)
+
+    # ---- backward
+
+    def backward(self, loss: array | None = None, grads: Mapping[array, Any] | None = None) -> None:
+        """Adds the gradient to `grad` of every array on the tape that requires one.
+
+        Args:
+            loss: an array of one float; its cotangent is 1.
+            grads: cotangents (arrays or NumPy arrays) of other arrays, which are copied
+                over what their `grad` held.
+
+        The backward pass uses the arrays' present contents, except where a kernel
+        overwrites what it reads: those values were saved. Gradients of overwritten
+        arrays are consumed (unless made with retain_grad). If the pass raises,
+        gradients may be partly added: call `zero` before the next one.
+
+        Raises TapeError E402 for a loss or cotangent that does not fit, E401 where
+        requires_grad came too late; CompilerError where an adjoint does not compile.
+        """
+        seeds = [] if grads is None else check_seeds(grads)
+        if loss is not None:
+            self.loss = check_loss(loss)
+        token = recording.active.set(None)
+        try:
+            for a, cotangent in seeds:
+                _seed(a, cotangent)
+                self._seeded[id(a)] = a
+            if loss is not None:
+                _seed(loss, 1.0)
+                self._seeded[id(loss)] = loss
+            run_backward(self.records)
+        finally:
+            recording.active.reset(token)
+
+    @property
+    def gradients(self) -> dict[array, array]:
+        """The gradient of every array on the tape that requires one."""
+        found = {}
+        for a in self._arrays():
+            grad = a.grad
+            if grad is not None:
+                found[a] = grad
+        return found
+
+    def get_adjoint(self, a: Any) -> array | None:
+        """The gradient of an array; None for anything that has none."""
+        return a.grad if isinstance(a, array) else None
+
+    def zero(self) -> None:
+        """Sets the gradients of all arrays on the tape to zero."""
+        for a in self._arrays():
+            grad = a.existing_grad
+            if grad is not None:
+                grad.zero_()
+
+    def reset(self) -> None:
+        """Forgets all records and scopes, and sets the gradients to zero."""
+        self.zero()
+        self.records = []
+        self._scopes = ScopeStack()
+        self._seeded = {}
+        self.loss = None
+
+    def _arrays(self) -> list[array]:
+        found = {id(a): a for r in self.records for a in r.arrays}
+        return list((found | self._seeded).values())
+
+    def _misused(self, message: str, help: str = "") -> TapeError:
+        return TapeError(Diagnostic("E401", message, call_span(), help))
+
+
+class _Pending:
+    """A launch between being prepared and having run."""
+
+    __slots__ = ("entry", "record", "tape")
+
+    def __init__(self, tape: Tape, record: LaunchRecord) -> None:
+        self.tape = tape
+        self.record = record
+        self.entry = record.selection.entry
+
+    def finish(self, journal: Journal | None) -> None:
+        self.record.journal = journal
+        self.tape._append(self.record)
+
+
+def _seed(a: array, cotangent: Any) -> None:
+    grad = a.grad
+    assert grad is not None
+    grad.storage.before_write(grad.lo, grad.hi)
+    grad._parts[...] = cotangent

@@ -1,0 +1,93 @@
+"""Runs the tool as a user does: a process of its own, in a folder of the user's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Not by PYTHONPATH: the target must not see the checkout unless plain `python` would.
+_BOOT = "import sys; sys.path[0] = {!r}; from adtool.cli import main; main()"
+
+
+class Tool:
+    """`adtool` in a folder, with a kernel cache that all tests of the run share."""
+
+    def __init__(self, folder: Path, root: Path, cache: Path) -> None:
+        self.folder = folder
+        self.command = [sys.executable, "-c", _BOOT.format(str(root))]
+        self.env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "PYTHONPATH")}
+        self.env |= {"ENGINE_CACHE_DIR": str(cache), "COLUMNS": "400"}
+
+    def script(self, text: str, name: str = "script.py") -> Path:
+        """Writes a script into the folder."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def start(self, *args: str, **given: Any) -> subprocess.Popen[str]:
+        """Starts the tool."""
+        values: dict[str, Any] = {
+            "cwd": self.folder,
+            "env": self.env,
+            "text": True,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
+        return subprocess.Popen([*self.command, *args], **(values | given))
+
+    def __call__(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs the tool to its end."""
+        process = self.start(*args, stdin=subprocess.PIPE)
+        out, err = process.communicate(stdin, timeout=300)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    def report(self, *args: str) -> dict[str, Any]:
+        """Runs `check --format json` and reads its standard output as strict JSON."""
+        done = self("check", "--format", "json", *args)
+
+        def refuse(name: str) -> None:
+            raise AssertionError(f"{name} is not strict JSON")
+
+        data: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
+        assert data["exit_code"] == done.returncode
+        assert data["ok"] == (done.returncode == 0)
+        return data
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One kernel cache for the run."""
+    path = tmp_path_factory.mktemp("kernels")
+    path.chmod(0o700)
+    return path
+
+
+@pytest.fixture
+def adtool(tmp_path: Path, root: Path, cache: Path) -> Tool:
+    """The tool, run in a folder of its own."""
+    return Tool(tmp_path, root, cache)
+
+
+@pytest.fixture
+def fails(adtool: Tool) -> Callable[..., str]:
+    """Checks a script that must give exit code 2 and one message; returns standard error."""
+
+    def check(text: str, *args: str) -> str:
+        adtool.script(text)
+        done = adtool("check", "script.py", *args)
+        assert done.returncode == 2, done.stdout + done.stderr
+        lines = done.stderr.splitlines()
+        assert sum(line.startswith("error: ") for line in lines) == 1, done.stderr
+        for internal in ("adtool/", "engine/", "runpy", "importlib"):
+            assert f"{internal}" not in done.stderr, done.stderr
+        return done.stderr
+
+    return check

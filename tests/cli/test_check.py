@@ -1,0 +1,230 @@
+"""`adtool check` on programs with real kernels: what it finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+GOOD = """
+import engine as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+@wp.kernel
+def total(y: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, y[wp.tid()])
+
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+loss = wp.zeros(1, dtype=float, requires_grad=True)
+tape = wp.Tape()
+with tape:
+    wp.launch(square, dim=3, inputs=[x], outputs=[y])
+    wp.launch(total, dim=3, inputs=[y], outputs=[loss])
+"""
+
+WRONG = """
+import engine as wp
+
+@wp.func
+def cube(x: float):
+    return x * x * x
+
+@wp.func_grad(cube)
+def adj_cube(x: float, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * adj_ret
+
+@wp.kernel
+def cubes(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = cube(x[i])
+
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+for step in range(STEPS):
+    with wp.Tape():
+        wp.launch(cubes, dim=3, inputs=[x], outputs=[y])
+"""
+
+ROOTS = """
+import engine as wp
+
+@wp.kernel
+def roots(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.sqrt(x[i])
+
+x = wp.array([1.0, 0.0, 4.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape():
+    wp.launch(roots, dim=3, inputs=[x], outputs=[y])
+"""
+
+
+def test_a_right_program(adtool: Any) -> None:
+    adtool.script(GOOD)
+    done = adtool("check", "script.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 tape, 2 launches, 2 pairs checked" in done.stdout
+    assert "passed" in done.stdout
+    assert not done.stderr
+
+
+def test_a_right_program_as_json(adtool: Any) -> None:
+    path = adtool.script(GOOD + "print('noise')\n")
+    report = adtool.report("script.py")
+    assert report["ok"] and report["device"] == "cpu"
+    assert [x["kernel"] for x in report["launches"]] == ["square", "total"]
+    first = report["launches"][0]
+    assert (first["tape"], first["index"], first["dim"]) == (0, 0, [3])
+    assert (first["file"], first["line"]) == (str(path), 5)
+    assert (first["call_file"], first["call_line"]) == (str(path), 18)
+    assert [(p["input"], p["output"], p["verdict"]) for p in first["pairs"]] == [("x", "y", "pass")]
+    assert first["pairs"][0]["checked"] > 0
+
+
+def test_as_a_module(adtool: Any) -> None:
+    adtool.script("", "pack/__init__.py")
+    adtool.script(GOOD, "pack/fit.py")
+    assert adtool("check", "-m", "pack.fit").returncode == 0
+
+
+def test_a_wrong_gradient(adtool: Any) -> None:
+    path = adtool.script(WRONG.replace("STEPS", "1"))
+    done = adtool("check", "script.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "error[G001]: wrong gradient of kernel `cubes` in launch 0 of tape 0" in done.stdout
+    assert "  --> script.py:9:" in done.stdout
+    assert "failed (1 error)" in done.stdout
+    (found,) = adtool.report("script.py")["findings"]
+    assert (found["code"], found["kernel"], found["file"]) == ("G001", "cubes", str(path))
+
+
+def test_the_same_mistake_is_one_finding(adtool: Any) -> None:
+    adtool.script(WRONG.replace("STEPS", "30"))
+    report = adtool.report("script.py")
+    (found,) = report["findings"]
+    assert (found["count"], found["tape"], report["tapes"]) == (30, 0, 30)
+    done = adtool("check", "script.py")
+    assert len(done.stdout.splitlines()) < 40
+
+
+def test_a_gradient_that_is_not_finite(adtool: Any) -> None:
+    adtool.script(ROOTS)
+    done = adtool("check", "script.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    (found,) = adtool.report("script.py")["findings"]
+    assert (found["code"], found["launch"]) == ("G002", 0)
+    assert "`x[1]`" in found["message"]
+    assert found["line"] == 7
+
+
+def test_a_forgotten_requires_grad(adtool: Any) -> None:
+    adtool.script(GOOD.replace(", requires_grad=True", ""))
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert "nothing was checked" in done.stderr
+    assert "requires_grad=True" in done.stderr
+    assert "note[G012]" in done.stdout
+
+
+def test_kernels_are_chosen_by_pattern(adtool: Any) -> None:
+    adtool.script(GOOD)
+    assert [x["kernel"] for x in adtool.report("script.py", "--kernel", "tot*")["launches"]] == [
+        "total"
+    ]
+    report = adtool.report("script.py", "--skip-kernel", "tot*", "--gate", "note")
+    assert report["ok"]
+    assert [x["kernel"] for x in report["launches"]] == ["square"]
+    report = adtool.report("script.py", "--kernel", "nothing*")
+    assert report["exit_code"] == 2
+    assert "square" in report["error"]["help"]
+
+
+def test_a_recorded_function_is_said(adtool: Any) -> None:
+    adtool.script(GOOD + "tape.record_func(backward=lambda: None, arrays=[x, y])\n")
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 0
+    assert [(f["code"], f["severity"]) for f in report["findings"]] == [("G012", "note")]
+    assert adtool.report("script.py", "--gate", "note")["exit_code"] == 1
+
+
+def test_the_script_may_use_its_tape(adtool: Any) -> None:
+    adtool.script(
+        GOOD
+        + "tape.backward(loss=loss)\nprint(x.grad.numpy().tolist())\ntape.zero()\ntape.reset()\n"
+    )
+    done = adtool("check", "script.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("[2.0, 4.0, 6.0]\n")
+    assert "2 pairs checked" in done.stdout
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "sys.exit()", "os.chdir('/'); sys.stdout.close()"])
+def test_other_normal_ends(adtool: Any, end: str) -> None:
+    adtool.script(GOOD + f"import os, sys\n{end}\n")
+    report = adtool.report("script.py")
+    assert report["ok"]
+
+
+def test_settings_of_the_script_do_not_reach_the_checks(adtool: Any) -> None:
+    adtool.script(
+        "import numpy, warnings\nnumpy.seterr(all='raise')\nwarnings.simplefilter('error')\n"
+        + ROOTS
+    )
+    assert adtool("check", "script.py").returncode == 1
+
+
+def test_launches_of_a_fork_are_not_ours(adtool: Any) -> None:
+    adtool.script(
+        GOOD
+        + "import os\npid = os.fork()\nif not pid:\n"
+        + "    with wp.Tape():\n        wp.launch(square, dim=3, inputs=[x], outputs=[y])\n"
+        + "else:\n    assert os.waitpid(pid, 0)[1] == 0\n"
+    )
+    assert len(adtool.report("script.py")["launches"]) == 2
+
+
+def test_a_kernel_that_the_language_refuses(adtool: Any) -> None:
+    adtool.script(
+        "import engine as wp\n\n@wp.kernel\ndef bad(x: wp.array(dtype=float)):\n"
+        "    y = [i for i in range(3)]\n    import os\n\n"
+        "wp.launch(bad, dim=1, inputs=[wp.zeros(1, dtype=float)])\n"
+    )
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert "error[E1" in done.stderr
+    assert "script.py:5:" in done.stderr and "script.py:6:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_crash_names_kernel_launch_and_call(adtool: Any) -> None:
+    adtool.script(
+        GOOD
+        + "@wp.kernel\ndef far(x: wp.array(dtype=float)):\n    x[wp.tid() + 2000000000] = 1.0\n\n"
+        + "wp.launch(far, dim=1, inputs=[x])\n"
+    )
+    done = adtool("check", "script.py")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "killed by SIG" in done.stderr
+    assert "launch was number 2, kernel `far`" in done.stderr
+    assert "script.py:24)" in done.stderr
+
+
+def test_the_limit_names_the_launch(adtool: Any) -> None:
+    adtool.script(GOOD + "while True:\n    pass\n")
+    done = adtool("check", "script.py", "--timeout", "20")
+    assert done.returncode == 2
+    assert "launch was number 1, kernel `total`" in done.stderr
+
+
+def test_verbose_and_tolerances(adtool: Any) -> None:
+    adtool.script(WRONG.replace("STEPS", "30"))
+    done = adtool("check", "script.py", "--verbose", "--max-inputs", "1", "--max-outputs", "2")
+    assert done.returncode == 1
+    assert sum(" cubes " in line for line in done.stdout.splitlines()) >= 30
+    assert adtool("check", "script.py", "--atol", "100", "--eps", "0.01").returncode == 0

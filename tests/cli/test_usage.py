@@ -1,0 +1,92 @@
+"""The command line itself: help, version, bad usage, explain."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from adtool import __version__
+
+
+def test_version(adtool: Any) -> None:
+    done = adtool("--version")
+    assert (done.returncode, done.stdout) == (0, f"adtool {__version__}\n")
+
+
+def test_help_is_light(adtool: Any) -> None:
+    script = (
+        "import sys\nfrom adtool.cli import main\n"
+        "try:\n    main({})\nexcept SystemExit:\n    pass\n"
+        "heavy = ('numpy', 'rich', 'engine', 'matplotlib', 'graphviz', 'torch', 'jax', 'cupy')\n"
+        "print([m for m in heavy if m in sys.modules], file=sys.stderr)\n"
+    )
+    for args in (["--help"], ["check", "--help"], ["explain"], ["--version"]):
+        code = "import sys; sys.path[0] = sys.argv.pop(1)\n" + script.format(args)
+        root = adtool.command[-1].split("'")[1]
+        done = subprocess.run(
+            [sys.executable, "-c", code, root], capture_output=True, text=True, timeout=60
+        )
+        assert done.stderr.strip() == "[]", args
+
+
+def test_help_names_every_option(adtool: Any) -> None:
+    text = adtool("check", "--help").stdout
+    for option in (
+        "-m", "--eps", "--atol", "--rtol", "--kernel", "--skip-kernel", "--max-inputs",
+        "--max-outputs", "--device", "--seed", "--timeout", "--format", "--gate", "--verbose",
+        "--no-color",
+    ):  # fmt: skip
+        assert f"  {option} " in text
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["check"], "no script is named"),
+        (["check", "script.py", "other.py"], "other.py"),
+        (["check", "script.py", "-m", "module"], "both the script"),
+        (["check", "missing.py"], "no script `missing.py`"),
+        (["check", "."], "`.` is a directory"),
+        (["check", "script.py", "--eps", "0"], "--eps"),
+        (["check", "script.py", "--eps", "nan"], "--eps"),
+        (["check", "script.py", "--atol", "-1"], "--atol"),
+        (["check", "script.py", "--rtol", "x"], "--rtol"),
+        (["check", "script.py", "--timeout", "-3"], "--timeout"),
+        (["check", "script.py", "--format", "xml"], "--format"),
+        (["check", "script.py", "--gate", "fatal"], "--gate"),
+        (["check", "script.py", "--seed", "-1"], "--seed"),
+        (["check", "script.py", "--bogus"], "--bogus"),
+        (["check", "script.py", "--device", "abacus"], "abacus"),
+        (["check", "-m", "no.such.module"], "no module named `no.such.module`"),
+        (["check", "-m", "email"], "without a `__main__`"),
+        (["check", "-m", "sys"], "no Python source"),
+        (["chekc", "script.py"], "chekc"),
+        (["explain", "G999"], "G999"),
+    ],
+)
+def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
+    adtool.script("")
+    done = adtool(*args)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:
+    report = adtool.report("missing.py")
+    assert report["exit_code"] == 2
+    assert "missing.py" in report["error"]["message"]
+
+
+def test_explain(adtool: Any) -> None:
+    listed = adtool("explain")
+    assert listed.returncode == 0
+    for line in listed.stdout.splitlines():
+        code, _, name = line.split()
+        by_code, by_name = adtool("explain", code.lower()), adtool("explain", name)
+        assert by_code.returncode == 0
+        assert by_code.stdout == by_name.stdout
+        assert by_code.stdout.startswith(f"{code} {name} (")

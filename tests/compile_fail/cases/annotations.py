@@ -1,0 +1,17 @@
+from typing import Any
+
+import engine as wp
+
+
+@wp.kernel
+def kernel(a, b: "no_such_type", c: str, d: Any, e: wp.array(dtype=float), *rest):
+    #      ^ E103 parameter `a` has no annotation
+    #         ^^^^^^^^^^^^^^^^^ E103 parameter `b`
+    #                            ^^^^^^ E103 parameter `c`
+    #                                    ^^^^^^ E103 a kernel cannot have parameters of any type
+    #                                                                       ^^^^ E103 `*rest`
+    x: str = 1.0
+    #  ^^^ E103 `str` is not a type
+    y: wp.array(dtype=float) = e
+    #  ^^^^^^^^^^^^^^^^^^^^^ E103 a local variable cannot be an array
+    e[0] = x

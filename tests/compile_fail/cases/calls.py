@@ -1,0 +1,52 @@
+import math
+
+import numpy as np
+
+import engine as wp
+
+
+def plain(x):
+    return x * 2.0
+
+
+@wp.func
+def twice(x: float):
+    return x * 2.0
+
+
+@wp.func
+def nothing(x: float):
+    pass
+
+
+@wp.kernel
+def kernel(a: wp.array(dtype=float), n: int):
+    a[0] = plain(a[0])
+    #      ^^^^^^^^^^^ E106 `plain` cannot be called in a kernel
+    a[0] = np.sin(a[0])
+    #      ^^^^^^^^^^^^ E106 `np.sin` cannot be called in a kernel
+    a[0] = round(a[0])
+    #      ^^^^^^^^^^^ E106 `round` cannot be called in a kernel
+    a[0] = math.gamma(a[0])
+    #      ^^^^^^^^^^^^^^^^ E106 `math.gamma` cannot be called in a kernel
+    a[0] = wp.sin(x=a[0])
+    #               ^^^^ E106 `sin` takes no named arguments
+    a[0] = twice
+    #      ^^^^^ E106 `twice` is a function or type, not a value
+    a[0] = twice(n)
+    #            ^ E104 parameter `x` of `twice` has type float32, but this is int32
+    a[0] = twice(a)
+    #            ^ E104 parameter `x` of `twice` has type float32, but this is array
+    a[0] = twice(1.0, 2.0)
+    #      ^^^^^^^^^^^^^^^ E109 `twice` takes 1 argument, got 2
+    a[0] = twice(y=1.0)
+    #              ^^^ E109 `twice` takes no further argument `y`
+    a[0] = nothing(1.0)
+    #      ^^^^^^^^^^^^ E109 this call gives no value
+    a[0] = n(1)
+    #      ^^^^ E106 `n` is a value, not a function
+    a[0] = wp.sin()
+    #      ^^^^^^^^ E104 `sin` does not take ()
+    wp.launch(kernel, dim=1, inputs=[a])
+    #                               ^^^ E101 a list is not supported
+    # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E106 `wp.launch` cannot be called in a kernel

@@ -1,0 +1,20 @@
+import engine as wp
+
+
+@wp.kernel
+def kernel(a: wp.array(dtype=float)):
+    i = wp.tid()
+    t = wp.tile_load(a, shape=16)
+    #   ^^^^^^^^^^^^ E112 `wp.tile_load`: tiles are not supported
+    q = wp.quat(0.0, 0.0, 0.0, 1.0)
+    #   ^^^^^^^ E112 `wp.quat`: quaternions are not supported
+    m = wp.mesh_query_point(0, wp.vec3(), 1.0)
+    #   ^^^^^^^^^^^^^^^^^^^ E112 `wp.mesh_query_point`: meshes are not supported
+    h = wp.hash_grid_query(0, wp.vec3(), 1.0)
+    #   ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
+    l = wp.zeros(shape=3, dtype=float)
+    #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E112 `wp.zeros`: local arrays are not supported
+    r = wp.rand_init(i)
+    #   ^^^^^^^^^^^^ E112 `wp.rand_init`: random numbers in kernels are not supported
+    print("value", a[i])
+    # ^^^^^^^^^^^^^^^^^^ E112 `print`: printing from a kernel is not supported

@@ -1,0 +1,29 @@
+"""Settings of every run, and the paths of the checkout."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws no window; child processes import this checkout, whatever is installed."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def samples_dir() -> Path:
+    """The folder of the sample programs."""
+    return ROOT / "samples"

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adtool.job import CheckOptions
+from adtool.report import Finding
+from adtool.rules import load_rules
+from engine.autograd.results import Entry, NonFinite, TapeResult, Unchecked
+from engine.diagnostics import Span
+
+Make = Callable[..., Any]
+
+RULES = {rule.code: rule for rule in load_rules()}
+
+
+def findings(code: str, session: Any) -> list[Finding]:
+    return list(RULES[code].check(session))
+
+
+def test_files_are_found_by_name() -> None:
+    import adtool.rules
+
+    folder = Path(adtool.rules.__file__).parent
+    assert sorted(RULES) == sorted(p.name[:4].upper() for p in folder.glob("g[0-9]*.py"))
+
+
+def test_names_and_severities_are_those_of_the_contract() -> None:
+    assert {c: (r.name, r.severity) for c, r in RULES.items()} == {
+        "G001": ("wrong-gradient", "error"),
+        "G002": ("non-finite-gradient", "error"),
+        "G005": ("kink", "note"),
+        "G006": ("inconclusive", "warning"),
+        "G012": ("unchecked", "note"),
+    }
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_manual_page(code: str) -> None:
+    page = RULES[code].page()
+    assert page.startswith(f"{code} {RULES[code].name} ({RULES[code].severity})\n")
+    for part in ("What it is", "Why it matters", "Example", "What to do"):
+        assert f"\n{part}\n" in page
+    assert max(map(len, page.splitlines())) <= 88
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_silent_on_a_clean_session(code: str, session: Make, launch: Make, pair: Make) -> None:
+    assert findings(code, session([launch(0, pair()), launch(1, pair())])) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [("G001", "fail"), ("G002", "nan"), ("G005", "kink"), ("G006", "inconclusive"),
+     ("G012", "skipped")],
+)  # fmt: skip
+def test_each_verdict_has_one_rule(
+    code: str, verdict: str, session: Make, launch: Make, pair: Make
+) -> None:
+    checked = session([launch(0, pair()), launch(1, pair(verdict))])
+    fired = {c: findings(c, checked) for c in RULES}
+    assert {c for c, found in fired.items() if found} == {code}
+    assert (fired[code][0].tape, fired[code][0].launch) == (0, 1)
+
+
+class TestWrongGradient:
+    def test_says_what_and_where(self, session: Make, launch: Make, pair: Make) -> None:
+        (found,) = findings("G001", session([launch(0, pair("fail"))]))
+        assert found.message == (
+            "wrong gradient of kernel `spring_forces` in launch 0 of tape 0: "
+            "`d force[3] / d pos[2]`: adjoint -1.5, reference -2"
+        )
+        assert (found.file.rsplit("/", 1)[-1], found.line, found.column) == ("springs.py", 5, 1)
+        assert (found.kernel, found.count) == ("spring_forces", 1)
+
+    def test_a_direction(self, session: Make, launch: Make, pair: Make) -> None:
+        failed = pair("fail", worst=Entry(-1, -1, 1.0, 2.0))
+        (found,) = findings("G001", session([launch(0, failed)]))
+        assert "`d force / d pos` along a random direction: adjoint 1," in found.message
+
+    def test_many_launches_are_one_finding(self, session: Make, launch: Make, pair: Make) -> None:
+        tapes = [[launch(i, pair("fail" if i >= 3 else "pass")) for i in range(8)]] * 4
+        (found,) = findings("G001", session(*tapes))
+        assert found.count == 20
+        assert (found.tape, found.launch) == (0, 3)
+        assert "in 20 launches, first in launch 3 of tape 0" in found.message
+
+    def test_names_the_worst_pair_and_the_others(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        pairs = (pair("fail", max_rel_error=0.1), pair("fail", input="k", max_rel_error=0.9))
+        (found,) = findings("G001", session([launch(0, *pairs)]))
+        assert "`d force[3] / d k[2]`" in found.message
+        assert found.notes == ("also in `d force / d pos`",)
+
+    def test_points_at_the_derivative_written_by_hand(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        here, there = Span("grads.py", 7, 5, 7, 20), Span("grads.py", 17, 5, 17, 20)
+        culprits = (("adj_stiffness", here), ("adj_damping", there))
+        (found,) = findings("G001", session([launch(0, pair("fail"), culprits=culprits)]))
+        assert (found.file, found.line, found.column) == ("grads.py", 7, 5)
+        assert "`adj_stiffness`" in found.help
+        assert "`adj_damping` (grads.py:17:5)" in found.notes[-1]
+
+    def test_kernels_are_apart(self, session: Make, launch: Make, pair: Make) -> None:
+        other = Span("other.py", 1, 1, 1, 9)
+        failing = [launch(0, pair("fail")), launch(1, pair("fail"), kernel="other", span=other)]
+        assert [f.kernel for f in findings("G001", session(failing))] == ["spring_forces", "other"]
+
+
+class TestNonFiniteGradient:
+    def test_says_where_it_comes_from(
+        self, session: Make, launch: Make, pair: Make, source: Path
+    ) -> None:
+        line = Span(str(source), 7, 23, 7, 42)
+        at = NonFinite("pos", (3, 0), math.inf, line, "sqrt", (("pos[i]", "0.0"),))
+        (found,) = findings("G002", session([launch(2, pair("nan", nonfinite=at))]))
+        assert found.message == (
+            "inf in the gradient of `pos[3, 0]`, kernel `spring_forces` in launch 2 of tape 0: "
+            "`sqrt` with pos[i] = 0.0"
+        )
+        assert (found.line, found.column) == (7, 23)
+
+    def test_an_unknown_origin(self, session: Make, launch: Make, pair: Make) -> None:
+        (found,) = findings("G002", session([launch(0, pair("nan", worst=None))]))
+        assert found.message.startswith("NaN in the gradient of kernel `spring_forces`")
+        assert found.line == 5
+
+    def test_many_launches_are_one_finding(self, session: Make, launch: Make, pair: Make) -> None:
+        at = NonFinite("pos", (0,), math.nan)
+        bad = [launch(i, pair("nan", nonfinite=at)) for i in range(500)]
+        (found,) = findings("G002", session(bad))
+        assert found.count == 500
+        assert "first in launch 0" in found.message
+
+
+class TestInconclusive:
+    def test_gives_the_reason(self, session: Make, launch: Make, pair: Make) -> None:
+        unsure = pair("inconclusive", reason="noise of 0.6 above the tolerance of 0.02")
+        (found,) = findings("G006", session([launch(0, unsure)]))
+        assert found.message.endswith("(noise of 0.6 above the tolerance of 0.02)")
+
+
+class TestUnchecked:
+    def test_a_recorded_function(self, session: Make) -> None:
+        site = Span("train.py", 9, 1, 9, 30)
+        gap = Unchecked(4, "a recorded function", "its forward code is unknown", site)
+        (found,) = findings("G012", session(TapeResult(0, (), (gap,))))
+        assert found.message == (
+            "a recorded function was not checked in launch 4 of tape 0: its forward code is unknown"
+        )
+        assert (found.file, found.line) == ("train.py", 9)
+
+    def test_a_skipped_launch_is_said_once(self, session: Make, launch: Make) -> None:
+        skipped = [launch(i, skipped="no gradients") for i in range(3)]
+        said = tuple(Unchecked(i, "launch of kernel k", "no gradients") for i in range(3))
+        (found,) = findings("G012", session(TapeResult(0, tuple(skipped), said)))
+        assert found.count == 3
+        assert "kernel `spring_forces` was not checked in 3 launches" in found.message
+
+    def test_what_the_user_left_out_is_no_finding(self, session: Make, launch: Make) -> None:
+        options = CheckOptions(skip_kernels=("spring*",))
+        assert findings("G012", session([launch(0, skipped="left out")], options=options)) == []

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import engine.diagnostics
+from adtool import endings, status
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "status"
+    status.create(path)
+    return path
+
+
+def test_a_fresh_page(page: Path) -> None:
+    assert status.read(page) == status.Status()
+    assert page.stat().st_mode & 0o077 == 0
+
+
+def test_launches_are_counted_with_kernel_and_call(page: Path) -> None:
+    writer = status.StatusWriter(page)
+    writer.launch("first_kernel_with_a_long_name", 0, "a.py", 7)
+    writer.launch("second", 1, "b.py", 12)
+    now = status.read(page)
+    assert (now.phase, now.launches, now.kernel) == (status.SCRIPT, 2, "second")
+    assert (now.file, now.line) == ("b.py", 12)
+
+
+def test_checks(page: Path) -> None:
+    writer = status.StatusWriter(page)
+    writer.check(1, 4, 7, 20, "k")
+    now = status.read(page)
+    assert (now.phase, now.tape, now.tapes, now.done, now.total) == (status.CHECK, 1, 4, 7, 20)
+    writer.phase(status.END)
+    assert status.read(page).phase == status.END
+
+
+def test_long_and_odd_names_fit(page: Path) -> None:
+    writer = status.StatusWriter(page)
+    writer.check(0, 1, 0, 1, "k" * 10_000)
+    assert status.read(page).kernel.startswith("kkk")
+    writer.launch("\udcff", 0, "", 0)
+    assert status.read(page).kernel == "\udcff"
+
+
+def test_garbage_is_no_error(page: Path) -> None:
+    page.write_bytes(b"\xff" * 100)
+    status.read(page)
+
+
+def test_a_fork_is_silent(page: Path) -> None:
+    writer = status.StatusWriter(page)
+    writer.launch("parent", 0, "", 0)
+    pid = os.fork()
+    if pid == 0:
+        writer.launch("fork", 1, "", 0)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert status.read(page).kernel == "parent"
+
+
+def test_a_write_costs_little(page: Path) -> None:
+    writer = status.StatusWriter(page)
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        for i in range(1000):
+            writer.launch("k", i, "script.py", 12)
+        best = min(best, time.perf_counter() - start)
+    assert best / 1000 < 20e-6  # seconds; about 1 us on an idle machine
+
+
+class TestEndings:
+    LAST = status.Status(status.SCRIPT, 4, kernel="k", file="a.py", line=7)
+
+    def test_a_signal(self) -> None:
+        failure = endings.died(-11, self.LAST, "")
+        assert failure.message == (
+            "killed by SIGSEGV (segmentation fault) while the script ran; "
+            "the last launch was number 3, kernel `k` (called at a.py:7)"
+        )
+
+    def test_a_signal_with_the_line_of_python(self) -> None:
+        crash = (
+            "Fatal Python error: Segmentation fault\n\n"
+            "Current thread 0x1 (most recent call first):\n"
+            f'  File "{Path(engine.diagnostics.__file__).parent}/launch.py", line 3 in launch\n'
+            '  File "/home/me/engine/a.py", line 9 in step\n'
+        )
+        assert endings.died(-11, self.LAST, crash).message.endswith(
+            "Python was at /home/me/engine/a.py:9"
+        )
+
+    def test_no_launch_yet(self) -> None:
+        assert "no launch yet" in endings.timed_out(status.Status(status.SCRIPT), 2.0).message
+
+    def test_while_checking(self) -> None:
+        last = status.Status(status.CHECK, 4, 0, 2, 3, 9, "k")
+        failure = endings.timed_out(last, 2.0)
+        assert "while checking tape 0 of 2, launch 3 of 9, kernel `k`" in failure.message
+        assert "--max-inputs" in failure.help
+        assert "SIGINT" in endings.interrupted(last, "SIGINT").message
+
+    def test_an_unknown_signal(self) -> None:
+        assert "signal 250" in endings.died(-250, self.LAST, "").message

@@ -1,0 +1,95 @@
+"""Builtins called from Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
+from engine.diagnostics import EngineError
+from engine.lang.types import FLOAT64
+from engine.lang.values import float64, mat22, vec3, vec3d, vec3i
+
+
+def test_python_floats_count_as_float32() -> None:
+    got = BUILTINS["sin"](0.5)
+    assert type(got) is float
+    assert got == float(np.sin(np.float32(0.5)))
+
+
+def test_float64_values_stay_wide() -> None:
+    assert BUILTINS["sin"](float64(0.5)) == math.sin(0.5)
+    assert BUILTINS["sin"](np.float64(0.5)) == math.sin(0.5)
+    assert BUILTINS["max"](float64(0.1), 0.1) == 0.1
+    assert BUILTINS["max"](0.1, 0.1) == float(np.float32(0.1))
+
+
+def test_numbers_of_every_kind() -> None:
+    assert BUILTINS["max"](1, 2.5) == 2.5
+    assert BUILTINS["min"](3, 4) == 3
+    assert type(BUILTINS["min"](3, 4)) is int
+    assert BUILTINS["add"](2**31 - 1, 1) == -(2**31)
+    assert BUILTINS["add"](2**40, 1) == 2**40 + 1
+    assert BUILTINS["isnan"](math.nan) is True
+    assert BUILTINS["where"](True, 1.0, 2.0) == 1.0
+    assert BUILTINS["select"](True, 1.0, 2.0) == 2.0
+    assert BUILTINS["div"](1.0, 0.0) == math.inf
+
+
+def test_vectors_and_matrices() -> None:
+    assert BUILTINS["dot"](vec3(1.0, 2.0, 3.0), vec3(1.0, 1.0, 1.0)) == 6.0
+    got = BUILTINS["cross"](vec3d(1.0, 0.0, 0.0), vec3d(0.0, 1.0, 0.0))
+    assert type(got) is vec3d
+    assert list(got) == [0.0, 0.0, 1.0]
+    assert list(BUILTINS["mul"](2.0, vec3(1.0, 2.0, 3.0))) == [2.0, 4.0, 6.0]
+    assert list(BUILTINS["abs"](vec3i(-1, 2, -3))) == [1, 2, 3]
+    inverse = BUILTINS["inverse"](mat22(2.0, 0.0, 0.0, 4.0))
+    assert type(inverse) is mat22
+    np.testing.assert_array_equal(np.asarray(inverse), [[0.5, 0.0], [0.0, 0.25]])
+    eye = BUILTINS["identity"](3, dtype=float64)
+    assert eye.__ir_type__.scalar == FLOAT64
+    np.testing.assert_array_equal(np.asarray(eye), np.eye(3))
+
+
+@pytest.mark.parametrize("name", sorted(KERNEL_ONLY))
+def test_kernel_only_functions_say_so(name: str) -> None:
+    with pytest.raises(EngineError, match="outside a kernel") as e:
+        BUILTINS[name]()
+    assert e.value.diagnostics[0].code == "E106"
+    assert "@kernel" in e.value.diagnostics[0].help
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "words"),
+    [
+        ("sin", ("a",), "'a'"),
+        ("sin", (1.0, 2.0), "sin() does not take (float32, float32)"),
+        ("dot", (vec3(), vec3d()), "(vec<3,float32>, vec<3,float64>)"),
+        ("sin", (2**70,), "argument 1"),
+        ("add", (vec3(), 1.0), "(vec<3,float32>, float32)"),
+        ("identity", (0,), "identity()"),
+        ("sin", (None,), "None"),
+    ],
+)
+def test_wrong_arguments(name: str, args: tuple[object, ...], words: str) -> None:
+    with pytest.raises(EngineError) as e:
+        BUILTINS[name](*args)
+    d = e.value.diagnostics[0]
+    assert d.code == "E104"
+    assert words in d.message
+    assert d.help
+
+
+def test_named_arguments_are_refused() -> None:
+    with pytest.raises(EngineError, match="named"):
+        BUILTINS["sin"](x=1.0)
+
+
+def test_every_builtin_is_documented() -> None:
+    for name, b in BUILTINS.items():
+        assert b.__builtin_name__ == name
+        assert b.__doc__ is not None
+        assert f"{name}(" in b.__doc__
+        assert repr(b) == f"<engine builtin {name}>"

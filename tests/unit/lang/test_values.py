@@ -1,0 +1,213 @@
+"""Scalar, vector and matrix values on the host."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import engine as wp
+from engine import LaunchError
+from engine.lang import types as t
+from engine.lang.values import SCALAR_CLASSES, to_ir_type, to_value_type, value_class
+
+INTEGERS = [c for k, c in SCALAR_CLASSES.items() if k.kind in "iu"]
+FLOATS = [wp.float32, wp.float64]
+
+
+@pytest.mark.parametrize("cls", INTEGERS)
+@given(value=st.integers(-(1 << 70), 1 << 70))
+def test_integers_wrap_to_their_width(cls, value):
+    kind = cls.__ir_type__
+    got = cls(value)
+    low = -(1 << (kind.bits - 1)) if kind.kind == "i" else 0
+    assert low <= got < low + (1 << kind.bits)
+    assert (got - value) % (1 << kind.bits) == 0
+    assert isinstance(got, int)
+
+
+@given(value=st.floats(allow_nan=False))
+def test_float32_rounds(value):
+    with np.errstate(over="ignore"):
+        assert wp.float32(value) == np.float32(value)
+    assert isinstance(wp.float32(value), float)
+    assert wp.float64(value) == value
+
+
+def test_scalar_repr_and_value():
+    assert repr(wp.float32(1.5)) == "float32(1.5)"
+    assert str(wp.int8(300)) == "44"
+    assert type(wp.float32(1.5).value) is float
+    assert type(wp.int32(3).value) is int
+    assert wp.int32(7.9) == 7  # a cast truncates
+    assert wp.bool(3) is True
+    assert f"{wp.float32(0.5):.3f}" == "0.500"
+
+
+def test_float_operations_leave_the_class():
+    assert type(wp.float32(1.0) + 1) is float
+    assert type(wp.int8(127) + 1) is int
+
+
+@pytest.mark.parametrize("kind", list(t.SCALARS.values()), ids=str)
+def test_every_scalar_is_found_in_every_spelling(kind):
+    cls = value_class(kind)
+    for spelling in (cls, kind, kind.numpy, kind.numpy.type):
+        assert to_ir_type(spelling) == kind
+    assert wp.dtype_to_numpy(cls) == kind.numpy
+    assert wp.dtype_from_numpy(kind.numpy) is cls
+
+
+def test_python_classes_mean_32_bits():
+    assert to_ir_type(float) == t.FLOAT32
+    assert to_ir_type(int) == t.INT32
+    assert to_ir_type(bool) == t.BOOL
+    assert to_ir_type(np.float64) == t.FLOAT64
+
+
+@pytest.mark.parametrize("bad", [str, complex, np.complex64, "float", None, 3, np.dtype(">f4")])
+def test_what_is_no_type_is_refused(bad):
+    with pytest.raises(LaunchError) as e:
+        to_ir_type(bad)
+    assert e.value.diagnostics[0].code == "E202"
+
+
+def test_an_array_is_no_element_type():
+    with pytest.raises(LaunchError):
+        to_value_type(wp.array(dtype=float))
+
+
+def test_vector_construction():
+    assert list(wp.vec3()) == [0, 0, 0]
+    assert list(wp.vec3(2)) == [2, 2, 2]
+    assert list(wp.vec3(1, 2, 3)) == [1, 2, 3]
+    assert list(wp.vec3([1, 2, 3])) == [1, 2, 3]
+    assert list(wp.vec3(np.arange(3))) == [0, 1, 2]
+    assert wp.vec3i(wp.vec3(1.7, -1.7, 0)) == wp.vec3i(1, -1, 0)
+    assert wp.vec3f is wp.vec3
+
+
+def test_matrix_construction():
+    m = wp.mat22(1, 2, 3, 4)
+    assert m == wp.mat22([[1, 2], [3, 4]]) == wp.mat22([1, 2, 3, 4])
+    assert m == wp.mat22(wp.vec2(1, 2), wp.vec2(3, 4))
+    assert wp.mat22(2.0) == wp.mat22(2, 2, 2, 2)
+    assert m[1, 0] == 3
+    assert m[0] == wp.vec2(1, 2)
+    assert m[:, 1] == wp.vec2(2, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda: wp.vec3(1, 2), "E109"),
+        (lambda: wp.vec3([1, 2, 3, 4]), "E109"),
+        (lambda: wp.mat22(1, 2, 3), "E109"),
+        (lambda: wp.mat22([1, 2], [3]), "E109"),
+        (lambda: wp.vec3("a"), "E202"),
+        (lambda: wp.vec3i(1.5, 2, 3), "E202"),
+    ],
+)
+def test_bad_components(make, code):
+    with pytest.raises(LaunchError) as e:
+        make()
+    assert e.value.diagnostics[0].code == code
+
+
+def test_components_by_name_and_index():
+    v = wp.vec4(1, 2, 3, 4)
+    v.x = 10
+    v[-1] = 40
+    assert (v.x, v.y, v.z, v.w) == (10, 2, 3, 40)
+    v[0:2] = (5, 6)
+    assert v[0:2] == wp.vec2(5, 6)
+    assert not hasattr(wp.vec2(), "z")
+    with pytest.raises(IndexError):
+        v[4]
+    with pytest.raises(IndexError):
+        wp.mat22()[0, 2]
+
+
+def test_arithmetic():
+    v, m = wp.vec2(1, 2), wp.mat22(1, 2, 3, 4)
+    assert v + v == v * 2 == 2 * v == np.float32(2) * v == wp.vec2(2, 4)
+    assert v - (1, 1) == wp.vec2(0, 1)
+    assert -v == wp.vec2(-1, -2)
+    assert +v == v
+    assert v / 2 == wp.vec2(0.5, 1)
+    assert 2.0 / v == wp.vec2(2, 1)
+    assert m * v == m @ v == wp.vec2(5, 11)
+    assert v * m == wp.vec2(7, 10)
+    assert m * m == m @ m == wp.mat22(7, 10, 15, 22)
+    assert isinstance(np.float32(2) * v, wp.vec2)
+    assert sum([v, v], wp.vec2()) == v * 2
+
+
+def test_integer_division_truncates_and_never_traps():
+    assert wp.vec3i(7, -7, 3) / 2 == wp.vec3i(3, -3, 1)
+    assert wp.vec3i(7, -7, 3) / 0 == wp.vec3i(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: wp.vec3() * wp.vec3(),
+        lambda: wp.vec3() / wp.vec3(),
+        lambda: wp.vec3() + 1,
+        lambda: wp.vec3() + wp.vec3d(),
+        lambda: wp.vec3() + wp.vec2(),
+        lambda: wp.mat22() * wp.vec3(),
+        lambda: hash(wp.vec3()),
+    ],
+)
+def test_what_has_no_meaning_is_a_type_error(wrong):
+    with pytest.raises(TypeError):
+        wrong()
+
+
+def test_equality_needs_the_same_type():
+    assert wp.vec3(1, 2, 3) != wp.vec3d(1, 2, 3)
+    assert wp.vec3(1, 2, 3) == (1, 2, 3)
+    assert wp.vec3(1, 2, 3) != "abc"
+    assert wp.vec3(float("nan")) != wp.vec3(float("nan"))
+
+
+def test_text():
+    assert repr(wp.vec3(1, 2, 3)) == "vec3f([1.0, 2.0, 3.0])"
+    assert str(wp.vec3(1, 2, 3)) == "[1.0, 2.0, 3.0]"
+    assert str(wp.mat22(1, 2, 3, 4)) == "[[1.0, 2.0],\n [3.0, 4.0]]"
+    assert eval(repr(wp.vec3(1, 2, 3)), {"vec3f": wp.vec3f}) == wp.vec3(1, 2, 3)
+
+
+def test_to_numpy_is_a_copy():
+    v = wp.vec3(1, 2, 3)
+    a = np.array(v)
+    a[0] = 9
+    assert v.x == 1
+    assert a.dtype == np.float32
+    assert np.asarray(wp.mat33d()).shape == (3, 3)
+
+
+@pytest.mark.parametrize("value", [wp.vec3(1, 2, 3), wp.mat22d(1, 2, 3, 4)], ids=repr)
+def test_copies(value):
+    for other in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+        assert type(other) is type(value)
+        assert other == value
+        other[0] = 7 * other[0]
+        assert other != value
+
+
+def test_classes_are_unique_and_named():
+    assert value_class(t.VectorType(t.FLOAT32, 3)) is wp.vec3
+    assert wp.vec3.__name__ == "vec3f"
+    assert wp.vec3.__ir_type__ == t.VectorType(t.FLOAT32, 3)
+    assert wp.vec3.dtype is wp.float32
+    assert value_class(t.VectorType(t.INT64, 5))(range(5))[4] == 4
+
+
+def test_constant():
+    assert wp.constant(3) == 3
+    with pytest.raises(LaunchError):
+        wp.constant("text")

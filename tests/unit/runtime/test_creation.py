@@ -1,0 +1,113 @@
+"""Functions that make arrays, devices, and the small public functions."""
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import LaunchError
+
+
+def test_zeros_ones_empty():
+    assert wp.zeros(3).list() == [0, 0, 0]
+    assert wp.zeros(3).dtype is wp.float32
+    assert (wp.ones(2, dtype=wp.mat22).numpy() == 1).all()
+    assert wp.empty((2, 3), dtype=wp.vec3).shape == (2, 3)
+    assert wp.zeros(shape=0).size == 0
+    assert wp.zeros(n=4).shape == (4,)
+    assert wp.zeros(3, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (2, wp.int32),
+        (2.0, wp.float32),
+        (True, wp.bool),
+        (wp.vec3(1, 2, 3), wp.vec3),
+        (wp.float64(2.0), wp.float64),
+        (np.int8(3), wp.int8),
+        (wp.mat22d(1.0), wp.mat22d),
+    ],
+)
+def test_full_takes_the_type_of_its_value(value, dtype):
+    a = wp.full(3, value)
+    assert a.dtype is dtype
+    assert np.array_equal(a.numpy()[1], np.asarray(value))
+
+
+def test_full_with_dtype():
+    assert wp.full(2, [1, 2, 3], dtype=wp.vec3).list() == [wp.vec3(1, 2, 3)] * 2
+    assert wp.full(2, 1, dtype=float, requires_grad=True).requires_grad
+    with pytest.raises(LaunchError):
+        wp.full(2, 1.5, dtype=int)
+    with pytest.raises(LaunchError):
+        wp.full(2, "a")
+
+
+def test_likes():
+    a = wp.ones((2, 3), dtype=wp.vec3, requires_grad=True)
+    for b in (wp.zeros_like(a), wp.ones_like(a), wp.empty_like(a), wp.full_like(a, 2.0)):
+        assert (b.shape, b.dtype, b.requires_grad) == (a.shape, a.dtype, True)
+    assert not wp.zeros_like(a, requires_grad=False).requires_grad
+    assert wp.zeros_like(a[:, 0]).is_contiguous
+    assert wp.zeros_like(np.zeros(3)).dtype is wp.float64
+
+
+def test_from_numpy():
+    n = np.arange(6.0).reshape(2, 3)
+    assert wp.from_numpy(n).shape == (2, 3)
+    assert wp.from_numpy(n, dtype=wp.vec3).shape == (2,)
+    assert wp.from_numpy(n, dtype=float, shape=6, requires_grad=True).grad is not None
+
+
+def test_unknown_keyword():
+    with pytest.raises(TypeError):
+        wp.zeros(3, color="red")
+
+
+def test_devices():
+    assert wp.get_device() == "cpu"
+    assert str(wp.get_device("cpu")) == "cpu"
+    assert wp.get_preferred_device().is_cpu
+    assert not wp.is_cuda_available()
+    assert wp.get_devices() == ["cpu"]
+    with wp.ScopedDevice("cpu") as d:
+        assert d.alias == "cpu"
+    wp.set_device("cpu")
+    wp.init()
+    wp.synchronize()
+    assert wp.zeros(1, device="cpu").device == "cpu"
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "tpu", 3])
+def test_unknown_devices(name):
+    with pytest.raises(LaunchError) as e:
+        wp.zeros(1, device=name)
+    assert e.value.diagnostics[0].code == "E208"
+
+
+def test_names_of_warp_that_are_missing_say_so():
+    with pytest.raises(AttributeError, match="E112.*struct"):
+        _ = wp.struct
+    assert not hasattr(wp, "no_such_name")
+
+
+def test_import_is_light():
+    import subprocess
+    import sys
+
+    heavy = ("torch", "jax", "cupy", "matplotlib", "graphviz", "rich", "typer", "engine.autograd")
+    text = f"import sys, engine; sys.exit(any(m in sys.modules for m in {heavy!r}))"
+    assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
+
+
+def test_all_names_exist():
+    for name in wp.__all__:
+        assert getattr(wp, name) is not None
+
+
+def test_star_import_keeps_pythons_names():
+    scope = {}
+    exec("from engine import *", scope)
+    assert "max" not in scope
+    assert "sin" in scope

@@ -1,0 +1,116 @@
+"""fill_, zero_, assign, copy, clone off the tape."""
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import LaunchError
+
+
+def code(error):
+    return error.value.diagnostics[0].code
+
+
+def test_fill():
+    a = wp.zeros((2, 2), dtype=wp.vec2)
+    a.fill_(1.0)
+    assert (a.numpy() == 1).all()
+    a.fill_((1, 2))
+    assert a[0, 1] == wp.vec2(1, 2)
+    a[:, 1].zero_()
+    assert a.numpy()[:, 0].any()
+    assert not a.numpy()[:, 1].any()
+
+
+@pytest.mark.parametrize(("dtype", "value"), [(int, 1.5), (float, "a"), (wp.vec3, (1, 2))])
+def test_fill_refuses(dtype, value):
+    with pytest.raises(LaunchError) as e:
+        wp.zeros(2, dtype=dtype).fill_(value)
+    assert code(e) == "E202"
+
+
+def test_assign():
+    a = wp.zeros((2, 2))
+    a.assign([[1, 2], [3, 4]])
+    assert a.list() == [1, 2, 3, 4]
+    a.assign([4, 3, 2, 1])  # any shape of the same size
+    assert a.list() == [4, 3, 2, 1]
+    a.assign(np.ones((2, 2)))
+    a.assign(wp.full((2, 2), 5, dtype=wp.float64))
+    assert a.list() == [5, 5, 5, 5]
+    with pytest.raises(LaunchError):
+        a.assign([1, 2, 3, 4, 5])
+
+
+def test_copy_parts():
+    a = wp.array([1, 2, 3, 4], dtype=float)
+    b = wp.zeros(4)
+    wp.copy(b, a, dest_offset=1, src_offset=2, count=2)
+    assert b.list() == [0, 3, 4, 0]
+    wp.copy(b, wp.array([9, 8], dtype=float))
+    assert b.list() == [9, 8, 4, 0]
+    wp.copy(b.reshape((2, 2)), a)
+    assert b.list() == [1, 2, 3, 4]
+
+
+def test_copy_overlapping_parts():
+    a = wp.array([1, 2, 3, 4], dtype=float)
+    wp.copy(a, a, dest_offset=1, count=3)
+    assert a.list() == [1, 1, 2, 3]
+
+
+def test_copy_strided():
+    a = wp.array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    b = wp.zeros((3, 2))
+    wp.copy(b, a.transpose())
+    assert np.array_equal(b.numpy(), a.numpy().T)
+    wp.copy(b[:, 0], a[1])
+    assert b.numpy()[:, 0].tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("dest", "src", "kwargs", "expected"),
+    [
+        ((2, float), (3, float), {}, "E207"),
+        ((4, float), (4, float), {"dest_offset": 2, "count": 3}, "E207"),
+        ((4, float), (4, float), {"src_offset": 2, "count": 3}, "E207"),
+        ((4, float), (4, float), {"count": -1}, "E206"),
+        ((3, int), (3, float), {}, "E206"),
+        ((3, wp.vec3), (9, float), {}, "E206"),
+        ((3, bool), (3, int), {}, "E206"),
+    ],
+)
+def test_copy_refuses(dest, src, kwargs, expected):
+    a, b = wp.zeros(dest[0], dtype=dest[1]), wp.ones(src[0], dtype=src[1])
+    with pytest.raises(LaunchError) as e:
+        wp.copy(a, b, **kwargs)
+    assert code(e) == expected
+    assert not a.numpy().any()
+
+
+def test_copy_refuses_other_things():
+    with pytest.raises(LaunchError, match="assign"):
+        wp.copy(wp.zeros(3), np.zeros(3))
+    with pytest.raises(LaunchError, match="contiguous"):
+        wp.copy(wp.zeros(2), wp.zeros((2, 2))[:, 0], count=1)
+
+
+def test_read_only_memory():
+    n = np.arange(3, dtype=np.float32)
+    n.flags.writeable = False
+    a = wp.array(n, copy=False)
+    for write in (lambda: a.fill_(1), lambda: a.assign([1, 2, 3]), lambda: wp.copy(a, a)):
+        with pytest.raises(LaunchError, match="read-only"):
+            write()
+    assert not a.numpy().flags.writeable
+
+
+def test_clone():
+    a = wp.array([1, 2, 3], dtype=float, requires_grad=True)
+    b = wp.clone(a)
+    assert b.requires_grad
+    assert b.list() == [1, 2, 3]
+    assert b.ptr != a.ptr
+    assert not wp.clone(a, requires_grad=False).requires_grad
+    assert wp.clone(a[::2]).is_contiguous
+    assert wp.clone(wp.array([1, 2])).list() == [1, 2]

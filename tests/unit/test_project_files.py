@@ -1,0 +1,81 @@
+"""The project's own tools and documents."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(name: str) -> ModuleType:
+    """Imports a script of tools/ by its path."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def git_tree(path: Path, lines: dict[str, int]) -> Path:
+    """A git repository with files of so many lines."""
+    subprocess.run(["git", "init", "-q", str(path)], check=True, capture_output=True)
+    for name, count in lines.items():
+        (path / name).write_text("x = 1\n" * count)
+    return path
+
+
+@pytest.mark.parametrize(("lines", "code"), [(300, 0), (301, 0), (500, 0), (501, 1)])
+def test_file_size_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int, code: int
+) -> None:
+    tree = git_tree(tmp_path, {"short.py": 3, "long.py": lines})
+    assert load("check_file_sizes").main(tree) == code
+    printed = capsys.readouterr().out
+    assert ("long.py" in printed) == (lines > 300)
+    assert "short.py" not in printed
+
+
+def test_file_size_check_fails_where_it_finds_nothing(tmp_path: Path) -> None:
+    assert load("check_file_sizes").main(git_tree(tmp_path, {})) == 1
+
+
+@pytest.mark.parametrize(("name", "word"), [("check", "adtool check"), ("test", "pytest")])
+def test_readme_has_its_two_commands(name: str, word: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "readme_command.py"), name],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert word in done.stdout
+    assert len(done.stdout.strip().splitlines()) == 1
+
+
+def test_readme_example_prints_what_it_says(tmp_path: Path) -> None:
+    """The 20-line example of README.md, run as a file, prints the comment of its last line."""
+    text = (ROOT / "README.md").read_text()
+    example = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert example is not None
+    script = tmp_path / "example.py"
+    script.write_text(example.group(1))
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    expected = example.group(1).rstrip().splitlines()[-1].split("# ")[1]
+    assert done.stdout.split() == expected.split()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
+def test_links_of_documents_lead_somewhere(name: str) -> None:
+    text = (ROOT / name).read_text()
+    targets = re.findall(r"\]\(([^)#]+)\)", text)
+    assert [t for t in targets if "://" not in t and not (ROOT / t).exists()] == []
