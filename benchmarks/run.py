@@ -27,14 +27,19 @@ HERE = Path(__file__).resolve().parent
 
 
 def take_turns(
-    peers: dict[str, Peer], which: str, rounds: int, repeat: int
+    peers: dict[str, Peer], which: str, rounds: int, repeat: int, copy: int
 ) -> dict[str, list[float]]:
-    """Seconds of each call of one pass: the peers alternate, and who begins alternates too."""
-    times: dict[str, list[float]] = {name: [] for name in peers}
+    """Seconds of each call of one pass: the peers alternate, and who begins alternates too.
+
+    Between them, NumPy copies an array of `copy` values, for the memory limit (unless 0).
+    """
+    times: dict[str, list[float]] = {name: [] for name in (*peers, "copy")}
     for turn in range(rounds):
         order = list(peers) if turn % 2 == 0 else list(reversed(peers))
         for name in order:
             times[name] += peers[name].ask({"time": which, "repeat": repeat})
+        if copy:
+            times["copy"] += peers[order[0]].ask({"copy": copy, "repeat": repeat})
     return times
 
 
@@ -52,41 +57,32 @@ def measure(peers: dict[str, Peer], case: Case, size: int, rounds: int, repeat: 
     made = {name: peer.ask({"make": case.name, "size": size}) for name, peer in peers.items()}
     row: dict[str, Any] = {"name": case.name, "title": case.title, "size": size, "note": case.note}
     row["passes"] = {}
-    for which in ("forward", "backward"):
+    for index, which in enumerate(("forward", "backward")):
         if which == "backward" and not all(m["backward"] for m in made.values()):
             continue
-        times = take_turns(peers, which, rounds, repeat)
-        row["passes"][which] = {name: median(t) for name, t in times.items()}
+        times = take_turns(peers, which, rounds, repeat, size if case.moved else 0)
+        figures: dict[str, Any] = {name: median(times[name]) for name in peers}
         key = "outputs" if which == "forward" else "gradients"
-        row["passes"][which]["gap"] = relative_gap(*(m[key] for m in made.values()))
+        figures["gap"] = relative_gap(*(m[key] for m in made.values()))
+        if case.moved is not None:
+            figures["copy"] = median(times["copy"])
+            # A copy reads one array and writes one.
+            figures["limit"] = figures["copy"] * case.moved[index] / 2
+        row["passes"][which] = figures
     return row
-
-
-def measure_copy(peer: Peer, size: int, rounds: int, repeat: int) -> float:
-    """Seconds that NumPy takes to copy `size` float32 values."""
-    times = [t for _ in range(rounds) for t in peer.ask({"copy": size, "repeat": repeat})]
-    return float(median(times))
 
 
 def run(quick: bool, only: str) -> dict[str, Any]:
     """Measures everything and returns it as data."""
     rounds, repeat = (2, 1) if quick else (7, 3)
-    copy_size = 1_000_000 if quick else 10_000_000
     result: dict[str, Any] = {"schema": 1, "quick": quick, "machine": describe(), "rows": []}
     cases = [case for case in CASES if only in case.name]
     with Peer("engine") as ours, Peer("warp") as theirs:
         peers = {"engine": ours, "warp": theirs}
-        result["copy"] = {"size": copy_size, "seconds": measure_copy(ours, copy_size, 3, 5)}
         for case in cases:
             size = case.quick if quick else case.size
             print(f"{case.name} ...", file=sys.stderr, flush=True)
-            row = measure(peers, case, size, rounds, repeat)
-            if case.moved is not None and not quick:
-                row["limit"] = {
-                    which: moved * size / (2 * copy_size) * result["copy"]["seconds"]
-                    for which, moved in zip(("forward", "backward"), case.moved, strict=True)
-                }
-            result["rows"].append(row)
+            result["rows"].append(measure(peers, case, size, rounds, repeat))
     if not only:
         print("compile times, start-up times ...", file=sys.stderr, flush=True)
         result["compile"] = compile_times(FRAMEWORKS, rounds=1 if quick else 3)

@@ -8,9 +8,9 @@ HOW = """Measured by `python benchmarks/run.py`. Each framework lives in a proce
 its own kernel cache; both make the same data and take turns, round by round, with the order
 alternating. Figures are medians; a ratio below 1 means that `engine` is faster. Backward is the
 time of `Tape.backward` alone for one recorded launch, seeded. *Limit* is the time in which the
-arrays that the pass must at least read and write could be copied by NumPy on one core, from a copy
-measured in the same run. *Gap* is the difference of the two frameworks' results (sums over all
-elements, relative to the sums of magnitudes)."""
+arrays that the pass must at least read and write could be copied by NumPy on one core, from copies
+measured between the rounds of the same row. *Gap* is the difference of the two frameworks' results
+(sums over all elements, relative to the sums of magnitudes)."""
 
 
 def seconds(value: float) -> str:
@@ -33,7 +33,7 @@ def kernel_rows(result: dict[str, Any]) -> list[list[str]]:
     rows = []
     for row in result["rows"]:
         for which, figures in row["passes"].items():
-            limit = row.get("limit", {}).get(which)
+            limit = figures.get("limit")
             rows.append(
                 [
                     row["title"],
@@ -43,7 +43,7 @@ def kernel_rows(result: dict[str, Any]) -> list[list[str]]:
                     seconds(figures["warp"]),
                     f"{figures['engine'] / figures['warp']:.2f}",
                     seconds(limit) if limit else "",
-                    f"{figures['gap']:.0e}",
+                    f"{figures['gap']:.0e}" if figures["gap"] else "0",
                 ]
             )
     return rows
@@ -57,8 +57,6 @@ def markdown(result: dict[str, Any]) -> str:
         ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
         HOW,
         "## Kernels",
-        f"NumPy copies {result['copy']['size']:,} float32 values in "
-        f"{seconds(result['copy']['seconds'])}.",
         table(
             ["what", "size", "pass", "engine", "warp", "engine / warp", "limit", "gap"],
             kernel_rows(result),

@@ -135,14 +135,16 @@ def _row(label: str, items: list[_Item]) -> Row:
     ad = reference = "-"
     if worst.worst is not None:
         ad, reference = value(worst.worst.ad), value(worst.worst.oracle)
+    # A NaN is left out of the errors, which are then of the other entries
+    bad = any(p.verdict == "nan" for p in pairs)
     return Row(
         label,
         first.launch.kernel,
         worst.input,
         worst.output,
         checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
-        error(_most(p.max_abs_error for p in pairs)),
-        error(_most(p.max_rel_error for p in pairs)),
+        "nan" if bad else error(_most(p.max_abs_error for p in pairs)),
+        "nan" if bad else error(_most(p.max_rel_error for p in pairs)),
         ad,
         reference,
         worst.verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,26 @@ class NonFiniteGradient(Rule):
     )
 
     def check(self, session: Session) -> Iterator[Finding]:
-        """One finding a kernel and place of origin."""
-        for group in grouped(hits(session, "nan"), lambda h: (h.launch.kernel, _place(h))):
+        """One finding a kernel and place of origin.
+
+        Where an operation is to blame in one launch, launches of the kernel in which none
+        could be named belong to it: their inputs are usually not finite any more.
+        """
+        found = list(hits(session, "nan"))
+        origins: dict[str, Span] = {}
+        for h in found:
+            if h.pair.nonfinite is not None and h.pair.nonfinite.span is not None:
+                origins.setdefault(h.launch.kernel, h.pair.nonfinite.span)
+
+        def place(h: Hit) -> Span:
+            at = h.pair.nonfinite
+            if at is not None and at.span is not None:
+                return at.span
+            return origins.get(h.launch.kernel, h.launch.span)
+
+        for group in grouped(found, lambda h: (h.launch.kernel, place(h))):
             hit = group[0]
+            named = next((h for h in group if h.pair.nonfinite and h.pair.nonfinite.span), hit)
             count = launches(group)
             launch, at = hit.launch, hit.pair.nonfinite
             tail = f"kernel `{launch.kernel}` {seen(count, *hit.where)}"
@@ -72,22 +90,29 @@ class NonFiniteGradient(Rule):
             else:
                 element = str(list(at.element)) if at.element else ""
                 message = f"{_word(at.value)} in the gradient of `{at.array}{element}`, {tail}"
-                if at.operation:
-                    message += f": `{at.operation}`"
-                    if at.operands:
-                        message += " with " + ", ".join(f"{n} = {v}" for n, v in at.operands)
+            message += _operation(named, named.where != hit.where)
             yield self.finding(
                 message,
                 "keep the operation away from the point where its slope is not finite: "
                 "guard it by a branch, or add a small constant",
-                span=_place(hit), tape=hit.tape, launch=launch.index,
+                span=place(hit), tape=hit.tape, launch=launch.index,
                 kernel=launch.kernel, count=count, notes=other_pairs(group, hit),
             )  # fmt: skip
 
 
-def _place(hit: Hit) -> Span:
+def _operation(hit: Hit, elsewhere: bool) -> str:
     at = hit.pair.nonfinite
-    return at.span if at is not None and at.span is not None else hit.launch.span
+    if at is None or not at.operation:
+        return ""
+    operands = " with " + ", ".join(map(_operand, at.operands)) if at.operands else ""
+    where = f" {seen(1, *hit.where)}" if elsewhere else ""
+    return f": `{at.operation}`{operands}{where}"
+
+
+def _operand(named: tuple[str, str]) -> str:
+    """A value with its name, unless the name is one that the compiler made up."""
+    name, value = named
+    return value if re.fullmatch(r"_?t_\d+", name) else f"{name} = {value}"
 
 
 def _word(value: float) -> str:

@@ -18,9 +18,11 @@ Array = NDArray[np.float64]
 # Outputs of the launch, flat and concatenated, for an input displaced by t times a direction.
 Line = Callable[[float], Array]
 
-SHRINK = 1.0 / 16.0
-TRIES = 6
 STEP = 1e-3
+# Step sizes to try, as multiples of STEP * scale: smaller for steep functions, larger
+# where the outputs are so large that rounding hides a small step.
+FACTORS = tuple(16.0**k for k in (0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6))
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,6 @@ class Slope:
     error: Array
 
 
-def central(line: Line, h: float) -> Array:
-    return (line(h) - line(-h)) / (2.0 * h)
-
-
 def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slope:
     """The derivative along a line at t = 0.
 
@@ -43,30 +41,46 @@ def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slop
     """
     best: Array | None = None
     error: Array | None = None
-    h = STEP * scale
     with np.errstate(all="ignore"):
-        for _ in range(TRIES):
-            wide, narrow = central(line, h), central(line, h / 2.0)
-            value = (4.0 * narrow - wide) / 3.0
-            err = np.abs(narrow - wide)
-            # The differences cannot be better than the rounding of what they subtract.
-            err = np.where(np.isfinite(value), err, np.inf)
+        for factor in FACTORS:
+            value, err = _extrapolated(line, STEP * scale * factor)
             if best is None or error is None:
                 best, error = value, err
             else:
-                better = err < error
+                # A bound that contradicts a smaller step's is not believed: far away, a
+                # function may be flat, or repeat itself.
+                better = (err < error) & ((factor < 1) | (np.abs(value - best) <= error + err))
                 best, error = np.where(better, value, best), np.where(better, err, error)
             if np.all(error <= 0.02 * tolerance(best)):
                 break
-            h *= SHRINK
     assert best is not None and error is not None
     return Slope(best, error)
+
+
+def opinions(line: Line, scale: float) -> list[Slope]:
+    """Derivatives by several small steps, each with its bound: for judging a disagreement."""
+    out = []
+    with np.errstate(all="ignore"):
+        for k in (-1, -2, -3, -4):
+            value, err = _extrapolated(line, STEP * scale * 16.0**k)
+            out.append(Slope(value, err))
+    return out
+
+
+def _extrapolated(line: Line, h: float) -> tuple[Array, Array]:
+    far, near = (line(h), line(-h)), (line(h / 2.0), line(-h / 2.0))
+    wide = (far[0] - far[1]) / (2.0 * h)
+    narrow = (near[0] - near[1]) / h
+    # What the outputs may be off by through rounding, the launch's own sums included.
+    rounding = 4.0 * EPSILON * np.maximum(np.abs(far[0]), np.abs(far[1])) / h
+    value = (4.0 * narrow - wide) / 3.0
+    return value, np.where(np.isfinite(value), np.abs(narrow - wide) + rounding, np.inf)
 
 
 def fixed(line: Line, eps: float) -> Slope:
     """The central difference with one absolute step, as the reference's formula has it."""
     with np.errstate(all="ignore"):
-        value = central(line, eps)
+        value = (line(eps) - line(-eps)) / (2.0 * eps)
     return Slope(value, np.zeros_like(value))
 
 

@@ -13,7 +13,7 @@ import hashlib
 from pathlib import Path
 
 from engine.codegen.cstyle import Dialect, Emitter
-from engine.codegen.facts import LINEAR, Facts, independent
+from engine.codegen.facts import LINEAR, Facts
 from engine.codegen.layout import arg_offsets
 from engine.codegen.spelling import local
 from engine.ir import nodes as n
@@ -64,18 +64,20 @@ def _run(e: Emitter) -> list[str]:
     call = f"{e.call(e.fn, [local(p) for p in e.fn.params])};"
     if facts.context:
         call += " if (ctx.error) break;"
-    pragma = ["ENG_INDEPENDENT"] if independent(e.fn) else []
+    # No promise that threads are independent (GCC ivdep, clang assume_safety): compilers
+    # also take it for the memory of a thread's own vectors, and for two parameters that
+    # are one array. They check at run time whether arrays overlap.
     if facts.axes == 0:
-        loop = [*pragma, f"for (int64_t k = begin; k < end; ++k) {{ {call} }}"]
+        loop = [f"for (int64_t k = begin; k < end; ++k) {{ {call} }}"]
     else:
-        loop = _rows(facts, pragma, call)
+        loop = _rows(facts, call)
     out += [f"    {line}" for line in loop]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
     return [*out, "}"]
 
 
-def _rows(facts: Facts, pragma: list[str], call: str) -> list[str]:
+def _rows(facts: Facts, call: str) -> list[str]:
     """The loop over the rows of the grid, and in it the loop over the threads of a row."""
     last = facts.axes - 1
     if LINEAR in facts.tids:
@@ -86,7 +88,6 @@ def _rows(facts: Facts, pragma: list[str], call: str) -> list[str]:
         f"    n = eng::row<{facts.axes}>(L, row, c);",
         *(f"    const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids),
         f"    const int64_t first = c[{last}], stop = first + n;",
-        *(f"    {p}" for p in pragma),
         f"    for (int64_t k{last} = first; k{last} < stop; ++k{last}) {{ {call} }}",
         *(["    if (ctx.error) break;"] if facts.context else []),
         "}",

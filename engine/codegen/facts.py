@@ -10,7 +10,6 @@ from engine.lang.types import ArrayType
 LINEAR = -1  # the thread's linear index; 0 to 3 are coordinates
 
 _SAVES = (n.Push, n.Pop, n.JournalWrite, n.JournalRead, n.JournalAdvance)
-_ORDERED = (n.Atomic, n.Call, n.For, n.While, n.Return, *_SAVES)
 
 
 @dataclass(frozen=True)
@@ -60,19 +59,3 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
         arrays = any(isinstance(p.type, ArrayType) for p in f.params)
         out[id(f)] = Facts(context, frozenset(tids), axes, arrays)
     return out
-
-
-def independent(fn: n.Function) -> bool:
-    """Whether the compiler may be told that the threads of a kernel touch nothing in common.
-
-    Threads do not by the rules of the language, but compilers then also reorder the
-    accesses of one thread, and two parameters may be one array. So this asks for more:
-    a straight body that writes one array, after all that it reads.
-    """
-    written: set[n.Var] = set()
-    for s in n.walk(fn.body):
-        if isinstance(s, _ORDERED) or (isinstance(s, n.Load) and written):
-            return False
-        if isinstance(s, n.Store):
-            written.add(s.array)
-    return len(written) == 1

@@ -30,6 +30,9 @@ def lower_assign(cx: Context, node: ast.stmt) -> None:
         changed |= {n for e in t.elts if (n := root_name(e))}
     if (several or len(node.targets) > 1) and any(cx.vars.get(n) is not None for n in changed):
         got = cx.keep(got)  # `a, b = b, a`: read everything before anything changes
+    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        set_name(cx, node.targets[0], got, node.value, naming=True)
+        return
     for target in node.targets:
         assign(cx, target, got, node.value)
 
@@ -100,8 +103,13 @@ def _int(i: int) -> Atom:
 # ---- names
 
 
-def set_name(cx: Context, target: ast.Name, got: Operand, value: ast.expr) -> None:
-    """`name = value`. The first assignment fixes the type."""
+def set_name(
+    cx: Context, target: ast.Name, got: Operand, value: ast.expr, naming: bool = False
+) -> None:
+    """`name = value`. The first assignment fixes the type.
+
+    naming: nothing else refers to the value, so that its temporary may take the name.
+    """
     name = target.id
     if isinstance(got, Several) and len(got.items) == 1:
         got = got.items[0]
@@ -119,11 +127,11 @@ def set_name(cx: Context, target: ast.Name, got: Operand, value: ast.expr) -> No
     if plain and isinstance(got, Value) and isinstance(got.type, _COMPOSITE):
         plain = name not in cx.plan.components
     if plain:
-        _bind(cx, name, got)
+        _bind(cx, name, got, naming)
         return
     one = cx.one(value, got)
     if isinstance(one, Bad) or isinstance(one.type, ArrayType):
-        if isinstance(one, Value):
+        if isinstance(one, Value) and cx.bound.get(name) != BAD:
             cx.error(
                 "E105",
                 target,
@@ -146,7 +154,7 @@ def _retype_help(cx: Context, name: str, new: Type, old: Type) -> str:
     return "use another name for the new value"
 
 
-def _bind(cx: Context, name: str, got: Operand) -> None:
+def _bind(cx: Context, name: str, got: Operand, naming: bool) -> None:
     """Lets a plain name stand for a value, without a variable of its own."""
     if not isinstance(got, Value):
         cx.bound[name] = cx.keep(got)
@@ -156,7 +164,7 @@ def _bind(cx: Context, name: str, got: Operand) -> None:
     cx.types.setdefault(name, got.type)
     kept = cx.keep(got)
     assert isinstance(kept, Value)
-    cx.bound[name] = Value(_named(cx, kept.atom, name))
+    cx.bound[name] = Value(_named(cx, kept.atom, name) if naming else kept.atom)
 
 
 def _named(cx: Context, atom: Atom, name: str) -> Atom:
@@ -170,6 +178,19 @@ def _named(cx: Context, atom: Atom, name: str) -> Atom:
     renamed = Var(cx.b.names.fresh(name.replace("$", "cmp")), atom.type)
     cx.b.stmts[-1] = replace(last, dst=renamed)
     return renamed
+
+
+def _is_bound(cx: Context, atom: Atom) -> bool:
+    """True where a name stands for the atom already."""
+
+    def within(got: Operand) -> bool:
+        if isinstance(got, Several):
+            return any(within(x) for x in got.items)
+        return (isinstance(got, Value) and got.atom == atom) or (
+            isinstance(got, Row) and atom in got.index
+        )
+
+    return any(within(got) for got in cx.bound.values())
 
 
 def lower_walrus(cx: Context, node: ast.expr) -> Operand:

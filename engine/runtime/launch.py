@@ -61,8 +61,9 @@ def launch(
         get_device(device)
     plan = kernel._plan or kernel.plan
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
-    args = [*inputs, *outputs] if _plain(inputs, outputs) else _gathered(kernel, inputs, outputs)
-    values, blob = plan.bind(args)
+    if inputs.__class__ is not list or outputs.__class__ is not list:
+        inputs, outputs = _listed(kernel, inputs), _listed(kernel, outputs)
+    values, blob = plan.bind([*inputs, *outputs])
     if adjoint:
         return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])
     if record_cmd:
@@ -100,18 +101,12 @@ def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
     return shape
 
 
-def _plain(inputs: Any, outputs: Any) -> bool:
-    return inputs.__class__ in (list, tuple) and outputs.__class__ in (list, tuple)
-
-
-def _gathered(kernel: Kernel, *groups: Any) -> list[Any]:
-    out: list[Any] = []
-    for g in groups:
-        if g is not None and (isinstance(g, array) or not hasattr(g, "__iter__")):
-            raise fail("E201", f"kernel {kernel.key!r}: inputs and outputs are lists of arguments",
-                       f"got {g!r}", help="write inputs=[x]")  # fmt: skip
-        out.extend(g or ())
-    return out
+def _listed(kernel: Kernel, group: Any) -> list[Any]:
+    """Inputs or outputs as a list. Raises LaunchError (E201) for one argument without a list."""
+    if isinstance(group, array) or (group is not None and not hasattr(group, "__iter__")):
+        raise fail("E201", f"kernel {kernel.key!r}: inputs and outputs are lists of arguments",
+                   f"got {group!r}", help="write inputs=[x]")  # fmt: skip
+    return list(group or ())
 
 
 def run_adjoint(

@@ -122,7 +122,8 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
     if value is None:
         return None
     if not isinstance(value, array):
-        if not hasattr(value, "__array_interface__") and not hasattr(value, "__dlpack__"):
+        known = ("__array_interface__", "__dlpack__", "__cuda_array_interface__")
+        if not any(hasattr(value, name) for name in known):
             raise Mismatch("E202", _describe(value), "make an array of it: array(data, dtype=...)")
         value = _wrapped(value, kind)
     if value._ir == kind:

@@ -8,14 +8,6 @@
 #define ENG_MEMBER inline __attribute__((always_inline))
 #define ENG_EXPORT extern "C" __attribute__((visibility("default")))
 
-#if defined(__clang__)
-#define ENG_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define ENG_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define ENG_INDEPENDENT
-#endif
-
 // Before loops over components: their indices must become constants, or the value
 // stays in memory.
 #if defined(__clang__)

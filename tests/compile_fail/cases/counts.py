@@ -18,7 +18,7 @@ def uneven(x: float):
     if x > 0.0:
         return x
     return x, x
-    # ^^^^^^^^^ E109 2 values returned here, but 1 on line 18
+    # ^^^^^^^^^ E109 2 values returned here, but 1 on line 19
 
 
 @wp.func
@@ -26,7 +26,7 @@ def mixed(x: float):
     if x > 0.0:
         return x
     return 1 < 2
-    # ^^^^^^^^^^ E104 bool returned here, but float32 on line 25
+    # ^^^^^^^^^^ E104 bool returned here, but float32 on line 27
 
 
 @wp.func

@@ -23,7 +23,7 @@ def cube(x: float):
 
 @wp.func_grad(cube)
 def adj_cube(x: float):
-# ^^^^^^^^^^^^^^^^^^^^ E109 a gradient of `cube` takes 2 parameters, but `adj_cube` has 1
+# ^^^^^^^^^^^^^^^^^^^^^ E109 a gradient of `cube` takes 2 parameters, but `adj_cube` has 1
     wp.adjoint[x] += 1.0
 
 

@@ -13,8 +13,8 @@ def kernel(a: wp.array(dtype=float), b: wp.array(dtype=wp.vec3), c: wp.array(dty
     y: int = 1.5
     #        ^^^ E105 `y` has type int32, but this is float32
     target = a
+    # ^^^^ E105 `target` would stand for different arrays
     if n > 0:
         target = c
-    #   ^^^^^^ E105 `target` would stand for different arrays
     a[0] = x
     target[0] = 1.0

@@ -126,6 +126,20 @@ class TestNonFiniteGradient:
         )
         assert (found.line, found.column) == (7, 23)
 
+    def test_launches_without_an_origin_join_the_one_that_has_it(
+        self, session: Make, launch: Make, pair: Make, source: Path
+    ) -> None:
+        line = Span(str(source), 7, 23, 7, 42)
+        at = NonFinite("pos", (3,), math.nan, line, "sqrt", (("t_4", "0.0"),))
+        lost = pair("nan", nonfinite=NonFinite("pos", (0,), math.nan))
+        tape = [launch(0, lost), launch(1, pair("nan", nonfinite=at)), launch(2, lost)]
+        (found,) = findings("G002", session(tape))
+        assert (found.count, found.launch, found.line) == (3, 0, 7)
+        assert found.message == (
+            "NaN in the gradient of `pos[0]`, kernel `spring_forces` in 3 launches, "
+            "first in launch 0 of tape 0: `sqrt` with 0.0 in launch 1 of tape 0"
+        )
+
     def test_an_unknown_origin(self, session: Make, launch: Make, pair: Make) -> None:
         (found,) = findings("G002", session([launch(0, pair("nan", worst=None))]))
         assert found.message.startswith("NaN in the gradient of kernel `spring_forces`")

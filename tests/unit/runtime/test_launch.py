@@ -139,7 +139,9 @@ def test_numpy_arguments():
     assert v.tolist() == [[1, 2, 3], [1, 2, 3]]
 
 
-@pytest.mark.parametrize("s", [2, 2.0, True, np.float64(2), np.int8(2), np.array(2.0), wp.float64(2)])
+@pytest.mark.parametrize(
+    "s", [2, 2.0, True, np.float64(2), np.int8(2), np.array(2.0), wp.float64(2)]
+)
 def test_numbers_for_a_float(s):
     x, y = arrays()
     wp.launch(scale, 3, [x, s, 3], [y])
@@ -154,7 +156,9 @@ def test_floats_beyond_the_range(s):
         assert np.array_equal(y.numpy(), np.float32(s) * np.float32([1, 2, 3]), equal_nan=True)
 
 
-@pytest.mark.parametrize("v", [wp.vec3(1, 2, 3), (1, 2, 3), [1.0, 2, 3], np.arange(1, 4), wp.vec3d(1, 2, 3)])
+@pytest.mark.parametrize(
+    "v", [wp.vec3(1, 2, 3), (1, 2, 3), [1.0, 2, 3], np.arange(1, 4), wp.vec3d(1, 2, 3)]
+)
 def test_values_for_a_vector(v):
     x, y = wp.zeros(1, dtype=wp.vec3), wp.zeros(1, dtype=wp.vec3)
     wp.launch(shift, 1, [x, v], [y])
@@ -172,7 +176,9 @@ def test_every_width():
     out = wp.zeros(5, dtype=wp.float64)
     wp.launch(small_types, 1, [-128, 65535, 1 << 53, 0.1, True], [out])
     assert out.list() == [-128, 65535, 2.0**53, 0.1, 1]
-    wp.launch(small_types, 1, [np.int8(1), np.uint8(2), 3, 4, np.bool_(False)], [wp.zeros_like(out)])
+    wp.launch(
+        small_types, 1, [np.int8(1), np.uint8(2), 3, 4, np.bool_(False)], [wp.zeros_like(out)]
+    )
 
 
 def test_none_for_an_array():
@@ -199,7 +205,11 @@ def test_command():
     [
         (lambda x, y: [x, 2.0, 3], "E201", "got 3"),
         (lambda x, y: [x, 2.0, 3, y, y], "E201", "got 5"),
-        (lambda x, y: [wp.zeros(3, dtype=int), 2.0, 3, y], "E202", "got array(dtype=int32, ndim=1)"),
+        (
+            lambda x, y: [wp.zeros(3, dtype=int), 2.0, 3, y],
+            "E202",
+            "got array(dtype=int32, ndim=1)",
+        ),
         (lambda x, y: [wp.zeros(3, dtype=wp.vec3), 2.0, 3, y], "E202", "vec3f"),
         (lambda x, y: [wp.zeros((3, 3)), 2.0, 3, y], "E203", "got array(dtype=float32, ndim=2)"),
         (lambda x, y: [np.zeros(3), 2.0, 3, y], "E202", "float64"),
@@ -241,7 +251,9 @@ def test_wrong_vectors(v):
     assert diagnostic(e).code == "E202"
 
 
-@pytest.mark.parametrize("dim", [-1, (2, -1), 2.0, (2.0, 3), (1, 1, 1, 1, 1), (), "3", None, 1 << 40])
+@pytest.mark.parametrize(
+    "dim", [-1, (2, -1), 2.0, (2.0, 3), (1, 1, 1, 1, 1), (), "3", None, 1 << 40]
+)
 def test_wrong_dimensions(dim):
     x, y = arrays()
     with pytest.raises(LaunchError) as e:
@@ -269,6 +281,16 @@ def test_unknown_device():
     with pytest.raises(LaunchError) as e:
         wp.launch(scale, 3, [x, 2.0, 3], [y], device="cuda")
     assert diagnostic(e).code == "E208"
+
+
+def test_memory_of_a_gpu():
+    class OnGpu:
+        __cuda_array_interface__ = {"shape": (3,)}  # noqa: RUF012
+
+    x, _ = arrays()
+    with pytest.raises(LaunchError) as e:
+        wp.launch(scale, 3, [x, 2.0, 3, OnGpu()])
+    assert diagnostic(e).code == "E204"
 
 
 def test_kernels_cannot_be_called():

@@ -86,7 +86,10 @@ def test_contents_are_copies(mode):
 def test_chain_with_a_reused_buffer(mode):
     x, y = wp.ones(2), wp.zeros(2)
     tape = recorded(
-        (axpy, 2, [2.0, x, y]), (axpy, 2, [3.0, y, x]), (axpy, 2, [5.0, x, y]), (axpy, 2, [1.0, y, x])
+        (axpy, 2, [2.0, x, y]),
+        (axpy, 2, [3.0, y, x]),
+        (axpy, 2, [5.0, x, y]),
+        (axpy, 2, [1.0, y, x]),
     )
     got = [r.inputs_at_record()[1].tolist() for r in tape.records]
     assert got == [[1, 1], [2, 2], [6, 6], [30, 30]]

@@ -1,0 +1,95 @@
+// ---- primal
+namespace ns_primal {
+template <bool FLAT>
+ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT> v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
+    const int32_t v_t = int32_t(k0);
+    const int32_t v_t_1 = int32_t(k1);
+    const int32_t v_t_2 = int32_t(k2);
+    const int32_t v_m = int32_t(k3);
+    const float v_t_4 = v_x.at(k0, k1, k2, k3);
+    const float v_t_5 = eng::sin(v_t_4);
+    const int32_t v_t_6 = (2 * v_t_1);
+    const int32_t v_t_7 = (v_t + v_t_6);
+    const int32_t v_t_8 = (3 * v_t_2);
+    const int32_t v_t_9 = (v_t_7 + v_t_8);
+    const int32_t v_t_10 = (4 * v_m);
+    const int32_t v_t_11 = (v_t_9 + v_t_10);
+    const float v_t_12 = eng::cast<float>(v_t_11);
+    const float v_t_13 = (v_t_5 * v_t_12);
+    v_out.at(k0, k1, k2, k3) = v_t_13;
+}
+template <bool FLAT>
+static void run(const unsigned char* args, eng_launch* L) {
+    const auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
+    const auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[4];
+        n = eng::row<4>(L, row, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t first = c[3], stop = first + n;
+        ENG_INDEPENDENT
+        for (int64_t k3 = first; k3 < stop; ++k3) { thread<FLAT>(v_x, v_out, k0, k1, k2, k3); }
+    }
+}
+}
+ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
+    if (!eng::fits(L, false, 4)) return;
+    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
+        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72));
+    if (flat) ns_primal::run<true>(args, L);
+    else ns_primal::run<false>(args, L);
+}
+
+// ---- adjoint
+namespace ns_adjoint {
+template <bool FLAT>
+ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT> v_out, eng::array_t<float,4,FLAT> v_adj_x, eng::array_t<float,4,FLAT> v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
+    const int32_t v_t = int32_t(k0);
+    const int32_t v_t_1 = int32_t(k1);
+    const int32_t v_t_2 = int32_t(k2);
+    const int32_t v_m = int32_t(k3);
+    const float v_t_4 = v_x.at(k0, k1, k2, k3);
+    const int32_t v_t_6 = (2 * v_t_1);
+    const int32_t v_t_7 = (v_t + v_t_6);
+    const int32_t v_t_8 = (3 * v_t_2);
+    const int32_t v_t_9 = (v_t_7 + v_t_8);
+    const int32_t v_t_10 = (4 * v_m);
+    const int32_t v_t_11 = (v_t_9 + v_t_10);
+    const float v_t_12 = eng::cast<float>(v_t_11);
+    const float v_ct = v_adj_out.at(k0, k1, k2, k3);
+    v_adj_out.at(k0, k1, k2, k3) = 0.0f;
+    const float v_t_14 = (v_ct * v_t_12);
+    const float v_t_17 = eng::cos(v_t_4);
+    const float v_t_18 = (v_t_14 * v_t_17);
+    eng::atomic_add(v_adj_x.at(k0, k1, k2, k3), v_t_18);
+}
+template <bool FLAT>
+static void run(const unsigned char* args, eng_launch* L) {
+    const auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
+    const auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
+    const auto v_adj_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 144);
+    const auto v_adj_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 216);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[4];
+        n = eng::row<4>(L, row, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t first = c[3], stop = first + n;
+        for (int64_t k3 = first; k3 < stop; ++k3) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
+    }
+}
+}
+ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
+    if (!eng::fits(L, false, 4)) return;
+    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
+        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72))
+        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 144))
+        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 216));
+    if (flat) ns_adjoint::run<true>(args, L);
+    else ns_adjoint::run<false>(args, L);
+}
