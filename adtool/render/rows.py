@@ -135,16 +135,18 @@ def _row(label: str, items: list[_Item]) -> Row:
     ad = reference = "-"
     if worst.worst is not None:
         ad, reference = value(worst.worst.ad), value(worst.worst.oracle)
-    # A NaN is left out of the errors, which are then of the other entries
+    # The engine's errors leave out entries that are NaN; the row must not look right.
     bad = any(p.verdict == "nan" for p in pairs)
+    errors = (_most(p.max_abs_error for p in pairs), _most(p.max_rel_error for p in pairs))
+    max_abs, max_rel = ("nan" if bad and math.isfinite(e) else error(e) for e in errors)
     return Row(
         label,
         first.launch.kernel,
         worst.input,
         worst.output,
         checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
-        "nan" if bad else error(_most(p.max_abs_error for p in pairs)),
-        "nan" if bad else error(_most(p.max_rel_error for p in pairs)),
+        max_abs,
+        max_rel,
         ad,
         reference,
         worst.verdict,

@@ -17,9 +17,7 @@ class AdjointRules:
     that defines the primal takes the adjoint and resets it.
     """
 
-    def __init__(
-        self, names: Names, arrays: Mapping[str, n.Var], active: frozenset[n.Var]
-    ) -> None:
+    def __init__(self, names: Names, arrays: Mapping[str, n.Var], active: frozenset[n.Var]) -> None:
         self.names = names
         self.arrays = arrays
         self.active = active

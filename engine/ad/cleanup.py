@@ -99,9 +99,7 @@ class _Propagate:
             out.append(replace(s, value=value))
         else:
             defined = set(n.defs_of(s))
-            out.append(
-                map_stmt(s, lambda a: a if a in defined else self.atom(a, env), lambda b: b)
-            )
+            out.append(map_stmt(s, lambda a: a if a in defined else self.atom(a, env), lambda b: b))
             for d in defined:
                 env.pop(d, None)
 
@@ -139,9 +137,7 @@ class _Propagate:
 def propagate(fn: n.Function) -> n.Function:
     """Replaces variables by the temporaries and constants that they are known to equal."""
     zero: Env = {
-        v: const(0, v.type)  # type: ignore[arg-type]
-        for v in n.set_in(fn.body)
-        if not isinstance(v.type, ArrayType)
+        v: const(0, v.type) for v in n.set_in(fn.body) if not isinstance(v.type, ArrayType)
     }
     return replace(fn, body=_Propagate().block(fn.body, zero))
 

@@ -248,9 +248,7 @@ def _unsafe_calls(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
 
 
 def _journal_sites(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
-    loads = {
-        s.site for s in n.walk(fn.body) if isinstance(s, n.Load) and s.array.name in journaled
-    }
+    loads = {s.site for s in n.walk(fn.body) if isinstance(s, n.Load) and s.array.name in journaled}
     atomics = {s.site for s in n.walk(fn.body) if isinstance(s, n.Atomic) and s.dst is not None}
     return frozenset(loads | atomics | _unsafe_calls(fn, journaled))
 
@@ -279,9 +277,7 @@ def reverse(fn: n.Function, wrt: frozenset[str], journaled: frozenset[str]) -> A
 def _build(fn: n.Function, wrt: frozenset[str], sites: frozenset[int]) -> n.Function:
     names = Names(names_in(fn))
     adjoints = {
-        p.name: n.Var(names.fresh(f"adj_{p.name}"), p.type)
-        for p in fn.params
-        if p.name in wrt
+        p.name: n.Var(names.fresh(f"adj_{p.name}"), p.type) for p in fn.params if p.name in wrt
     }
     journal = n.Var(names.fresh("journal"), INT64, mutable=True)
     forward = _Forward(names, journal, sites)

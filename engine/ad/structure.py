@@ -67,9 +67,7 @@ class _Structurer:
     def __init__(self, fn: n.Function, names: Names) -> None:
         self.fn = fn
         self.names = names
-        self.results = tuple(
-            n.Var(names.fresh("result"), t, mutable=True) for t in fn.results
-        )
+        self.results = tuple(n.Var(names.fresh("result"), t, mutable=True) for t in fn.results)
         self.ret = n.Var(names.fresh("returned"), BOOL, mutable=True)
 
     def builder(self, s: n.Stmt) -> Builder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ Mask = Sequence[tuple[str | int, str | int]]
 class Options:
     """What to check and how. Kernel names are glob patterns; empty means all."""
 
-    tolerance: Tolerance = Tolerance()
+    tolerance: Tolerance = field(default_factory=Tolerance)
     kernels: tuple[str, ...] = ()
     skip_kernels: tuple[str, ...] = ()
     max_inputs: int = -1

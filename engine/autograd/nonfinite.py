@@ -6,6 +6,7 @@ left; the interpreter then runs that thread and watches every operation.
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.problem import Precision
 from engine.autograd.results import NonFinite
-from engine.diagnostics import UNKNOWN
+from engine.diagnostics import UNKNOWN, Span
 from engine.ir import interp
 from engine.ir import nodes as n
 from engine.ir.ops import OPS, NoDerivative
@@ -108,18 +109,16 @@ def _origin(
     primal = _primal_at(watch, own, let)
     if primal is not None:
         let, operands = primal
-    names = [str(a) if isinstance(a, n.Const) else a.name for a in let.args]
+    defined = {d: s.span for s in n.walk(variants.prepared.body) for d in n.defs_of(s)}
     shown = tuple(
-        (name, _show(v))
-        for name, v, a in zip(names, operands, let.args, strict=True)
-        if not isinstance(a, n.Const) and is_float(a.type)
+        (_label(a, defined, i), _show(v))
+        for i, (v, a) in enumerate(zip(operands, let.args, strict=True))
+        if is_float(a.type)
     )
     return let, shown
 
 
-def _primal_at(
-    watch: _Watch, own: Precision, let: n.Let
-) -> tuple[n.Let, tuple[Any, ...]] | None:
+def _primal_at(watch: _Watch, own: Precision, let: n.Let) -> tuple[n.Let, tuple[Any, ...]] | None:
     """The primal operation on the same piece of source, which means more to a reader."""
     if let.span == UNKNOWN:
         return None
@@ -138,6 +137,16 @@ def _argument(own: Precision, p: n.Var, arrays: dict[str, Array], index: int) ->
     if isinstance(p.type, ArrayType):
         return arrays[own.owner[p.name]]
     return own.values[index]
+
+
+def _label(a: n.Atom, defined: dict[n.Var, Span], position: int) -> str:
+    """What the source calls an operand: its text where it fits on one line."""
+    if isinstance(a, n.Const):
+        return str(a.value)
+    span = defined.get(a, UNKNOWN)
+    text = linecache.getline(span.file, span.line) if span.line == span.end_line else ""
+    text = text.encode()[span.col - 1 : span.end_col - 1].decode(errors="replace").strip()
+    return text or f"operand {position + 1}"
 
 
 def _show(v: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +91,8 @@ def one_sided(line: Line, scale: float) -> tuple[Array, Array]:
         return (line(h) - here) / h, (here - line(-h)) / h
 
 
-def pick(count: int, limit: int, rng: np.random.Generator) -> Sequence[int] | NDArray[Any]:
+def pick(count: int, limit: int, rng: np.random.Generator) -> Sequence[int]:
     """All indices below count, or `limit` of them at random, in order."""
     if limit <= 0 or count <= limit:
         return range(count)
-    return np.sort(rng.choice(count, size=limit, replace=False))
+    return sorted(rng.choice(count, size=limit, replace=False).tolist())

@@ -23,9 +23,7 @@ def plot_errors(
     for name, wanted in (("relative", relative), ("absolute", absolute)):
         if not wanted:
             continue
-        fig, axes = plt.subplots(
-            len(outputs), len(inputs), squeeze=False, constrained_layout=True
-        )
+        fig, axes = plt.subplots(len(outputs), len(inputs), squeeze=False, constrained_layout=True)
         fig.suptitle(f"{launch.kernel} (launch {launch.index}): {name} error of the gradient")
         for (a, b), block in blocks.items():
             ax = axes[outputs.index(b)][inputs.index(a)]

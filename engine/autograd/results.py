@@ -100,10 +100,9 @@ class TapeResult:
 
     @property
     def checked(self) -> int:
-        """How many pairs were compared at all."""
-        return sum(
-            p.verdict != "skipped" for launch in self.launches for p in launch.pairs
-        )
+        """How many pairs have a verdict; skipped and inconclusive ones have none."""
+        open_ = ("skipped", "inconclusive")
+        return sum(p.verdict not in open_ for launch in self.launches for p in launch.pairs)
 
     @property
     def passed(self) -> bool:

@@ -13,7 +13,7 @@ from engine.codegen.spelling import identifier, index_name, local
 from engine.diagnostics import Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
-from engine.lang.types import INT32, Type
+from engine.lang.types import INT32, ScalarType, Type
 
 # Thread indices keep twice this far from the end of int32 (eng::fits), so that adding
 # a constant up to it gives the same in 32 and in 64 bits.
@@ -109,7 +109,10 @@ class Body:
         if v.mutable or v in self.decls.hoisted:
             self.line(f"{local(v)} = {text};")
         else:
-            self.line(f"const {self.e.type(v.type)} {local(v)} = {text};")
+            # Not for structs: GCC 12 keeps a const struct in memory, and vectorises no loop
+            # around it.
+            const = "const " if isinstance(v.type, ScalarType) else ""
+            self.line(f"{const}{self.e.type(v.type)} {local(v)} = {text};")
 
     def leave(self) -> str:
         """The statement that abandons the thread after an error."""
@@ -174,7 +177,7 @@ class Body:
         else:
             # Named after its first variable, which is unique in the function.
             name = f"call_{identifier(s.dsts[0].name)}"
-            self.line(f"const {self.e.result(s.func)} {name} = {text};")
+            self.line(f"{self.e.result(s.func)} {name} = {text};")
             for i, d in enumerate(s.dsts):
                 self.assign(d, f"{name}.r{i}")
         if self.e.facts[id(s.func)].context:

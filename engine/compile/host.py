@@ -115,6 +115,13 @@ def compile_functions(fns: Sequence[Function]) -> list[Entry]:
         return [_loader.entries[u.key] for u in units]
 
 
+def is_cached(fn: Function) -> bool:
+    """Whether a kernel's entry point can be had without a compiler run."""
+    unit = _Unit(fn, find_toolchain())
+    with _loader.lock:
+        return unit.key in _loader.entries or _loader.load(open_cache(), unit)
+
+
 class _Unit:
     """One kernel on its way."""
 

@@ -1,8 +1,8 @@
 """The recipe: which passes turn a kernel's IR into each thing that can be launched.
 
-    forward   the kernel as written
-    recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)
-    adjoint   prepare -> reverse
+forward   the kernel as written
+recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)
+adjoint   prepare -> reverse
 """
 
 from __future__ import annotations

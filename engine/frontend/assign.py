@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.frontend.annotations import BadAnnotation, annotation_of_node, help_text
 from engine.frontend.context import EXPR, STMT, Context
@@ -15,10 +14,9 @@ from engine.frontend.ops import coerce
 from engine.frontend.place_kinds import Element, Part, Place, Shape
 from engine.frontend.places import place, read
 from engine.frontend.typenames import type_name
-from engine.ir.nodes import Atom, Atomic, AtomicKind, Let, Load, Store, Var
-from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, ValueType, VectorType
-
-_COMPOSITE = (VectorType, MatrixType)
+from engine.frontend.variables import set_name
+from engine.ir.nodes import Atom, Atomic, AtomicKind, Store, Var
+from engine.lang.types import ArrayType, VectorType, scalar_of
 
 
 def lower_assign(cx: Context, node: ast.stmt) -> None:
@@ -98,99 +96,6 @@ def _int(i: int) -> Atom:
     from engine.frontend.operands import literal
 
     return literal(i).atom
-
-
-# ---- names
-
-
-def set_name(
-    cx: Context, target: ast.Name, got: Operand, value: ast.expr, naming: bool = False
-) -> None:
-    """`name = value`. The first assignment fixes the type.
-
-    naming: nothing else refers to the value, so that its temporary may take the name.
-    """
-    name = target.id
-    if isinstance(got, Several) and len(got.items) == 1:
-        got = got.items[0]
-    if isinstance(got, Bad):
-        if name not in cx.types:
-            cx.bound[name] = BAD
-        return
-    t = cx.types.get(name)
-    if isinstance(got, Value) and t is not None:
-        atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
-        if atom is None:
-            return
-        got = Value(atom)
-    plain = name in cx.plan.plain
-    if plain and isinstance(got, Value) and isinstance(got.type, _COMPOSITE):
-        plain = name not in cx.plan.components
-    if plain:
-        _bind(cx, name, got, naming)
-        return
-    one = cx.one(value, got)
-    if isinstance(one, Bad) or isinstance(one.type, ArrayType):
-        if isinstance(one, Value) and cx.bound.get(name) != BAD:
-            cx.error(
-                "E105",
-                target,
-                f"`{name}` would stand for different arrays",
-                "use one name for each array, and `if` / `else` around the code that uses them",
-            )
-        cx.bound[name] = BAD
-        return
-    if one.weak:
-        cx.literals[name] = cx.source.span(target).line
-    var = cx.variable(name, t or one.type)
-    cx.b.set(var, one.atom)
-
-
-def _retype_help(cx: Context, name: str, new: Type, old: Type) -> str:
-    if isinstance(new, ScalarType) and isinstance(old, ScalarType):
-        if new.kind == "f" and old.kind in "iu" and name in cx.literals:
-            return f"start with a float: `{name} = 0.0` instead of `{name} = 0`"
-        return ""
-    return "use another name for the new value"
-
-
-def _bind(cx: Context, name: str, got: Operand, naming: bool) -> None:
-    """Lets a plain name stand for a value, without a variable of its own."""
-    if not isinstance(got, Value):
-        cx.bound[name] = cx.keep(got)
-        return
-    if got.weak:
-        cx.literals[name] = cx.b.span.line
-    cx.types.setdefault(name, got.type)
-    kept = cx.keep(got)
-    assert isinstance(kept, Value)
-    cx.bound[name] = Value(_named(cx, kept.atom, name) if naming else kept.atom)
-
-
-def _named(cx: Context, atom: Atom, name: str) -> Atom:
-    """The temporary that the last statement made, under the user's name for it."""
-    last = cx.b.stmts[-1] if cx.b.stmts else None
-    fresh = isinstance(atom, Var) and not atom.mutable and atom.name.rstrip("0123456789") in (
-        "t", "t_",
-    )  # fmt: skip
-    if not fresh or not isinstance(last, (Let, Load)) or last.dst != atom:
-        return atom
-    renamed = Var(cx.b.names.fresh(name.replace("$", "cmp")), atom.type)
-    cx.b.stmts[-1] = replace(last, dst=renamed)
-    return renamed
-
-
-def _is_bound(cx: Context, atom: Atom) -> bool:
-    """True where a name stands for the atom already."""
-
-    def within(got: Operand) -> bool:
-        if isinstance(got, Several):
-            return any(within(x) for x in got.items)
-        return (isinstance(got, Value) and got.atom == atom) or (
-            isinstance(got, Row) and atom in got.index
-        )
-
-    return any(within(got) for got in cx.bound.values())
 
 
 def lower_walrus(cx: Context, node: ast.expr) -> Operand:
@@ -288,31 +193,28 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.AugAssign)
     with cx.at(node.target):
         where = place(cx, node.target)
-    value = cx.scalar_value(node.value)
+    kind = _ATOMIC.get(type(node.op))
+    if isinstance(where, Element) and kind and scalar_of(where.type).kind != "b":
+        if not where.is_row:
+            _update(cx, node, where, kind, cx.scalar_value(node.value))
+            return
     if isinstance(where, (Known, Several, Shape)):
         _not_assignable(cx, node.target)
-        return
-    if isinstance(where, Row):
-        cx.one(node.target, where)
-        return
-    if isinstance(value, Bad) or isinstance(where, Bad):
-        return
-    kind = _ATOMIC.get(type(node.op))
-    numeric = isinstance(where, Element) and _numeric(where.type)
-    if isinstance(where, Element) and kind is not None and numeric and not where.is_row:
-        text = f"an element of `{where.array.name}`" if not where.path else "this component"
-        atom = coerce(cx, node.value, value, where.type, text)
-        if atom is not None:
-            update = Atomic(None, kind, where.array, where.index, atom, where.path, cx.b.span)
-            cx.b.add(update)
-        return
+        where = BAD
     old = cx.one(node.target, read(cx, where))
-    new = binary(cx, node, node.op, old, value)
+    new = binary(cx, node, node.op, old, cx.scalar_value(node.value))
     write(cx, node.target, where, new, node.value)
 
 
-def _numeric(t: ValueType) -> bool:
-    return (t if isinstance(t, ScalarType) else t.scalar).kind != "b"
+def _update(
+    cx: Context, node: ast.AugAssign, where: Element, kind: AtomicKind, value: Value | Bad
+) -> None:
+    if isinstance(value, Bad):
+        return
+    text = f"an element of `{where.array.name}`" if not where.path else "this component"
+    atom = coerce(cx, node.value, value, where.type, text)
+    if atom is not None:
+        cx.b.add(Atomic(None, kind, where.array, where.index, atom, where.path, cx.b.span))
 
 
 EXPR[ast.NamedExpr] = lower_walrus

@@ -61,11 +61,14 @@ class Context:
         self.is_kernel = made.is_kernel
         self.report = Report(made.source)
         self.learnt = learnt
-        self.b = Builder(Names(), made.source.header())
+        self.b = Builder(Names(list(made.annotated)), made.source.header())
         # What plain names stand for now, and the variables behind the others.
         self.bound: dict[str, Operand] = {}
         self.vars: dict[str, Var] = {}
         self.types: dict[str, Type] = dict(learnt.locals)
+        # Names read before the assignment that gives them a type, and names whose first
+        # assignment in the text has no type yet.
+        self.unsure: set[str] = set()
         self.deferred: dict[str, ast.AST] = {}
         # Names that a statement with an error assigns: nothing more is said about them.
         self.poisoned: set[str] = set()
@@ -169,10 +172,10 @@ class Context:
     def api(self) -> str:
         return self.scope.api
 
-    def close_to(self, name: str, others: Sequence[str]) -> str:
+    def close_to(self, name: str, others: Sequence[str], prefix: str = "") -> str:
         """A help line that names what the user may have meant."""
         found = difflib.get_close_matches(name, list(others), 1, 0.75)
-        return f"did you mean `{found[0]}`?" if found else ""
+        return f"did you mean `{prefix}{found[0]}`?" if found else ""
 
     # ---- values
 

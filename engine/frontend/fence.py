@@ -38,6 +38,9 @@ class Fence:
                 name, (f"this syntax (`{name}`)", "write it with plain assignments, `if` and `for`")
             )
             self.reject(node, what, help_text)
+            if isinstance(node, ast.stmt) and not hasattr(node, "name"):
+                # Not lowered, but looked at: nothing waits for a second run.
+                self.block([s for s in ast.iter_child_nodes(node) if isinstance(s, ast.stmt)])
         elif check is not None:
             check(node)
         else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from engine.frontend.assign import set_name
 from engine.frontend.context import STMT, Context
 from engine.frontend.operands import BAD, Bad, Operand, Several, Value, number, unify
 from engine.frontend.ops import coerce, integer, truth
 from engine.frontend.typenames import type_name
+from engine.frontend.variables import set_name
 from engine.ir.nodes import (
     Atomic,
     Block,
@@ -206,6 +206,7 @@ def lower_return(cx: Context, node: ast.stmt) -> None:
         cx.b.add(Return(tuple(v.atom for v in values), cx.b.span))
         return
     if len(want) != len(values):
+        cx.failed_return = True
         cx.error(
             "E109",
             node,
@@ -215,8 +216,10 @@ def lower_return(cx: Context, node: ast.stmt) -> None:
         return
     at = node.value or node
     atoms = [coerce(cx, at, v, t, "the result") for v, t in zip(values, want, strict=True)]
-    if all(a is not None for a in atoms):
-        cx.b.add(Return(tuple(a for a in atoms if a is not None), cx.b.span))
+    done = tuple(a for a in atoms if a is not None)
+    cx.failed_return |= len(done) != len(want)
+    if len(done) == len(want):
+        cx.b.add(Return(done, cx.b.span))
 
 
 def reaches_end(block: Block) -> bool:

@@ -87,7 +87,7 @@ def _round(cx: Context, types: dict[str, Type | None], adjoints: Sequence[str] |
         if t is None:
             cx.bound[name] = BAD
             continue
-        var = Var(cx.b.names.fresh(name), t)
+        var = Var(name, t)
         params.append(var)
         _enter(cx, name, var)
     if adjoints is not None:
@@ -189,11 +189,11 @@ def _joined(cx: Context) -> tuple[ValueType, ...]:
 
 def _learn(cx: Context, learnt: Learnt) -> bool:
     """Takes over what the round found out; False where another round has no use."""
-    more = False
-    for name in cx.deferred:
-        if name in cx.types and name not in learnt.locals:
-            learnt.locals[name] = cx.types[name]
-            more = True
+    found = [n for n in cx.deferred if n in cx.types and n not in learnt.locals]
+    # A type is sure where the first assignment gave it, which may wait for another type.
+    sure = [n for n in found if n not in cx.unsure] or found
+    learnt.locals.update({n: cx.types[n] for n in sure})
+    more = bool(sure)
     if learnt.results is None and cx.returned and not cx.is_kernel and cx.adjoints is None:
         joined = _joined_quietly(cx)
         given = [tuple(v.type for v in values) for _, values in cx.returned]

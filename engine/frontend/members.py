@@ -115,5 +115,6 @@ def unknown(
         "E102",
         node,
         f"`{text}` is not defined",
-        cx.close_to(name, others) or "define it before the kernel, or check the spelling",
+        cx.close_to(name, others, text[: len(text) - len(name)])
+        or "define it before the kernel, or check the spelling",
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend import fold
 from engine.frontend.context import Context
-from engine.frontend.operands import BAD, Bad, Value, adapt, literal, number
+from engine.frontend.operands import BAD, Bad, Value, adapt, is_scalar, literal, number
 from engine.frontend.typenames import cast_name, type_name, type_names
 from engine.ir.builder import const
 from engine.ir.nodes import Atom
@@ -42,14 +42,39 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
 
 def _refuse(cx: Context, node: ast.AST, name: str, values: Sequence[Value]) -> Bad:
     types = [v.type for v in values]
-    advice = suggest(name, types)
-    if name.isidentifier() and name not in ("and", "or", "not"):
+    function = name.isidentifier() and name not in ("and", "or", "not")
+    if function:
         what = f"`{name}` does not take ({type_names(types)})"
     elif len(types) == 1:
         what = f"`{name}` cannot be applied to {type_name(types[0])}"
     else:
         what = f"`{name}` cannot combine {type_name(types[0])} and {type_name(types[1])}"
-    return cx.error("E104", node, what, advice or "convert the operands to one type")
+    advice = _meant_as_float(cx, node, values) or suggest(name, types)
+    if not function and (not advice or advice.startswith("expected")):
+        advice = _operand_advice(cx, types)
+    return cx.error("E104", node, what, advice)
+
+
+def _operand_advice(cx: Context, types: Sequence[Type]) -> str:
+    """Advice for an operator whose operands have no operation together."""
+    for t, other in zip(types, reversed(types), strict=True):
+        if isinstance(t, VectorType) and isinstance(other, ScalarType):
+            return f"make a vector of the number: `{cx.api}.{type_name(t)}(s)`"
+    if len(types) == 2:
+        return "both operands must have one type"
+    return "use a number of another type"
+
+
+def _meant_as_float(cx: Context, node: ast.AST, values: Sequence[Value]) -> str:
+    """Where an integer variable got its type from a literal that was meant as a float."""
+    if not any(is_scalar(v.type, "f") for v in values):
+        return ""
+    for n in ast.iter_child_nodes(node):
+        name = n.id if isinstance(n, ast.Name) else ""
+        if name in cx.literals and is_scalar(cx.types.get(name, BOOL), "i"):
+            line = cx.literals[name]
+            return f"line {line} makes `{name}` an integer: write `{name} = 0.0` there for a float"
+    return ""
 
 
 def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:

@@ -12,6 +12,7 @@ from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.context import Prepared
 from engine.frontend.operands import Operand
 from engine.frontend.scope import describe, operand_of
+from engine.frontend.typenames import type_names
 from engine.ir.nodes import Function
 from engine.lang.types import Type
 
@@ -121,13 +122,20 @@ class UserFunc:
         try:
             made = self._lower(key)
         except KernelError as error:
-            # A recursive call is the fault of the whole cycle, not of this instance.
-            self._instances[key] = error
-            raise
+            told = self._traced(error, key, at)
+            self._instances[key] = told
+            raise told from None
         finally:
             _active.reset(token)
         self._instances[key] = made
         return made
+
+    def _traced(self, error: KernelError, types: Sequence[Type], at: Span | None) -> KernelError:
+        """The error, with the call that chose the types of a function without annotations."""
+        if at is None or self._prepared is None or None not in self._prepared.annotated.values():
+            return error
+        note = f"in `{self.name}({type_names(types)})`, called from {at}"
+        return KernelError(*(replace(d, notes=(*d.notes, note)) for d in error.diagnostics))
 
     def _recursion(self, active: tuple[UserFunc, ...], at: Span | None) -> KernelError:
         cycle = [f.name for f in active[active.index(self) :]] + [self.name]

@@ -132,6 +132,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """Runs one of two blocks."""
+
     cond: Atom
     then: Block
     orelse: Block = ()
@@ -170,11 +172,15 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Break:
+    """Leaves the innermost loop."""
+
     span: Span = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
+    """Goes on with the innermost loop's next iteration."""
+
     span: Span = UNKNOWN
 
 

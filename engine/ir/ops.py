@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engine.lang.types import Type
 
 if TYPE_CHECKING:
-    from engine.ir.builder import Builder, E
+    from engine.ir.builder import E
 
 # infer(argument types) -> result type, or None where the types do not fit.
 Infer = Callable[[Sequence[Type]], Type | None]

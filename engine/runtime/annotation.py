@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from engine.lang.types import ArrayType, MatrixType, ScalarType, ValueType, VectorType
+import numpy as np
+
+from engine.lang.types import (
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    ValueType,
+    VectorType,
+    scalar_of,
+    shape_of,
+)
 from engine.lang.values import to_value_type, value_class
 from engine.runtime.errors import fail
 
@@ -16,6 +26,37 @@ MAX_DIMS = 4
 def array_type(element: ValueType, ndim: int) -> ArrayType:
     """The one ArrayType object of an element type and a number of dimensions."""
     return ArrayType(element, ndim)
+
+
+class ElementInfo:
+    """What arrays of one element type have in common, looked up fast.
+
+    size: bytes. numpy: the component's dtype. inner, steps: shape and strides of the
+    components. dtype: the class of values. arrays: ArrayType by number of dimensions.
+    """
+
+    __slots__ = ("arrays", "dtype", "inner", "kind", "numpy", "size", "steps")
+
+    def __init__(self, kind: ValueType) -> None:
+        self.kind = kind
+        self.size = kind.size
+        self.numpy = scalar_of(kind).numpy
+        self.inner = shape_of(kind)
+        self.steps: tuple[int, ...] = np.empty(self.inner, self.numpy).strides
+        self.dtype = value_class(kind)
+        self.arrays = tuple(array_type(kind, n) for n in range(MAX_DIMS + 1))
+
+
+# By identity, which is faster than hashing a type; each entry keeps its type alive.
+_infos: dict[int, ElementInfo] = {}
+
+
+def element_info(kind: ValueType) -> ElementInfo:
+    """The facts about an element type."""
+    found = _infos.get(id(kind))
+    if found is None:
+        found = _infos[id(kind)] = ElementInfo(kind)
+    return found
 
 
 class ArrayAnnotation:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.lang import types as t
-from engine.lang.values import value_class
 from engine.runtime import data as d
 from engine.runtime import views
-from engine.runtime.annotation import array_type
+from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.errors import fail
 from engine.runtime.storage import Export, Storage, allocate, byte_range
 
@@ -30,9 +29,28 @@ class ArrayBase:
     the elements take up. _packed: the array as kernels read it.
     """
 
-    __slots__ = ("__weakref__", "_element_dtype", "_flag", "_grad", "_grad_view", "_ir", "_origin",
-                 "_packed", "_own_view", "dtype", "hi", "is_contiguous", "lo", "ndim", "ptr",
-                 "retain_grad", "shape", "size", "storage", "strides")  # fmt: skip
+    __slots__ = (
+        "__weakref__",
+        "_flag",
+        "_grad",
+        "_grad_view",
+        "_info",
+        "_ir",
+        "_origin",
+        "_own_view",
+        "_packed",
+        "dtype",
+        "hi",
+        "is_contiguous",
+        "lo",
+        "ndim",
+        "ptr",
+        "retain_grad",
+        "shape",
+        "size",
+        "storage",
+        "strides",
+    )  # fmt: skip
 
     dtype: type
     shape: tuple[int, ...]
@@ -50,7 +68,7 @@ class ArrayBase:
     _grad_view: tuple[array, array] | None
     _packed: bytes
     _own_view: d.NumpyArray | None
-    _element_dtype: np.dtype[Any]
+    _info: ElementInfo
     _ir: t.ArrayType
     # The view that a view's gradient is taken with: (parent, operation on void-typed NumPy).
     _origin: tuple[array, Callable[[Any], Any]] | None
@@ -71,11 +89,14 @@ class ArrayBase:
     ) -> None:
         self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
         self.ndim, self.size = len(shape), math.prod(shape)
-        self.lo, self.hi = byte_range(ptr, shape, strides, kind.size)
-        self._ir = array_type(kind, self.ndim)
-        self.dtype = value_class(kind)
-        self.is_contiguous = strides == d.row_major(shape, kind.size) or self.size == 0
-        self._element_dtype = t.scalar_of(kind).numpy
+        info = self._info = element_info(kind)
+        self._ir = info.arrays[self.ndim]
+        self.dtype = info.dtype
+        self.is_contiguous = self.size == 0 or strides == d.row_major(shape, info.size)
+        if self.is_contiguous:
+            self.lo, self.hi = ptr, ptr + self.size * info.size
+        else:
+            self.lo, self.hi = byte_range(ptr, shape, strides, info.size)
         self._packed = _HEADER[self.ndim](ptr, *shape, *strides)
         self._own_view = None
         self.retain_grad = self._flag = False
@@ -91,12 +112,9 @@ class ArrayBase:
 
     def _fresh_view(self) -> d.NumpyArray:
         """A new NumPy array over the elements, component axes last."""
-        inner = t.shape_of(self._ir.element)
-        steps = d.row_major(inner, self._element_dtype.itemsize)
-        return np.asarray(
-            Export(self.storage, self.ptr, self.shape + inner, self.strides + steps,
-                   self._element_dtype)
-        )  # fmt: skip
+        info = self._info
+        shape, strides = self.shape + info.inner, self.strides + info.steps
+        return np.asarray(Export(self.storage, self.ptr, shape, strides, info.numpy))
 
     @classmethod
     def _make(

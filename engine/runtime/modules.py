@@ -6,6 +6,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from engine.compile.host import is_cached
 from engine.compile.pipeline import Variants, prefetch
 from engine.diagnostics import CompilerError, EngineError
 from engine.frontend.userfunc import UserFunc
@@ -88,6 +89,10 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
     """
     from engine.runtime.kernel import lower
 
+    none: frozenset[str] = frozenset()
+    if is_cached(plan.variants.ir):  # so are the others, most likely: no batch is needed
+        prefetch([(plan.variants, "forward", none, none)])
+        return
     others = [k for ref in module.fresh if (k := ref()) is not None and k is not kernel]
     module.fresh.clear()
     found = [plan.variants]
@@ -99,7 +104,6 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
                 continue  # its own launch says what is wrong
     for function in list(_functions) if others else ():
         function.clear()  # what it captured, it captured too early for the others
-    none: frozenset[str] = frozenset()
     if len(found) > 1:
         try:
             prefetch([(v, "forward", none, none) for v in found])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType, shape_of
-from engine.runtime.annotation import describe
+from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.storage import wrap
 
@@ -121,41 +121,38 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
     """A value for an array parameter as an array of that type, sharing memory. Raises Mismatch."""
     if value is None:
         return None
-    if not isinstance(value, array):
-        known = ("__array_interface__", "__dlpack__", "__cuda_array_interface__")
-        if not any(hasattr(value, name) for name in known):
-            raise Mismatch("E202", _describe(value), "make an array of it: array(data, dtype=...)")
-        value = _wrapped(value, kind)
-    if value._ir == kind:
-        return value  # type: ignore[no-any-return]
-    got = describe(value._ir)
-    if value._ir.element != kind.element:
-        raise Mismatch("E202", got)
-    raise Mismatch("E203", got)
-
-
-def _wrapped(value: Any, kind: ArrayType) -> array:
-    """Memory of another library, without a copy: a copy would lose what a kernel writes."""
+    if isinstance(value, array):
+        if value._ir == kind:
+            return value
+        code = "E203" if value._ir.element == kind.element else "E202"
+        raise Mismatch(code, describe(value._ir))
+    if isinstance(value, np.ndarray):
+        return _wrapped(value, kind)
+    if hasattr(value, "__cuda_array_interface__"):
+        raise Mismatch("E204", "memory of a GPU", "copy it to the CPU first")
+    shares = hasattr(value, "__array_interface__")
+    if not shares and not hasattr(value, "__dlpack__"):
+        raise Mismatch("E202", _describe(value), "make an array of it: array(data, dtype=...)")
     try:
-        found = (
-            np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
-        )
+        found = np.asarray(value) if shares else np.from_dlpack(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as e:
         raise Mismatch("E202", f"{_describe(value)}: {e}") from None
-    inner = shape_of(kind.element)
-    scalar = kind.element if isinstance(kind.element, ScalarType) else kind.element.scalar
-    if found.dtype != scalar.numpy:
+    return _wrapped(found, kind)
+
+
+def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:
+    """Memory of another library, without a copy: a copy would lose what a kernel writes."""
+    info, n, shape = element_info(kind.element), kind.ndim, found.shape
+    if found.dtype != info.numpy:
         raise Mismatch("E202", f"a NumPy array of {found.dtype}", "convert it with astype first")
-    if found.ndim != kind.ndim + len(inner) or found.shape[kind.ndim :] != inner:
-        code = "E203" if found.shape[found.ndim - len(inner) :] == inner else "E202"
-        raise Mismatch(code, f"a NumPy array of shape {found.shape}")
-    steps = np.empty(inner, found.dtype).strides
-    if found.strides[kind.ndim :] != steps:
+    if len(shape) != n + len(info.inner) or shape[n:] != info.inner:
+        code = "E203" if shape[len(shape) - len(info.inner) :] == info.inner else "E202"
+        raise Mismatch(code, f"a NumPy array of shape {shape}")
+    if found.strides[n:] != info.steps and found.size:
         raise Mismatch("E202", f"a NumPy array with strides {found.strides}",
                        "components must lie side by side in memory")  # fmt: skip
     address = found.__array_interface__["data"][0]
-    n = kind.ndim
-    return array._make(wrap(found), address, found.shape[:n], found.strides[:n], kind.element)
+    return array._make(wrap(found), address, shape[:n], found.strides[:n], info.kind)
 
 
 def _describe(value: Any) -> str:

@@ -215,8 +215,10 @@ def wrap(data: np.ndarray[Any, Any]) -> Storage:
         root = root.base
     if isinstance(root.base, Export) and (root.base.storage.writable == data.flags.writeable):
         return root.base.storage
-    address = root.__array_interface__["data"][0]
-    lo, hi = byte_range(address, root.shape, root.strides, root.itemsize)
+    lo = root.__array_interface__["data"][0]
+    hi = lo + root.nbytes
+    if not root.flags.c_contiguous:
+        lo, hi = byte_range(lo, root.shape, root.strides, root.itemsize)
     found = _external.get((lo, hi - lo))
     if found is None or (data.flags.writeable and not found.writable):
         found = Storage(root, lo, hi - lo, external=True, writable=data.flags.writeable)

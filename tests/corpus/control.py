@@ -20,9 +20,7 @@ def product_loop(T):
 @case(4, arr(4, 3), arr(4, 3), out(4), 3)
 def weighted_mean(T):
     @wp.kernel
-    def weighted_mean(
-        x: wp.array2d(dtype=T), w: wp.array2d(dtype=T), y: wp.array(dtype=T), n: int
-    ):
+    def weighted_mean(x: wp.array2d(dtype=T), w: wp.array2d(dtype=T), y: wp.array(dtype=T), n: int):
         i = wp.tid()
         total = T(0.0)
         norm = T(0.0)

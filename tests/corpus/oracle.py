@@ -81,6 +81,7 @@ def differences(run: Run, weights: dict[int, np.ndarray]) -> dict[int, np.ndarra
     for i in inputs(run.case):
         g = np.zeros_like(run.data[i])
         for j in range(g.size):
+
             def central(h: float, i: int = i, j: int = j) -> float:
                 sides = []
                 for s in (h, -h):

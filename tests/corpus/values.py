@@ -34,9 +34,7 @@ def elementary(T):
 @case(6, arr(6), arr(6), out(6))
 def powers_and_quotients(T):
     @wp.kernel
-    def powers_and_quotients(
-        x: wp.array(dtype=T), z: wp.array(dtype=T), y: wp.array(dtype=T)
-    ):
+    def powers_and_quotients(x: wp.array(dtype=T), z: wp.array(dtype=T), y: wp.array(dtype=T)):
         i = wp.tid()
         a = wp.pow(x[i], z[i]) + x[i] ** T(3.0) + x[i] ** 2.0
         y[i] = a / (z[i] + x[i]) - (z[i] % T(0.4)) * x[i]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import engine.builtins  # noqa: F401 (fills the operation table)
-
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.lang.types import BOOL, FLOAT64, INT32, ArrayType

@@ -1,3 +1,4 @@
+# fmt: off
 from typing import Any
 
 import engine as wp

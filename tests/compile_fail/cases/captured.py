@@ -1,3 +1,4 @@
+# fmt: off
 import numpy as np
 
 import engine as wp

@@ -1,3 +1,4 @@
+# fmt: off
 import engine as wp
 
 
@@ -18,7 +19,7 @@ def uneven(x: float):
     if x > 0.0:
         return x
     return x, x
-    # ^^^^^^^^^ E109 2 values returned here, but 1 on line 19
+    # ^^^^^^^^^ E109 2 values returned here, but 1 on line 20
 
 
 @wp.func
@@ -26,7 +27,7 @@ def mixed(x: float):
     if x > 0.0:
         return x
     return 1 < 2
-    # ^^^^^^^^^^ E104 bool returned here, but float32 on line 27
+    # ^^^^^^^^^^ E104 bool returned here, but float32 on line 28
 
 
 @wp.func
@@ -37,7 +38,7 @@ def annotated(x: float) -> int:
 
 @wp.func
 def silent(x: float) -> float:
-# ^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 `silent` is annotated with a result but returns nothing
+# ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E109 `silent` is annotated with a result but returns nothing
     pass
 
 

@@ -1,0 +1,196 @@
+"""The text itself: the same every time, free of places, and such that compilers vectorise it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.codegen import cpp
+from engine.codegen.layout import arg_offsets
+from engine.codegen.literals import literal
+from engine.compile.toolchain import find_toolchain
+from engine.diagnostics import Span
+from engine.ir.builder import Builder
+from engine.ir.nodes import Atomic, Call, Const, Function, If, Return, Stmt, Store, Var
+from engine.lang.types import FLOAT32, FLOAT64, INT32, SCALARS, ArrayType, VectorType
+from tests.unit.codegen.native_ir import F1, F2, V3, f32, function, i32, kernel, tid
+
+
+def saxpy(file: str = "model.py") -> Function:
+    x, y, a = Var("x", F1), Var("y", F1), Var("a", FLOAT32)
+
+    def build(b: Builder) -> None:
+        b.span = Span(file, 7, 5, 7, 30)
+        i = tid(b)
+        b.span = Span(file, 8, 5, 8, 30)
+        ax = b.op("mul", a, b.load(x, [i], [], FLOAT32))
+        b.add(Store(y, (i,), b.op("add", ax, b.load(y, [i], [], FLOAT32)), (), b.span))
+
+    return kernel([x, y, a], build)
+
+
+EXPECTED = """\
+namespace ns_saxpy {
+template <bool FLAT>
+ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_y, \
+float v_a, int64_t k) {
+    const int32_t v_i = int32_t(k);
+    const float v_t = v_x.at(k);
+    const float v_t_1 = (v_a * v_t);
+    const float v_t_2 = v_y.at(k);
+    const float v_t_3 = (v_t_1 + v_t_2);
+    v_y.at(k) = v_t_3;
+}
+template <bool FLAT>
+static void run(const unsigned char* args, eng_launch* L) {
+    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    const auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    const auto v_a = eng::arg<float>(args, 48);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_y, v_a, k); }
+}
+}
+ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
+    if (!eng::fits(L, true, 0)) return;
+    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24));
+    if (flat) ns_saxpy::run<true>(args, L);
+    else ns_saxpy::run<false>(args, L);
+}
+"""
+
+
+def test_text_of_a_kernel() -> None:
+    assert cpp.emit(saxpy(), "saxpy") == EXPECTED
+
+
+def test_text_does_not_depend_on_the_place_of_the_source() -> None:
+    one, other = saxpy("/home/a/model.py"), saxpy("/tmp/b/other.py")
+    assert cpp.emit(one, "s") == cpp.emit(other, "s")
+    assert cpp.emit(replace(one, name="renamed"), "s") == cpp.emit(one, "s")
+
+
+def test_line_directives_name_the_file_without_its_folder() -> None:
+    text = cpp.emit(saxpy("/home/someone/model.py"), "s", lines=True)
+    assert text.count('#line 7 "model.py"') == 1
+    assert text.count('#line 8 "model.py"') == 1
+    assert "someone" not in text
+    plain = "".join(line for line in text.splitlines(True) if not line.startswith("#line"))
+    assert plain == cpp.emit(saxpy(), "s")
+
+
+@pytest.mark.parametrize(
+    ("value", "t", "expected"),
+    [
+        (1.0, FLOAT32, "1.0f"),
+        (-0.0, FLOAT64, "(-0.0)"),
+        (0.1, FLOAT32, "1.0e-01f"),
+        (0.1, FLOAT64, "1.0e-01"),
+        (1e39, FLOAT32, "eng::infinity<float>"),
+        (float("nan"), FLOAT64, "eng::quiet_nan<double>"),
+        (-(2**31), INT32, "(-2147483647 - 1)"),
+        (-3, INT32, "(-3)"),
+        (2**64 - 1, SCALARS["uint64"], "uint64_t(18446744073709551615ull)"),
+        (-1, SCALARS["int8"], "int8_t((-1))"),
+        (True, SCALARS["bool"], "true"),
+        ((1.0, 2.0, 3.0), V3, "eng::vec_t<3,float>{{1.0f, 2.0f, 3.0f}}"),
+    ],
+)
+def test_literals(value: object, t: object, expected: str) -> None:
+    assert literal(Const(value, t)) == expected  # type: ignore[arg-type]
+
+
+def test_argument_block() -> None:
+    types = [ArrayType(FLOAT32, 1), FLOAT32, VectorType(FLOAT32, 3), ArrayType(V3, 4), INT32]
+    assert arg_offsets(types) == (0, 24, 32, 48, 120, 128)
+
+
+def stencil() -> Function:
+    """Five points, inside a guard: the loads are conditional."""
+    u, v = Var("u", F2), Var("v", F2)
+
+    def build(b: Builder) -> None:
+        i, j = tid(b, 0, 2), tid(b, 1, 2)
+        last = b.op("sub", b.op("shape", u, i32(1)), i32(1))
+        inside = b.op("land", b.op("gt", j, i32(0)), b.op("lt", j, last))
+        then = b.child()
+        total = then.e(then.load(u, [i, then.op("sub", j, i32(1))], [], FLOAT32))
+        total = total + then.e(then.load(u, [i, then.op("add", j, i32(1))], [], FLOAT32))
+        total = total + then.e(then.load(u, [then.op("add", i, i32(1)), j], [], FLOAT32))
+        then.add(Store(v, (i, j), total.atom))
+        b.add(If(inside, then.block()))
+
+    return kernel([u, v], build)
+
+
+def product_adjoint() -> Function:
+    """What the adjoint of z = x * y comes to: six arrays, three of them written."""
+    x, y, z, dx, dy, dz = (Var(name, F1) for name in ("x", "y", "z", "dx", "dy", "dz"))
+
+    def build(b: Builder) -> None:
+        i = tid(b)
+        ct = b.load(dz, [i], [], FLOAT32)
+        b.add(Store(dz, (i,), f32(0)))
+        b.add(Atomic(None, "add", dx, (i,), b.op("mul", ct, b.load(y, [i], [], FLOAT32))))
+        b.add(Atomic(None, "add", dy, (i,), b.op("mul", ct, b.load(x, [i], [], FLOAT32))))
+
+    return kernel([x, y, z, dx, dy, dz], build)
+
+
+def early_return() -> Function:
+    """A guard that returns, and a called function."""
+    x, y, n, v = Var("x", F1), Var("y", F1), Var("n", INT32), Var("v", FLOAT32)
+
+    def root(b: Builder) -> None:
+        b.add(Return((b.op("sqrt", b.op("mul", v, f32(3))),)))
+
+    f = function("root", [v], [FLOAT32], root)
+
+    def build(b: Builder) -> None:
+        i = tid(b)
+        stop: tuple[Stmt, ...] = (Return(),)
+        b.add(If(b.op("ge", i, n), stop))
+        out = b.temp(FLOAT32)
+        b.add(Call((out,), f, (b.load(x, [i], [], FLOAT32),)))
+        b.add(Store(y, (i,), out))
+
+    return kernel([x, y, n], build)
+
+
+def components() -> Function:
+    """Vectors: three numbers of each thread lie side by side."""
+    x, y = Var("x", ArrayType(V3, 1)), Var("y", F1)
+
+    def build(b: Builder) -> None:
+        i = tid(b)
+        b.add(Store(y, (i,), b.op("length", b.load(x, [i], [], V3))))
+
+    return kernel([x, y], build)
+
+
+@pytest.mark.parametrize(
+    "make", [saxpy, stencil, product_adjoint, early_return, components], ids=lambda f: f.__name__
+)
+def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_path: Path) -> None:
+    toolchain = find_toolchain()
+    if "Free Software Foundation" not in toolchain.version:
+        pytest.skip("asks GCC for its report")
+    source = tmp_path / "kernel.cpp"
+    source.write_text(f'#include "{cpp.HEADER}"\n{cpp.emit(make(), "s")}')
+    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), cpp.NATIVE)
+    done = subprocess.run([*command, "-fopt-info-vec"], capture_output=True, text=True, check=True)
+    assert "loop vectorized" in done.stderr
+
+
+def test_native_code_compiles_without_warnings(tmp_path: Path) -> None:
+    toolchain = find_toolchain()
+    source = tmp_path / "kernel.cpp"
+    source.write_text(f'#include "{cpp.HEADER}"\n{cpp.emit(stencil(), "s")}')
+    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), cpp.NATIVE)
+    flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"]
+    done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
