@@ -57,7 +57,7 @@ def _run(e: Emitter) -> list[str]:
     out.append("static void run(const unsigned char* args, eng_launch* L) {")
     offsets = arg_offsets([p.type for p in e.fn.params])
     for p, at in zip(e.fn.params, offsets, strict=False):
-        out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
+        out.append(f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
     if facts.context:
         out.append("    eng::ctx_t ctx = eng::enter(L);")
     out.append("    const int64_t begin = L->begin, end = L->end;")

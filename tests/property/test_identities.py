@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,8 +21,9 @@ Array = np.ndarray[Any, Any]
 CLOSE = {wp.float32: 1e-4, wp.float64: 1e-12}
 TYPES = pytest.mark.parametrize("T", [wp.float32, wp.float64], ids=lambda t: t.__name__)
 EVERY = pytest.mark.parametrize("name", PROGRAMS)
-# The same examples in every run; the first ones compile, so none has a deadline.
-few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+# The same examples in every run; `ENGINE_EXAMPLES` sets how many.
+EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "12"))
+few = settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
 
 
 @pytest.fixture(scope="module", autouse=True)

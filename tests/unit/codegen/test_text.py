@@ -47,9 +47,9 @@ float v_a, int64_t k) {
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    const auto v_a = eng::arg<float>(args, 48);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_y, v_a, k); }
 }

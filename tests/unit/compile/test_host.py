@@ -1,0 +1,270 @@
+"""Compiling: once for each content, together, by many processes, and in spite of damage."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import config
+from engine.compile import host
+from engine.compile.host import Entry, compile_functions, new_launch
+from engine.diagnostics import CompilerError, Span
+from engine.ir.builder import Builder
+from engine.ir.nodes import Function, Store, Var
+from tests.unit.codegen.native_ir import F1, f32, kernel, tid
+
+
+def filling(value: float) -> Function:
+    out = Var("out", F1)
+
+    def build(b: Builder) -> None:
+        b.add(Store(out, (tid(b),), f32(value)))
+
+    return kernel([out], build)
+
+
+def filled(entry: Entry) -> float:
+    out = np.zeros(3, np.float32)
+    args = np.array([out.ctypes.data, 3, 4], np.int64).tobytes()
+    entry.call(args, ctypes.byref(new_launch((3,))))
+    assert out[0] == out[1] == out[2]
+    return float(out[0])
+
+
+def test_entries_come_in_order_and_once() -> None:
+    entries = compile_functions([filling(1), filling(2), filling(1)])
+    assert [filled(e) for e in entries] == [1, 2, 1]
+    assert entries[0] is entries[2]
+    assert entries[0].address != entries[1].address
+
+
+def test_a_batch_is_one_compilation_and_one_object(fresh: Path, counted: Callable[[], int]) -> None:
+    compile_functions([filling(v) for v in range(5)])
+    assert counted() == 1
+    assert len(list((fresh / "objects").iterdir())) == 1
+    assert len(list((fresh / "index").iterdir())) == 5
+
+
+def test_large_batches_are_shared_by_processors(
+    counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_processors", lambda: 3)
+    monkeypatch.setattr(host, "_BATCH_CHARS", 1000)
+    entries = compile_functions([filling(v) for v in range(7)])
+    assert counted() == 3
+    assert [filled(e) for e in entries] == list(range(7))
+
+
+def test_only_what_is_missing_is_compiled(
+    counted: Callable[[], int], forget: Callable[[], None]
+) -> None:
+    compile_functions([filling(1), filling(2)])
+    compile_functions([filling(2), filling(1)])
+    assert counted() == 1
+    forget()
+    entries = compile_functions([filling(1), filling(3), filling(2)])
+    assert counted() == 2
+    assert [filled(e) for e in entries] == [1, 3, 2]
+
+
+def test_place_and_name_of_the_source_are_no_part_of_the_key(counted: Callable[[], int]) -> None:
+    fn = filling(1)
+    compile_functions([fn])
+    moved = replace(fn, name="other", span=Span("/elsewhere.py", 3, 1, 4, 1))
+    (entry,) = compile_functions([moved])
+    assert counted() == 1
+    assert entry.symbol.startswith("test_kernel_")
+
+
+def test_flags_are_part_of_the_key(
+    counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_functions([filling(1)])
+    monkeypatch.setattr(config, "debug_info", True)
+    (entry,) = compile_functions([filling(1)])
+    assert counted() == 2
+    assert filled(entry) == 1
+
+
+def test_headers_are_part_of_the_key(
+    counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_functions([filling(1)])
+    monkeypatch.setattr(host.cpp, "headers_hash", lambda: "other headers")
+    compile_functions([filling(1)])
+    assert counted() == 2
+
+
+def damage(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    path.unlink()  # this process has the old file mapped
+    if how == "truncated":
+        path.write_bytes(data[: len(data) // 2])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "garbage":
+        path.write_bytes(b"\x00garbage{" * 50)
+
+
+CHILD = """
+import sys, time
+from tests.unit.compile.test_host import filling, filled
+from engine.compile.host import compile_functions
+while time.time() < float(sys.argv[1]):
+    pass
+entries = compile_functions([filling(v) for v in range(6)])
+assert [filled(e) for e in entries] == list(range(6))
+"""
+
+
+def children(root: Path, count: int, wait: float, code: str = CHILD) -> list[int]:
+    """Exit codes of processes that compile six kernels, all at the same moment."""
+    command = [sys.executable, "-c", code, str(time.time() + wait)]
+    started = [subprocess.Popen(command, cwd=root) for _ in range(count)]
+    return [child.wait(120) for child in started]
+
+
+@pytest.mark.parametrize("how", ["missing", "truncated", "empty", "garbage"])
+@pytest.mark.parametrize("folder", ["objects", "index"])
+def test_damaged_entries_are_built_again(
+    folder: str, how: str, root: Path, fresh: Path, counted: Callable[[], int]
+) -> None:
+    compile_functions([filling(v) for v in range(6)])
+    for path in list((fresh / folder).iterdir()):
+        damage(path, how)
+    assert children(root, 1, 0) == [0]
+    assert counted() == 2
+    assert children(root, 1, 0) == [0]
+    assert counted() == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "3", '{"schema": 1}', '{"schema": 2, "object": "x", "symbol": "y"}',
+             '{"schema": 1, "object": "../../etc/passwd", "symbol": "y"}',
+             '{"schema": 1, "object": 5, "symbol": null}']
+)  # fmt: skip
+def test_strange_metadata_is_a_miss(
+    text: str, fresh: Path, counted: Callable[[], int], forget: Callable[[], None]
+) -> None:
+    compile_functions([filling(1)])
+    (index,) = (fresh / "index").iterdir()
+    index.write_text(text)
+    forget()
+    assert filled(compile_functions([filling(1)])[0]) == 1
+    assert counted() == 2
+
+
+def test_an_object_without_the_entry_point_is_built_again(
+    fresh: Path, counted: Callable[[], int], forget: Callable[[], None]
+) -> None:
+    compile_functions([filling(1)])
+    (index,) = (fresh / "index").iterdir()
+    said = json.loads(index.read_text())
+    index.write_text(json.dumps({**said, "symbol": "nowhere"}))
+    forget()
+    assert filled(compile_functions([filling(1)])[0]) == 1
+    assert counted() == 2
+
+
+def test_many_processes_compile_the_same_at_once(
+    root: Path, fresh: Path, counted: Callable[[], int]
+) -> None:
+    assert children(root, 6, 3) == [0] * 6
+    assert counted() == 1  # the others waited for the first
+    assert list((fresh / "tmp").iterdir()) == []
+
+
+def test_locks_only_save_work(root: Path, counted: Callable[[], int]) -> None:
+    """Without locks, processes do the same work twice and still get what they want."""
+    code = f"import engine.compile.cache as c; c.fcntl = None\n{CHILD}"
+    assert children(root, 4, 3, code) == [0] * 4
+    assert counted() >= 1
+
+
+def test_a_failing_compiler(
+    script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, fresh: Path
+) -> None:
+    path = script("""if "--version" in sys.argv:
+    print("pretend 1.0")
+    sys.exit()
+print("kernels0.cpp:1:1: error: no space for widgets", file=sys.stderr)
+sys.exit(3)""")
+    monkeypatch.setenv("CXX", str(path))
+    fn = replace(filling(1), name="advance", span=Span("model.py", 4, 1, 4, 9))
+    with pytest.raises(CompilerError) as caught:
+        compile_functions([fn])
+    (d,) = caught.value.diagnostics
+    assert d.code == "E302"
+    assert "'advance'" in d.message
+    assert "exit status 3" in d.message
+    assert d.span == fn.span
+    assert d.notes[1] == "first of them: kernels0.cpp:1:1: error: no space for widgets"
+    (log,) = (fresh / "failed").iterdir()
+    assert str(log) in d.notes[0]
+    text = log.read_text()
+    assert "no space for widgets" in text
+    assert f"$ {path}" in text
+    assert "ENG_EXPORT void advance_" in text
+    assert list((fresh / "tmp").iterdir()) == []
+    assert list((fresh / "index").iterdir()) == []
+
+
+def test_a_compiler_that_makes_nothing(
+    script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", str(script("print('pretend 1.0')")))
+    with pytest.raises(CompilerError, match="made no output"):
+        compile_functions([filling(1)])
+
+
+def test_a_compiler_that_makes_rubbish(
+    script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """if "-o" in sys.argv:
+    open(sys.argv[sys.argv.index("-o") + 1], "w").write("rubbish")"""
+    monkeypatch.setenv("CXX", str(script(body)))
+    with pytest.raises(CompilerError, match="cannot be loaded"):
+        compile_functions([filling(1)])
+
+
+def test_a_hanging_compiler_is_stopped_with_its_children(
+    script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fresh: Path
+) -> None:
+    pids = tmp_path / "pids"
+    path = script(f"""if "--version" in sys.argv:
+    sys.exit()
+child = os.fork()
+with open({str(pids)!r}, "a") as f:
+    f.write(f"{{os.getpid()}}\\n")
+time.sleep(100)""")
+    monkeypatch.setenv("CXX", str(path))
+    monkeypatch.setattr(config, "compile_timeout", 1.0)
+    start = time.monotonic()
+    with pytest.raises(CompilerError, match="stopped after 1 seconds"):
+        compile_functions([filling(1)])
+    assert time.monotonic() - start < 20
+    left = [int(pid) for pid in pids.read_text().split()]
+    assert len(left) == 2
+    while any(running(pid) for pid in left) and time.monotonic() - start < 20:
+        time.sleep(0.01)
+    assert not any(running(pid) for pid in left)
+    assert list((fresh / "tmp").iterdir()) == []
+
+
+def running(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not yet waited for does not."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,134 @@
+"""Finding the compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import config
+from engine.compile import toolchain
+from engine.compile.host import compile_functions
+from engine.compile.toolchain import find_toolchain
+from engine.diagnostics import CompilerError
+from tests.unit.compile.test_host import filled, filling
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without any. Gives the only folder of its PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(folder))
+    real = importlib.util.find_spec
+
+    def find_spec(name: str, package: str | None = None) -> Any:
+        return None if name == "ziglang" else real(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    return folder
+
+
+def test_no_compiler(no_compiler: Path) -> None:
+    with pytest.raises(CompilerError) as caught:
+        compile_functions([filling(1)])
+    (d,) = caught.value.diagnostics
+    assert d.code == "E301"
+    assert "pip install adtool[zig]" in d.help
+    assert "g++" in d.help
+    assert "CXX" in d.help
+
+
+def pretend(path: Path, version: str) -> None:
+    path.write_text(f'#!/bin/sh\necho "{version}"\n')
+    path.chmod(0o755)
+
+
+def test_order_of_candidates(no_compiler: Path, forget: Callable[[], None]) -> None:
+    for name in ("c++", "clang++", "g++"):
+        pretend(no_compiler / name, f"pretend {name}")
+        forget()
+        found = find_toolchain()
+        assert found.command == (str(no_compiler / name),)
+        assert found.version == f"pretend {name}"
+
+
+def test_a_candidate_that_does_not_run_is_passed_over(no_compiler: Path) -> None:
+    (no_compiler / "g++").write_text("#!/bin/sh\nexit 1\n")
+    (no_compiler / "g++").chmod(0o755)
+    pretend(no_compiler / "clang++", "works")
+    assert find_toolchain().version == "works"
+
+
+def test_cxx_comes_first_and_may_have_arguments(
+    no_compiler: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(no_compiler / "mine", "mine $*")
+    pretend(no_compiler / "g++", "other")
+    monkeypatch.setattr(config, "cxx", str(no_compiler / "mine"))
+    assert find_toolchain().version == "mine --version"
+    monkeypatch.setenv("CXX", f"'{no_compiler / 'mine'}' -m32")
+    found = find_toolchain()
+    assert found.command == (str(no_compiler / "mine"), "-m32")
+    assert found.version == "mine -m32 --version"
+
+
+@pytest.mark.parametrize("cxx", ["no-such-compiler", "/", "'unbalanced"])
+def test_cxx_that_does_not_run(cxx: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", cxx)
+    with pytest.raises(CompilerError) as caught:
+        find_toolchain()
+    (d,) = caught.value.diagnostics
+    assert d.code == "E301"
+    assert cxx in d.message
+    assert "CXX" in d.help
+
+
+def test_key_depends_on_everything() -> None:
+    base = toolchain.Toolchain(("g++",), "1", ("-O3",), "cpu")
+    others = [
+        toolchain.Toolchain(("g++", "-m32"), "1", ("-O3",), "cpu"),
+        toolchain.Toolchain(("g++",), "2", ("-O3",), "cpu"),
+        toolchain.Toolchain(("g++",), "1", ("-O2",), "cpu"),
+        toolchain.Toolchain(("g++",), "1", ("-O3",), "other"),
+    ]
+    assert len({t.key for t in (base, *others)}) == 5
+    assert base.key == toolchain.Toolchain(("g++",), "1", ("-O3",), "cpu").key
+
+
+def test_cpu_features_are_told() -> None:
+    assert toolchain.cpu_features() == toolchain.cpu_features()
+    if os.path.exists("/proc/cpuinfo"):
+        assert len(toolchain.cpu_features().splitlines()) > 1
+
+
+def installed() -> list[str]:
+    out = [name for name in ("g++", "clang++") if shutil.which(name)]
+    if importlib.util.find_spec("ziglang"):
+        out.append(f"{sys.executable} -m ziglang c++")
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cxx", installed())
+def test_every_compiler_that_is_here_works(cxx: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", cxx)
+    assert [filled(e) for e in compile_functions([filling(2), filling(3)])] == [2, 3]
+
+
+def test_kernels_need_no_cxx_library(fresh: Path) -> None:
+    if not (sys.platform.startswith("linux") and shutil.which("readelf")):
+        pytest.skip("asks readelf")
+    compile_functions([filling(1)])
+    (path,) = (fresh / "objects").iterdir()
+    told = subprocess.run(["readelf", "-d", str(path)], capture_output=True, text=True, check=True)
+    assert "libstdc++" not in told.stdout
+    assert "libc++" not in told.stdout
