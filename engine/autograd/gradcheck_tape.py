@@ -44,8 +44,9 @@ def gradcheck_tape(
     input_output_masks: for a kernel's key, pairs of input and output, each by name or
     by position among the launch's inputs or outputs. blacklist_kernels and
     whitelist_kernels: kernel keys. max_inputs_per_var, max_outputs_per_var: how many
-    entries of each array to look at one by one; all if <= 0, and of very large arrays
-    a random sample beside the random directions that cover the whole array.
+    entries of each array to look at one by one; all if <= 0. Where a launch has too many
+    entries for that (see `launch_check.DENSE_ENTRIES`), random directions cover them all
+    and single entries are only looked at where a direction disagrees.
     show_summary prints a table. reverse_launches checks the last launch first.
     skip_to_launch_index leaves out earlier launches.
 

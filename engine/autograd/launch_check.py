@@ -18,10 +18,11 @@ Array = NDArray[Any]
 Pair = tuple[str, str]
 
 DIRECTIONS = 2
-# Above this many Jacobian entries, or scalars of one side, entries are sampled.
+# Above this many Jacobian entries, or scalars of one side, random directions cover the
+# launch, and entries are sampled only to show where a direction disagreed.
 DENSE_ENTRIES = 1_000_000
 DENSE_SIDE = 2048
-SAMPLED = 32
+SAMPLED = 16
 # A difference is a wrong gradient only if it is this many times the oracle's own error.
 TRUST = 8.0
 # An adjoint in the launch's own precision may be off by this much of the block's scale.
@@ -108,7 +109,7 @@ class LaunchCheck:
         elif self.inputs and self.outputs:
             self.directions()
             suspicious = any(t.verdict not in ("pass", "skipped") for t in self.tallies.values())
-            if entries or suspicious:
+            if suspicious or (entries and not self.large()) or self.asked():
                 self.entries()
         return tuple(self.result(pair, t) for pair, t in self.tallies.items())
 
@@ -234,17 +235,24 @@ class LaunchCheck:
 
     # Single entries
 
-    def limits(self) -> tuple[int, int, bool]:
-        """Columns an input, rows an output, and whether every entry is compared."""
+    def large(self) -> bool:
+        """Too many entries to compare each: random directions have to do."""
         cols = sum(self.problem.size(a) for a in self.inputs)
         rows = sum(self.problem.size(b) for b in self.outputs)
-        large = cols * rows > DENSE_ENTRIES or max(cols, rows) > DENSE_SIDE
-        ask_in = self.max_inputs if self.max_inputs > 0 else (SAMPLED if large else -1)
-        ask_out = self.max_outputs if self.max_outputs > 0 else (SAMPLED if large else -1)
-        return ask_in, ask_out, ask_in < 0 and ask_out < 0
+        return cols * rows > DENSE_ENTRIES or max(cols, rows) > DENSE_SIDE
+
+    def asked(self) -> bool:
+        return self.max_inputs > 0 or self.max_outputs > 0
+
+    def limits(self) -> tuple[int, int]:
+        """Columns of an input and rows of an output to compare; -1 for all."""
+        fallback = SAMPLED if self.large() else -1
+        ask_in = self.max_inputs if self.max_inputs > 0 else fallback
+        ask_out = self.max_outputs if self.max_outputs > 0 else fallback
+        return ask_in, ask_out
 
     def entries(self) -> None:
-        ask_in, ask_out, _ = self.limits()
+        ask_in, ask_out = self.limits()
         cols = {a: oracle.pick(self.problem.size(a), ask_in, self.rng) for a in self.inputs}
         slopes = {a: [self.column(a, j) for j in cols[a]] for a in self.inputs}
         at = 0

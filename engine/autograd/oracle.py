@@ -21,6 +21,7 @@ STEP = 1e-3
 # Step sizes to try, as multiples of STEP * scale: smaller for steep functions, larger
 # where the outputs are so large that rounding hides a small step.
 FACTORS = tuple(16.0**k for k in (0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6))
+PATIENCE = 3  # steps without progress before the search ends
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -40,6 +41,7 @@ def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slop
     """
     best: Array | None = None
     error: Array | None = None
+    idle = 0
     with np.errstate(all="ignore"):
         for factor in FACTORS:
             value, err = _extrapolated(line, STEP * scale * factor)
@@ -49,8 +51,9 @@ def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slop
                 # A bound that contradicts a smaller step's is not believed: far away, a
                 # function may be flat, or repeat itself.
                 better = (err < error) & ((factor < 1) | (np.abs(value - best) <= error + err))
+                idle = 0 if np.any(better & (err < 0.5 * error)) else idle + 1
                 best, error = np.where(better, value, best), np.where(better, err, error)
-            if np.all(error <= 0.02 * tolerance(best)):
+            if idle == PATIENCE or np.all(error <= 0.02 * tolerance(best)):
                 break
     assert best is not None and error is not None
     return Slope(best, error)

@@ -131,8 +131,11 @@ def _version(command: tuple[str, ...]) -> str | Exception:
 
 def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain:
     flags = (*_FLAGS, "-g") if debug else _FLAGS
-    if sys.platform.startswith("linux"):
-        flags = (*flags, "-Wl,--as-needed")  # kernels need nothing of the C++ library
+    # Kernels need nothing of the C++ library (which zig would build first, for minutes).
+    if "clang" in version:
+        flags = (*flags, "-nostdlib++")
+    elif sys.platform.startswith("linux"):
+        flags = (*flags, "-Wl,--as-needed")
     return Toolchain(command, version, flags, cpu_features())
 
 

@@ -188,8 +188,6 @@ class Context:
         if isinstance(got, (Value, Bad)):
             return got
         if isinstance(got, Several):
-            if len(got.items) == 1:
-                return self.one(node, got.items[0], what)
             if not got.items:
                 return self.error(
                     "E109",
@@ -200,8 +198,8 @@ class Context:
             return self.error(
                 "E109",
                 node,
-                f"{what} is needed here, but this is {len(got.items)} values",
-                "give each a name first: `a, b = ...`",
+                f"{what} is needed here, but this is {_counted(len(got.items))}",
+                "give each a name first: `a, b = ...`, or take one: `t[0]`",
             )
         if isinstance(got, Row):
             have, need = len(got.index), _ndim(got.array)
@@ -265,6 +263,10 @@ class Context:
 
     def zero(self, t: ValueType) -> Atom:
         return zero(t)
+
+
+def _counted(n: int) -> str:
+    return f"{n} values" if n != 1 else "a tuple of one value"
 
 
 def _plain_name(name: str) -> str:

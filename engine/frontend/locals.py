@@ -56,12 +56,9 @@ def stores(node: ast.AST) -> set[str]:
     return out
 
 
-def _loads(nodes: Iterable[ast.AST]) -> Counter[str]:
+def _loads(node: ast.AST) -> Counter[str]:
     return Counter(
-        n.id
-        for node in nodes
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     )
 
 
@@ -79,6 +76,20 @@ class _Coverage:
 
     def __init__(self) -> None:
         self.covered: Counter[str] = Counter()
+        self._stores: dict[ast.AST, set[str]] = {}
+        self._loads: dict[ast.AST, Counter[str]] = {}
+
+    def stores(self, node: ast.AST) -> set[str]:
+        if node not in self._stores:
+            self._stores[node] = stores(node)
+        return self._stores[node]
+
+    def read(self, name: str, *nodes: ast.AST) -> None:
+        """Counts the reads of a name in nodes as covered."""
+        for node in nodes:
+            if node not in self._loads:
+                self._loads[node] = _loads(node)
+            self.covered[name] += self._loads[node][name]
 
     def block(self, body: list[ast.stmt], arriving: Iterable[str] = ()) -> None:
         for name in arriving:
@@ -88,8 +99,8 @@ class _Coverage:
                 self.region(name, body[k + 1 :])
             if isinstance(s, ast.For):
                 for name in target_names(s.target):
-                    if not any(name in stores(inner) for inner in s.body):
-                        self.covered[name] += _loads(s.body)[name]
+                    if not any(name in self.stores(inner) for inner in s.body):
+                        self.read(name, *s.body)
             if isinstance(s, (ast.If, ast.For, ast.While)):
                 self.block(s.body)
             if isinstance(s, ast.If):
@@ -98,16 +109,16 @@ class _Coverage:
     def region(self, name: str, rest: list[ast.stmt]) -> None:
         """Reads in the statements up to the next one that assigns the name."""
         for s in rest:
-            if name not in stores(s):
-                self.covered[name] += _loads([s])[name]
+            if name not in self.stores(s):
+                self.read(name, s)
                 continue
             value = getattr(s, "value", None)
             if name in _direct(s) and isinstance(value, ast.expr):
-                self.covered[name] += _loads([value])[name]
+                self.read(name, value)
             elif isinstance(s, ast.For):
-                self.covered[name] += _loads([s.iter])[name]
+                self.read(name, s.iter)
             elif isinstance(s, ast.If):
-                self.covered[name] += _loads([s.test])[name]
+                self.read(name, s.test)
             return
 
 
@@ -127,7 +138,7 @@ def plan_locals(tree: ast.FunctionDef) -> LocalPlan:
     }
     coverage = _Coverage()
     coverage.block(tree.body, params)
-    total = _loads(tree.body)
+    total = sum((_loads(s) for s in tree.body), Counter[str]())
     plain = {n for n in assigned - walrus if coverage.covered[n] == total[n]}
     loops = {id(n): frozenset(stores(n)) for n in nodes if isinstance(n, (ast.For, ast.While))}
     return LocalPlan(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.diagnostics import Diagnostic, KernelError
+
 # These fill the tables of handlers.
 from engine.frontend import assign, calls, exprs, flow, logic, places  # noqa: F401
 from engine.frontend.annotations import parameter_types, result_types
@@ -67,7 +69,19 @@ def lower_body(
     learnt = Learnt(results=made.results)
     for _ in range(_MAX_ROUNDS):
         cx = Context(made, name, learnt)
-        fn = _round(cx, types, adjoints)
+        try:
+            fn = _round(cx, types, adjoints)
+        except KernelError:
+            raise
+        except Exception as error:
+            raise KernelError(
+                Diagnostic(
+                    "E101",
+                    f"`{name}` cannot be translated ({type(error).__name__}: {error})",
+                    made.source.header(),
+                    "please report this function; until then, write it with simpler statements",
+                )
+            ) from None
         if not _learn(cx, learnt):
             break
     for missing, node in cx.deferred.items():

@@ -64,6 +64,8 @@ def _member_help(cx: Context, node: ast.Attribute, t: object) -> str:
     if isinstance(t, VectorType):
         letters = ", ".join(f"`{c}`" for c in _LETTERS[: t.length])
         return f"components are {letters}; call functions by name: `{cx.api}.dot(a, b)`"
+    if len(node.attr) == 1 or t is None:
+        return "only vectors have components with names"
     return f"call functions by name: `{cx.api}.{node.attr}(...)`"
 
 

@@ -109,6 +109,10 @@ def coerce(
         return fitted.atom
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):
         help_text = f"convert it: `{cast_name(t, cx.api)}(...)`"
+    elif not help_text and isinstance(v.type, ArrayType):
+        help_text = "index the array: `a[i]`"
+    elif not help_text:
+        help_text = f"make a {type_name(t)} of it"
     message = f"{what} has type {type_name(t)}, but this is {type_name(v.type)}"
     cx.error(code, node, message, help_text)
     return None

@@ -22,8 +22,6 @@ def set_name(
     naming: nothing else refers to the value, so that its temporary may take the name.
     """
     name = target.id
-    if isinstance(got, Several) and len(got.items) == 1:
-        got = got.items[0]
     if isinstance(got, Bad):
         if name not in cx.types:
             cx.unsure.add(name)

@@ -55,8 +55,8 @@ template <class T> ENG_INLINE T step(T x) { return x < T(0) ? T(1) : T(0); }
 template <class T> ENG_INLINE T nonzero(T x) { return x != T(0) ? T(1) : T(0); }
 
 // NaN counts as missing; of equals the second is the result.
-template <class T> ENG_INLINE T min(T a, T b) { return (a < b) | (b != b) ? a : b; }
-template <class T> ENG_INLINE T max(T a, T b) { return (a > b) | (b != b) ? a : b; }
+template <class T> ENG_INLINE T min(T a, T b) { return ((a < b) | (b != b)) ? a : b; }
+template <class T> ENG_INLINE T max(T a, T b) { return ((a > b) | (b != b)) ? a : b; }
 template <class T> ENG_INLINE T clamp(T x, T lo, T hi) { return eng::min(eng::max(lo, x), hi); }
 
 template <class T> ENG_INLINE T select(bool c, const T& a, const T& b) { return c ? a : b; }

@@ -15,9 +15,9 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, int32_t v_count, eng::arr
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_count = eng::arg<int32_t>(args, 24);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_count = eng::arg<int32_t>(args, 24);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_count, v_out, k); }
 }
@@ -64,11 +64,11 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, int32_t 
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_count = eng::arg<int32_t>(args, 24);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 56);
-    const auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 80);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_count = eng::arg<int32_t>(args, 24);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
+    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 56);
+    auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 80);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(ctx, v_x, v_count, v_out, v_adj_x, v_adj_out, k); if (ctx.error) break; }

@@ -31,8 +31,8 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_out, k); }
 }
@@ -102,10 +102,10 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    const auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
+    auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k); }
 }

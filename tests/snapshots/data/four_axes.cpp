@@ -5,14 +5,14 @@ ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT
     const int32_t v_t = int32_t(k0);
     const int32_t v_t_1 = int32_t(k1);
     const int32_t v_t_2 = int32_t(k2);
-    const int32_t v_m = int32_t(k3);
+    const int32_t v_t_3 = int32_t(k3);
     const float v_t_4 = v_x.at(k0, k1, k2, k3);
     const float v_t_5 = eng::sin(v_t_4);
     const int32_t v_t_6 = (2 * v_t_1);
     const int32_t v_t_7 = (v_t + v_t_6);
     const int32_t v_t_8 = (3 * v_t_2);
     const int32_t v_t_9 = (v_t_7 + v_t_8);
-    const int32_t v_t_10 = (4 * v_m);
+    const int32_t v_t_10 = (4 * v_t_3);
     const int32_t v_t_11 = (v_t_9 + v_t_10);
     const float v_t_12 = eng::cast<float>(v_t_11);
     const float v_t_13 = (v_t_5 * v_t_12);
@@ -20,8 +20,8 @@ ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
-    const auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
+    auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[4];
@@ -30,7 +30,6 @@ static void run(const unsigned char* args, eng_launch* L) {
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];
         const int64_t first = c[3], stop = first + n;
-        ENG_INDEPENDENT
         for (int64_t k3 = first; k3 < stop; ++k3) { thread<FLAT>(v_x, v_out, k0, k1, k2, k3); }
     }
 }
@@ -50,28 +49,28 @@ ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT
     const int32_t v_t = int32_t(k0);
     const int32_t v_t_1 = int32_t(k1);
     const int32_t v_t_2 = int32_t(k2);
-    const int32_t v_m = int32_t(k3);
+    const int32_t v_t_3 = int32_t(k3);
     const float v_t_4 = v_x.at(k0, k1, k2, k3);
     const int32_t v_t_6 = (2 * v_t_1);
     const int32_t v_t_7 = (v_t + v_t_6);
     const int32_t v_t_8 = (3 * v_t_2);
     const int32_t v_t_9 = (v_t_7 + v_t_8);
-    const int32_t v_t_10 = (4 * v_m);
+    const int32_t v_t_10 = (4 * v_t_3);
     const int32_t v_t_11 = (v_t_9 + v_t_10);
     const float v_t_12 = eng::cast<float>(v_t_11);
     const float v_ct = v_adj_out.at(k0, k1, k2, k3);
     v_adj_out.at(k0, k1, k2, k3) = 0.0f;
-    const float v_t_14 = (v_ct * v_t_12);
-    const float v_t_17 = eng::cos(v_t_4);
-    const float v_t_18 = (v_t_14 * v_t_17);
-    eng::atomic_add(v_adj_x.at(k0, k1, k2, k3), v_t_18);
+    const float v_t_15 = (v_ct * v_t_12);
+    const float v_t_18 = eng::cos(v_t_4);
+    const float v_t_19 = (v_t_15 * v_t_18);
+    eng::atomic_add(v_adj_x.at(k0, k1, k2, k3), v_t_19);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
-    const auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
-    const auto v_adj_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 144);
-    const auto v_adj_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 216);
+    auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
+    auto v_adj_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 144);
+    auto v_adj_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 216);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[4];

@@ -3,17 +3,16 @@ namespace ns_primal {
 template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_factor, int64_t k) {
     const int32_t v_i = int32_t(k);
-    const float v_t_1 = v_factor.at(k);
-    const float v_t_2 = v_x.at(k);
-    const float v_t_3 = (v_t_2 * v_t_1);
+    const float v_t_1 = v_x.at(k);
+    const float v_t_2 = v_factor.at(k);
+    const float v_t_3 = (v_t_1 * v_t_2);
     v_x.at(k) = v_t_3;
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
-    ENG_INDEPENDENT
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_factor, k); }
 }
 }
@@ -30,16 +29,16 @@ namespace ns_recorded {
 template <bool FLAT>
 ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_factor, int64_t k) {
     const int32_t v_i = int32_t(k);
-    const float v_t_1 = v_factor.at(k);
-    const float v_t_2 = v_x.at(k);
-    if (!eng::journal_write(ctx, v_t_2)) return;
-    const float v_t_3 = (v_t_2 * v_t_1);
+    const float v_t_1 = v_x.at(k);
+    if (!eng::journal_write(ctx, v_t_1)) return;
+    const float v_t_2 = v_factor.at(k);
+    const float v_t_3 = (v_t_1 * v_t_2);
     v_x.at(k) = v_t_3;
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(ctx, v_x, v_factor, k); if (ctx.error) break; }
@@ -59,22 +58,22 @@ namespace ns_adjoint {
 template <bool FLAT>
 ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_factor, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_factor, int64_t k) {
     const int32_t v_i = int32_t(k);
-    const float v_t_1 = v_factor.at(k);
-    const float v_t_2 = eng::journal_read<float>(ctx, int64_t(0ll));
+    const float v_t_1 = eng::journal_read<float>(ctx, int64_t(0ll));
+    const float v_t_2 = v_factor.at(k);
     const float v_ct = v_adj_x.at(k);
     v_adj_x.at(k) = 0.0f;
-    const float v_t_5 = (v_ct * v_t_1);
-    const float v_t_6 = (v_ct * v_t_2);
-    eng::atomic_add(v_adj_x.at(k), v_t_5);
+    const float v_t_5 = (v_ct * v_t_2);
+    const float v_t_6 = (v_ct * v_t_1);
     eng::atomic_add(v_adj_factor.at(k), v_t_6);
+    eng::atomic_add(v_adj_x.at(k), v_t_5);
     ctx.journal_pos += int64_t(1ll);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    const auto v_adj_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
+    auto v_adj_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k); if (ctx.error) break; }

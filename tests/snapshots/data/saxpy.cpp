@@ -11,12 +11,11 @@ ENG_INLINE void thread(float v_a, eng::array_t<float,1,FLAT> v_x, eng::array_t<f
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_a = eng::arg<float>(args, 0);
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 8);
-    const auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
-    const auto v_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 56);
+    auto v_a = eng::arg<float>(args, 0);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 8);
+    auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
+    auto v_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 56);
     const int64_t begin = L->begin, end = L->end;
-    ENG_INDEPENDENT
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_a, v_x, v_y, v_z, k); }
 }
 }
@@ -42,13 +41,13 @@ ENG_INLINE void thread(float v_a, eng::array_t<float,1,FLAT> v_x, eng::array_t<f
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_a = eng::arg<float>(args, 0);
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 8);
-    const auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
-    const auto v_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 56);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 80);
-    const auto v_adj_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 104);
-    const auto v_adj_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 128);
+    auto v_a = eng::arg<float>(args, 0);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 8);
+    auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 32);
+    auto v_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 56);
+    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 80);
+    auto v_adj_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 104);
+    auto v_adj_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 128);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_a, v_x, v_y, v_z, v_adj_x, v_adj_y, v_adj_z, k); }
 }

@@ -11,9 +11,9 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FL
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_bin = eng::arg<eng::array_t<int32_t,1,FLAT>>(args, 24);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_bin = eng::arg<eng::array_t<int32_t,1,FLAT>>(args, 24);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_bin, v_out, k); }
 }
@@ -43,11 +43,11 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FL
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_bin = eng::arg<eng::array_t<int32_t,1,FLAT>>(args, 24);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
-    const auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_bin = eng::arg<eng::array_t<int32_t,1,FLAT>>(args, 24);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
+    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_bin, v_out, v_adj_x, v_adj_out, k); }
 }

@@ -14,7 +14,7 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
     const int32_t v_i = int32_t(k);
     const float v_t_1 = v_x.at(k);
     const float v_t_2 = v_y.at(k);
-    const r_f0_polar call_t_3 = f0_polar(v_t_1, v_t_2);
+    r_f0_polar call_t_3 = f0_polar(v_t_1, v_t_2);
     const float v_t_3 = call_t_3.r0;
     const float v_t_4 = call_t_3.r1;
     const float v_t_5 = (v_t_3 * v_t_4);
@@ -22,9 +22,9 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_y, v_out, k); }
 }
@@ -79,12 +79,12 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    const auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
-    const auto v_adj_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
-    const auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 120);
+    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
+    auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
+    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    auto v_adj_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
+    auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 120);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_y, v_out, v_adj_x, v_adj_y, v_adj_out, k); }
 }

@@ -4,32 +4,31 @@ template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<eng::vec_t<3,float>,1,FLAT> v_v, eng::array_t<eng::vec_t<3,float>,1,FLAT> v_out, int64_t k) {
     eng::vec_t<3,float> v_b{};
     const int32_t v_i = int32_t(k);
-    const eng::vec_t<3,float> v_a = v_v.at(k);
+    eng::vec_t<3,float> v_a = v_v.at(k);
     const float v_t_2 = eng::extract(v_a, 1);
     const float v_t_3 = eng::extract(v_a, 2);
     const float v_t_4 = eng::extract(v_a, 0);
     const float v_t_5 = (v_t_4 * 2.0f);
-    const eng::vec_t<3,float> v_t_6 = eng::construct<eng::vec_t<3,float>>(v_t_2, v_t_3, v_t_5);
+    eng::vec_t<3,float> v_t_6 = eng::construct<eng::vec_t<3,float>>(v_t_2, v_t_3, v_t_5);
     v_b = v_t_6;
     const float v_t_7 = eng::length(v_a);
-    const eng::vec_t<3,float> v_t_8 = eng::insert(v_b, 0, v_t_7);
+    eng::vec_t<3,float> v_t_8 = eng::insert(v_b, 0, v_t_7);
     v_b = v_t_8;
-    const float v_t_9 = eng::dot(v_a, v_b);
-    const float v_t_10 = eng::extract(v_b, 1);
-    const float v_t_11 = (v_t_10 + v_t_9);
-    const eng::vec_t<3,float> v_t_12 = eng::insert(v_b, 1, v_t_11);
+    const float v_t_9 = eng::extract(v_b, 1);
+    const float v_t_10 = eng::dot(v_a, v_b);
+    const float v_t_11 = (v_t_9 + v_t_10);
+    eng::vec_t<3,float> v_t_12 = eng::insert(v_b, 1, v_t_11);
     v_b = v_t_12;
-    const eng::vec_t<3,float> v_t_13 = eng::cross(v_a, v_b);
+    eng::vec_t<3,float> v_t_13 = eng::cross(v_a, v_b);
     const float v_t_14 = eng::extract(v_b, 2);
-    const eng::vec_t<3,float> v_t_15 = eng::unscale(v_t_13, v_t_14);
+    eng::vec_t<3,float> v_t_15 = eng::unscale(v_t_13, v_t_14);
     v_out.at(k) = v_t_15;
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 0);
-    const auto v_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 24);
+    auto v_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
-    ENG_INDEPENDENT
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_v, v_out, k); }
 }
 }
@@ -46,64 +45,64 @@ namespace ns_adjoint {
 template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<eng::vec_t<3,float>,1,FLAT> v_v, eng::array_t<eng::vec_t<3,float>,1,FLAT> v_out, eng::array_t<eng::vec_t<3,float>,1,FLAT> v_adj_v, eng::array_t<eng::vec_t<3,float>,1,FLAT> v_adj_out, int64_t k) {
     const int32_t v_i = int32_t(k);
-    const eng::vec_t<3,float> v_a = v_v.at(k);
+    eng::vec_t<3,float> v_a = v_v.at(k);
     const float v_t_2 = eng::extract(v_a, 1);
     const float v_t_3 = eng::extract(v_a, 2);
     const float v_t_4 = eng::extract(v_a, 0);
     const float v_t_5 = (v_t_4 * 2.0f);
-    const eng::vec_t<3,float> v_t_6 = eng::construct<eng::vec_t<3,float>>(v_t_2, v_t_3, v_t_5);
+    eng::vec_t<3,float> v_t_6 = eng::construct<eng::vec_t<3,float>>(v_t_2, v_t_3, v_t_5);
     const float v_t_7 = eng::length(v_a);
-    const eng::vec_t<3,float> v_t_8 = eng::insert(v_t_6, 0, v_t_7);
-    const float v_t_9 = eng::dot(v_a, v_t_8);
-    const float v_t_10 = eng::extract(v_t_8, 1);
-    const float v_t_11 = (v_t_10 + v_t_9);
-    const eng::vec_t<3,float> v_t_12 = eng::insert(v_t_8, 1, v_t_11);
-    const eng::vec_t<3,float> v_t_13 = eng::cross(v_a, v_t_12);
+    eng::vec_t<3,float> v_t_8 = eng::insert(v_t_6, 0, v_t_7);
+    const float v_t_9 = eng::extract(v_t_8, 1);
+    const float v_t_10 = eng::dot(v_a, v_t_8);
+    const float v_t_11 = (v_t_9 + v_t_10);
+    eng::vec_t<3,float> v_t_12 = eng::insert(v_t_8, 1, v_t_11);
+    eng::vec_t<3,float> v_t_13 = eng::cross(v_a, v_t_12);
     const float v_t_14 = eng::extract(v_t_12, 2);
-    const eng::vec_t<3,float> v_t_15 = eng::unscale(v_t_13, v_t_14);
-    const eng::vec_t<3,float> v_ct = v_adj_out.at(k);
+    eng::vec_t<3,float> v_t_15 = eng::unscale(v_t_13, v_t_14);
+    eng::vec_t<3,float> v_ct = v_adj_out.at(k);
     v_adj_out.at(k) = eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}};
-    const eng::vec_t<3,float> v_t_1 = eng::unscale(v_ct, v_t_14);
+    eng::vec_t<3,float> v_t_1 = eng::unscale(v_ct, v_t_14);
     const float v_t_16 = eng::dot(v_ct, v_t_15);
     const float v_t_17 = eng::neg(v_t_16);
     const float v_t_18 = eng::div(v_t_17, v_t_14);
-    const eng::vec_t<3,float> v_t_21 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 2, v_t_18);
-    const eng::vec_t<3,float> v_t_23 = eng::cross(v_t_12, v_t_1);
-    const eng::vec_t<3,float> v_t_24 = eng::cross(v_t_1, v_a);
-    const eng::vec_t<3,float> v_t_26 = (v_t_21 + v_t_24);
-    const eng::vec_t<3,float> v_t_27 = eng::insert(v_t_26, 1, 0.0f);
+    eng::vec_t<3,float> v_t_21 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 2, v_t_18);
+    eng::vec_t<3,float> v_t_23 = eng::cross(v_t_12, v_t_1);
+    eng::vec_t<3,float> v_t_24 = eng::cross(v_t_1, v_a);
+    eng::vec_t<3,float> v_t_26 = (v_t_21 + v_t_24);
+    eng::vec_t<3,float> v_t_27 = eng::insert(v_t_26, 1, 0.0f);
     const float v_t_28 = eng::extract(v_t_26, 1);
-    const eng::vec_t<3,float> v_t_33 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 1, v_t_28);
-    const eng::vec_t<3,float> v_t_34 = (v_t_27 + v_t_33);
-    const eng::vec_t<3,float> v_t_35 = eng::scale(v_t_8, v_t_28);
-    const eng::vec_t<3,float> v_t_36 = eng::scale(v_a, v_t_28);
-    const eng::vec_t<3,float> v_t_37 = (v_t_23 + v_t_35);
-    const eng::vec_t<3,float> v_t_38 = (v_t_34 + v_t_36);
-    const eng::vec_t<3,float> v_t_39 = eng::insert(v_t_38, 0, 0.0f);
+    eng::vec_t<3,float> v_t_33 = eng::scale(v_t_8, v_t_28);
+    eng::vec_t<3,float> v_t_34 = eng::scale(v_a, v_t_28);
+    eng::vec_t<3,float> v_t_35 = (v_t_23 + v_t_33);
+    eng::vec_t<3,float> v_t_36 = (v_t_27 + v_t_34);
+    eng::vec_t<3,float> v_t_37 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 1, v_t_28);
+    eng::vec_t<3,float> v_t_38 = (v_t_36 + v_t_37);
+    eng::vec_t<3,float> v_t_39 = eng::insert(v_t_38, 0, 0.0f);
     const float v_t_40 = eng::extract(v_t_38, 0);
     const bool v_t_43 = (v_t_7 == 0.0f);
     const float v_t_44 = eng::select(v_t_43, 1.0f, v_t_7);
     const float v_t_45 = eng::div(v_t_40, v_t_44);
-    const eng::vec_t<3,float> v_t_46 = eng::scale(v_a, v_t_45);
-    const eng::vec_t<3,float> v_t_47 = (v_t_37 + v_t_46);
+    eng::vec_t<3,float> v_t_46 = eng::scale(v_a, v_t_45);
+    eng::vec_t<3,float> v_t_47 = (v_t_35 + v_t_46);
     const float v_t_48 = eng::extract(v_t_39, 0);
     const float v_t_49 = eng::extract(v_t_39, 1);
     const float v_t_50 = eng::extract(v_t_39, 2);
     const float v_t_54 = (v_t_50 * 2.0f);
-    const eng::vec_t<3,float> v_t_57 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 0, v_t_54);
-    const eng::vec_t<3,float> v_t_58 = (v_t_47 + v_t_57);
-    const eng::vec_t<3,float> v_t_59 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 2, v_t_49);
-    const eng::vec_t<3,float> v_t_60 = (v_t_58 + v_t_59);
-    const eng::vec_t<3,float> v_t_61 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 1, v_t_48);
-    const eng::vec_t<3,float> v_t_62 = (v_t_60 + v_t_61);
+    eng::vec_t<3,float> v_t_57 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 0, v_t_54);
+    eng::vec_t<3,float> v_t_58 = (v_t_47 + v_t_57);
+    eng::vec_t<3,float> v_t_59 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 2, v_t_49);
+    eng::vec_t<3,float> v_t_60 = (v_t_58 + v_t_59);
+    eng::vec_t<3,float> v_t_61 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 1, v_t_48);
+    eng::vec_t<3,float> v_t_62 = (v_t_60 + v_t_61);
     eng::atomic_add(v_adj_v.at(k), v_t_62);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    const auto v_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 0);
-    const auto v_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 24);
-    const auto v_adj_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 48);
-    const auto v_adj_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 72);
+    auto v_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 24);
+    auto v_adj_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 48);
+    auto v_adj_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_v, v_out, v_adj_v, v_adj_out, k); }
 }

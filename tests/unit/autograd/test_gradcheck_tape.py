@@ -233,13 +233,25 @@ def test_recorded_functions_are_named_as_unchecked() -> None:
     assert any("record_func" in u.what for u in result.unchecked)
 
 
-def test_large_arrays_are_sampled_and_covered_by_directions() -> None:
+def large(kernel):
     n = 100_000
     x = wp.array(np.random.default_rng(0).uniform(0.5, 1.5, n), dtype=float, requires_grad=True)
     y = wp.zeros(n, dtype=float, requires_grad=True)
     tape = wp.Tape()
     with tape:
-        wp.launch(smooth, dim=n, inputs=[x], outputs=[y])
-    (launch,) = check_tape(tape).launches
-    assert launch.pairs[0].verdict == "pass"
-    assert 0 < launch.pairs[0].checked < n and launch.pairs[0].directional >= 1
+        wp.launch(kernel, dim=n, inputs=[x], outputs=[y])
+    return tape
+
+
+def test_large_arrays_are_covered_by_directions() -> None:
+    (launch,) = check_tape(large(smooth)).launches
+    (pair,) = launch.pairs
+    assert (pair.verdict, pair.checked, pair.directional) == ("pass", 0, 2)
+    (launch,) = check_tape(large(smooth), max_inputs=5, max_outputs=5).launches
+    assert launch.pairs[0].checked == 25
+
+
+def test_a_wrong_gradient_of_a_large_array_is_caught_and_shown() -> None:
+    (launch,) = check_tape(large(spoiled(1.001))).launches
+    (pair,) = launch.pairs
+    assert pair.verdict == "fail" and pair.worst is not None and pair.worst.row >= 0

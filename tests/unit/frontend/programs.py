@@ -225,6 +225,17 @@ def continue_in_while(a: Array, n: int):
 
 
 @wp.func
+def tuples(a: Array, n: int):
+    s = a.shape
+    (m,) = s
+    t = (a[0], a[1] + 1.0, n)
+    a[s[0] - 1] = t[1] * t[0]
+    a[len(s) + t[2] % 4] = 1.0
+    u = t if n > 2 else (2.0, a[0], m)
+    a[0] = u[0] + u[1]
+
+
+@wp.func
 def branch_locals(a: Array, n: int):
     for i in range(n):
         if a[i] > 1.0:
