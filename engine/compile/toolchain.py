@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -130,13 +131,17 @@ def _version(command: tuple[str, ...]) -> str | Exception:
 
 
 def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain:
-    flags = (*_FLAGS, "-g") if debug else _FLAGS
+    flags: tuple[str, ...] = _FLAGS
+    clang = "clang" in version
+    number = re.search(r"(?:clang version|\)) (\d+)", version)
+    if number and int(number[1]) >= (12 if clang else 10):
+        flags += ("-fno-finite-loops",)  # C++ would let a kernel's endless loop be removed
     # Kernels need nothing of the C++ library (which zig would build first, for minutes).
-    if "clang" in version:
-        flags = (*flags, "-nostdlib++")
+    if clang:
+        flags += ("-nostdlib++",)
     elif sys.platform.startswith("linux"):
-        flags = (*flags, "-Wl,--as-needed")
-    return Toolchain(command, version, flags, cpu_features())
+        flags += ("-Wl,--as-needed",)
+    return Toolchain(command, version, (*flags, "-g") if debug else flags, cpu_features())
 
 
 @functools.lru_cache(maxsize=1)

@@ -60,7 +60,7 @@ def counted(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         f"""if "--version" not in sys.argv:
     with open({str(log)!r}, "a") as f:
         f.write("x")
-os.execv({real[0]!r}, {list(real)!r} + sys.argv[1:])"""
+os.execvp({real[0]!r}, {list(real)!r} + sys.argv[1:])"""
     )
     monkeypatch.setenv("CXX", str(path))
     forget()

@@ -104,6 +104,24 @@ def test_key_depends_on_everything() -> None:
     assert base.key == toolchain.Toolchain(("g++",), "1", ("-O3",), "cpu").key
 
 
+@pytest.mark.parametrize(
+    ("version", "clang", "finite"),
+    [
+        ("g++ (Debian 12.2.0-14) 12.2.0\nCopyright (C) Free Software Foundation", False, True),
+        ("g++ (Ubuntu 9.4.0-1ubuntu1) 9.4.0", False, False),
+        ("Debian clang version 14.0.6\nTarget: x86_64", True, True),
+        ("clang version 11.0.1", True, False),
+        ("Apple clang version 15.0.0 (clang-1500.3.9.4)", True, True),
+    ],
+)
+def test_flags_follow_the_compiler(version: str, clang: bool, finite: bool) -> None:
+    flags = toolchain._toolchain(("c++",), version, False).flags
+    assert ("-nostdlib++" in flags) == clang
+    assert ("-fno-finite-loops" in flags) == finite
+    assert not any("fast-math" in f for f in flags)
+    assert "-ffp-contract=off" in flags
+
+
 def test_cpu_features_are_told() -> None:
     assert toolchain.cpu_features() == toolchain.cpu_features()
     if os.path.exists("/proc/cpuinfo"):

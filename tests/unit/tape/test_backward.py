@@ -1,0 +1,197 @@
+"""Tapes: what the backward pass computes, and its seeds."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import TapeError
+from tests.unit.tape.kernels import (
+    double,
+    grid,
+    indices,
+    lengths,
+    no_backward,
+    source,
+    square,
+    square_in_place,
+    total,
+)
+
+# ---- what the adjoint needs
+
+
+def test_in_place_is_exact():
+    x, loss = source(), wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square_in_place, 3, [x])
+        wp.launch(square_in_place, 3, [x])
+        wp.launch(total, 3, [x, loss])
+    tape.backward(loss)
+    assert x.grad.list() == [4.0 * v**3 for v in (1, 2, 3)]
+    tape.zero()
+    tape.backward(loss)  # the journal is read again
+    assert x.grad.list() == [4.0 * v**3 for v in (1, 2, 3)]
+
+
+def test_aliased_arguments_are_exact():
+    x, loss = source(), wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, 3, [x], [x])  # read and written through two parameters
+        wp.launch(total, 3, [x, loss])
+    tape.backward(loss)
+    assert x.grad.list() == [2, 4, 6]
+
+
+def test_overlapping_views_are_exact():
+    base = wp.array([2.0, 3, 5, 7], dtype=float, requires_grad=True)
+    loss = wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, 2, [base[1:4]], [base[1:3]])
+        wp.launch(total, 4, [base, loss])
+    tape.backward(loss)
+    assert base.grad.list() == [1, 6, 10, 1]
+
+
+def test_vectors_and_grids():
+    v = wp.array([[1, 2, 3], [4, 5, 6]], dtype=wp.vec3, requires_grad=True)
+    out = wp.zeros(2, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(lengths, 2, [v], [out])
+    tape.backward(grads={out: wp.ones(2)})
+    assert v.grad.list() == [wp.vec3(2, 4, 6), wp.vec3(8, 10, 12)]
+    x = wp.array(np.arange(6).reshape(2, 3), dtype=float, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(grid, (3, 2), [x.transpose()], [y.transpose()])
+    tape.backward(grads={y: wp.ones((2, 3))})
+    assert x.grad.list() == [0, 2, 4, 6, 8, 10]
+
+
+def test_requires_grad_dropped_after_recording():
+    x, w = source(), source()
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(square, 3, [x], [y])
+        wp.launch(square_in_place, 3, [w])
+    x.requires_grad = False
+    w.requires_grad = False
+    tape.backward(grads={y: wp.ones(3)})
+    assert x.grad is None
+    assert y.grad.list() == [0, 0, 0]
+
+
+def test_requires_grad_set_after_recording():
+    x, y = wp.array([1, 2, 3], dtype=float), wp.zeros(3, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, 3, [x], [y])
+    x.requires_grad = True
+    tape.backward(grads={y: wp.ones(3)})
+    assert x.grad.list() == [2, 4, 6]
+
+
+def test_requires_grad_set_too_late():
+    x = wp.array([1, 2, 3], dtype=float)
+    with wp.Tape() as tape:
+        wp.launch(square_in_place, 3, [x])
+    x.requires_grad = True
+    with pytest.raises(TapeError, match="requires_grad was set on x"):
+        tape.backward(grads={x: wp.ones(3)})
+
+
+def test_replaced_gradient_arrays_are_used():
+    x = source()
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(double, 3, [x], [y])
+    mine = wp.zeros(3)
+    x.grad = mine
+    tape.backward(grads={y: wp.ones(3)})
+    assert mine.list() == [2, 2, 2]
+
+
+def test_kernels_without_backward_warn():
+    x = source()
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(no_backward, 3, [x], [y])
+    with pytest.warns(UserWarning, match="no_backward"):
+        tape.backward(grads={y: wp.ones(3)})
+    assert x.grad.list() == [0, 0, 0]
+    out = wp.zeros(3)
+    with wp.Tape() as tape, warnings.catch_warnings():
+        wp.launch(no_backward, 3, [x], [out])
+        tape.backward()
+
+
+def test_integer_launches_do_nothing_backward():
+    a, b = wp.array([1, 2], dtype=int), wp.zeros(2, dtype=int)
+    with wp.Tape() as tape:
+        wp.launch(indices, 2, [a], [b])
+    tape.backward()
+    assert tape.gradients == {}
+
+
+# ---- seeds
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        lambda: {"loss": wp.zeros(1)},
+        lambda: {"loss": wp.zeros(2, requires_grad=True)},
+        lambda: {"loss": wp.zeros(0, requires_grad=True)},
+        lambda: {"loss": wp.zeros(1, dtype=wp.vec3, requires_grad=True)},
+        lambda: {"loss": 1.0},
+        lambda: {"grads": {wp.zeros(1): wp.zeros(1)}},
+        lambda: {"grads": {wp.zeros(1, dtype=int): wp.zeros(1, dtype=int)}},
+        lambda: {"grads": {wp.zeros(2, requires_grad=True): wp.zeros(3)}},
+        lambda: {"grads": {wp.zeros(2, requires_grad=True): wp.zeros(2, dtype=wp.float64)}},
+        lambda: {"grads": {wp.zeros(2, requires_grad=True): np.zeros(3)}},
+        lambda: {"grads": {wp.zeros(2, requires_grad=True): ["a", "b"]}},
+        lambda: {"grads": {"x": wp.zeros(3)}},
+        lambda: {"grads": [wp.zeros(3)]},
+    ],
+)
+def test_bad_seeds(seed):
+    with pytest.raises(TapeError) as e:
+        wp.Tape().backward(**seed())
+    assert e.value.diagnostics[0].code == "E402"
+    assert e.value.diagnostics[0].span.file == __file__
+
+
+def test_seeds_are_copied():
+    y = wp.zeros(3, requires_grad=True)
+    seed = wp.full(3, 5.0)
+    wp.Tape().backward(grads={y: seed})
+    assert y.grad.list() == [5, 5, 5]
+    assert y.grad is not seed
+    seed.zero_()
+    assert y.grad.list() == [5, 5, 5]
+    tape = wp.Tape()
+    tape.backward(grads={y: None})
+    assert y.grad.list() == [5, 5, 5]
+    tape.backward(grads={y: y.grad})
+    assert y.grad.list() == [5, 5, 5]
+    tape.backward(grads={y: np.arange(3)})
+    assert y.grad.list() == [0, 1, 2]
+    tape.zero()
+    assert y.grad.list() == [0, 0, 0]
+
+
+def test_loss_and_seeds_together():
+    x = source()
+    y, loss = wp.zeros_like(x), wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(double, 3, [x], [y])
+        wp.launch(total, 3, [x], [loss])
+    tape.backward(loss, grads={y: wp.ones(3)})
+    assert x.grad.list() == [3, 3, 3]
+
+
+def test_empty_tape():
+    tape = wp.Tape()
+    tape.backward()
+    assert tape.gradients == {}
+    tape.reset()
