@@ -9,9 +9,9 @@ import numpy as np
 
 import engine as wp
 
-SIDE = 7
+SIDE = 6
 STEPS = 10
-ITERATIONS = 25
+ITERATIONS = 20
 DT = 0.02
 SPACING = 0.1
 STIFFNESS = 60.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.autograd.launch_check import Block, LaunchCheck, Pair
 from engine.autograd.nonfinite import locate
-from engine.autograd.problem import Argument, Problem, lifted
+from engine.autograd.problem import Argument, LaunchFailed, Problem, lifted
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, Unchecked
 from engine.autograd.tolerance import Tolerance
 from engine.diagnostics import Diagnostic, LaunchError, Span
@@ -148,8 +148,9 @@ def _check_launch(
         return replace(result, skipped=reason)
     if not np.prod(record.dim, dtype=np.int64):
         return replace(result, skipped="the launch has no threads")
-    problem = Problem(variants, lifted(variants), args, record.dim)
+    problem = None
     try:
+        problem = Problem(variants, lifted(variants), args, record.dim)
         if not problem.inputs or not problem.outputs:
             return replace(result, skipped=_why_nothing(problem, variants.ir, args))
         pairs = _masked(record, problem, options)
@@ -168,8 +169,11 @@ def _check_launch(
         return result
     except MemoryError:
         return replace(result, skipped="its check does not fit into memory")
+    except LaunchFailed as failed:
+        return replace(result, skipped=f"its check could not run: {failed}")
     finally:
-        problem.close()
+        if problem is not None:
+            problem.close()
 
 
 def _explained(pair: PairResult, problem: Problem, rng: np.random.Generator) -> PairResult:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ad
-from engine.compile.host import Entry, Launch, release
+from engine.compile.host import ERRORS, Entry, Launch, release
 from engine.compile.pipeline import Variants
 from engine.lang.types import (
     ArrayType,
@@ -28,6 +28,10 @@ from engine.lang.types import (
 
 Array = NDArray[Any]
 Name = str
+
+
+class LaunchFailed(Exception):
+    """A kernel reported an error (out of memory, mostly), which ends its check."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class Precision:
         self.launch.error = 0
         entry.call(args, ctypes.byref(self.launch))
         if self.launch.error:
-            raise MemoryError("a kernel's stack or journal does not fit into memory")
+            raise LaunchFailed(ERRORS.get(self.launch.error, "unknown error"))
 
     def restore(self) -> None:
         """Puts the contents at record time back into what the launch changes."""
