@@ -21,6 +21,11 @@ def seconds(value: float) -> str:
     return f"{value * 1e9:.3g} ns"
 
 
+def ratio(ours: float, theirs: float) -> str:
+    """Two digits, however small."""
+    return f"{ours / theirs:.2g}" if ours < theirs else f"{ours / theirs:.2f}"
+
+
 def table(head: list[str], rows: list[list[str]]) -> str:
     """A markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -41,7 +46,7 @@ def kernel_rows(result: dict[str, Any]) -> list[list[str]]:
                     which,
                     seconds(figures["engine"]),
                     seconds(figures["warp"]),
-                    f"{figures['engine'] / figures['warp']:.2f}",
+                    ratio(figures["engine"], figures["warp"]),
                     seconds(limit) if limit else "",
                     f"{figures['gap']:.0e}" if figures["gap"] else "0",
                 ]
@@ -67,7 +72,7 @@ def markdown(result: dict[str, Any]) -> str:
     if "compile" in result:
         ours, theirs = result["compile"]["engine"], result["compile"]["warp"]
         rows = [
-            [s, seconds(ours[s]), seconds(theirs[s]), f"{ours[s] / theirs[s]:.2f}"]
+            [s, seconds(ours[s]), seconds(theirs[s]), ratio(ours[s], theirs[s])]
             for s in ("cold", "warm")
         ]
         parts += [
@@ -78,7 +83,7 @@ def markdown(result: dict[str, Any]) -> str:
         ]
     if "startup" in result:
         base = result["startup"]["import numpy"]
-        rows = [[f"`{n}`", seconds(t), f"{t / base:.2f}"] for n, t in result["startup"].items()]
+        rows = [[f"`{n}`", seconds(t), ratio(t, base)] for n, t in result["startup"].items()]
         parts += [
             "## Start-up",
             "Whole processes, from start to end. `import engine` loads neither matplotlib, "
