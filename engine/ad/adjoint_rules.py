@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, Names, const
 from engine.ir.ops import OPS, Elementwise, NoDerivative
-from engine.lang.types import ArrayType, is_float
+from engine.lang.types import INT32, ArrayType, Type, is_float, scalar_of, shape_of
 
 
 class AdjointRules:
@@ -107,21 +109,27 @@ class AdjointRules:
             self.scatter(b, s, before)
 
     def extremum(self, b: Builder, s: n.Atomic) -> None:
-        """Atomic min and max: the gradient goes to the value that is there in the end.
+        """Atomic min and max: the value replaced the element, or nothing happened.
 
-        It is the thread's own if it replaced what was there before (strictly, so that
-        one thread wins among equals) and nothing replaced it later.
+        Threads are reversed last to first, so the update that came last takes the
+        gradient and leaves zero to those before it. Vectors count by component.
         """
         assert s.dst is not None
-        final = b.load(s.array, s.index, s.path, s.value.type, "final")
-        replaced = b.op("lt" if s.kind == "min" else "gt", s.value, s.dst)
-        won = b.op("land", replaced, b.op("eq", s.value, final))
-        inner = b.child()
-        ct = self.gradient_at(inner, s)
-        zero = const(0, s.value.type)  # type: ignore[arg-type]
-        inner.add(n.Store(self.arrays[s.array.name], s.index, zero, s.path, b.span))
-        self.add(inner, s.value, ct)
-        b.add(n.If(won, inner.block(), (), b.span))
+        zero = const(0, scalar_of(s.value.type))
+        for at in _components(s.value.type):
+            path = (*s.path, *at)
+            value = b.op("extract", s.value, *at) if at else s.value
+            before = b.op("extract", s.dst, *at) if at else s.dst
+            replaced = b.op("lt" if s.kind == "min" else "gt", value, before)
+            inner = b.child()
+            grad = self.arrays[s.array.name]
+            ct: n.Atom = inner.load(grad, s.index, path, zero.type, "ct")
+            inner.add(n.Store(grad, s.index, zero, path, b.span))
+            if at:
+                blank = const(0, s.value.type)  # type: ignore[arg-type]
+                ct = inner.op("insert", blank, *at, ct)
+            self.add(inner, s.value, ct)
+            b.add(n.If(replaced, inner.block(), (), b.span))
 
     def called(self, b: Builder, s: n.Call) -> None:
         """A function with a user's own adjoint: call it with the cotangents."""
@@ -142,3 +150,9 @@ class AdjointRules:
         ]
         for a, d in zip(inputs, dsts, strict=True):
             self.add(b, a, d)
+
+
+def _components(t: Type) -> list[tuple[n.Const, ...]]:
+    """The component paths of a value; the empty path of a scalar."""
+    assert not isinstance(t, ArrayType)
+    return [tuple(n.Const(i, INT32) for i in at) for at in np.ndindex(*shape_of(t))]

@@ -76,8 +76,6 @@ def map_stmt(s: n.Stmt, f: AtomMap, blocks: Callable[[n.Block], n.Block]) -> n.S
         return replace(s, dst=var(s.dst))
     if isinstance(s, n.JournalRead):
         return replace(s, dst=var(s.dst), pos=f(s.pos))
-    if isinstance(s, n.JournalAdvance):
-        return replace(s, slots=f(s.slots))
     return s
 
 

@@ -285,10 +285,7 @@ def _build(fn: n.Function, wrt: frozenset[str], sites: frozenset[int]) -> n.Func
     sweep = forward.saving(fn.body)
     b = Builder(names, fn.span)
     b.stmts += sweep
-    end = b.op("copy", journal, base="journal_end")
     b.stmts += _Reverse(forward, rules).block(fn.body)
-    if sites:
-        b.add(n.JournalAdvance(end, fn.span))
     out = n.Function(
         name=f"{fn.name}_adjoint",
         params=(*fn.params, *adjoints.values()),

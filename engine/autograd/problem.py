@@ -157,7 +157,6 @@ class Precision:
             g.fill(0)
         for name, w in seeds.items():
             self.grads[name][...] = w
-        self.launch.journal_pos = 0
         self.run(self.variants.adjoint(self.wrt, self.journaled), self.adjoint_args, begin, end)
         return self.grads
 

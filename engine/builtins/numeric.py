@@ -155,3 +155,11 @@ def cast(to: Type, x: Any) -> Any:
     inside = np.where(high | low | np.isnan(value), 0, value).astype(dtype)
     out = np.where(high, dtype.type(info.max), np.where(low, dtype.type(info.min), inside))
     return out.astype(dtype)[()]
+
+
+def asin(x: Any) -> Any:
+    return np.arcsin(np.clip(x, x.dtype.type(-1), x.dtype.type(1)))
+
+
+def acos(x: Any) -> Any:
+    return np.arccos(np.clip(x, x.dtype.type(-1), x.dtype.type(1)))

@@ -51,7 +51,8 @@ def _float(
 
 def _inverse_sine(a: Sequence[E]) -> E:
     # (1 - x)(1 + x) keeps its digits near 1, where 1 - x * x loses them.
-    return 1 / ((1 - a[0]) * (1 + a[0])).call("sqrt")
+    square = (1 - a[0]) * (1 + a[0])
+    return (square < 0).select(0, 1 / square.call("sqrt"))
 
 
 _float("sin", "sin(x): sine of an angle in radians.", np.sin,
@@ -60,10 +61,10 @@ _float("cos", "cos(x): cosine of an angle in radians.", np.cos,
        lambda a, y: (-a[0].call("sin"),), _LINE)  # fmt: skip
 _float("tan", "tan(x): tangent of an angle in radians.", np.tan,
        lambda a, y: (1 + y * y,), (-1.2, 1.2))  # fmt: skip
-_float("asin", "asin(x): angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
-       np.arcsin, lambda a, y: (_inverse_sine(a),), _UNIT, singular=(-1.0, 1.0))  # fmt: skip
-_float("acos", "acos(x): angle in [0, pi] whose cosine is x; NaN outside [-1, 1].",
-       np.arccos, lambda a, y: (-_inverse_sine(a),), _UNIT, singular=(-1.0, 1.0))  # fmt: skip
+_float("asin", "asin(x): angle in [-pi/2, pi/2] whose sine is x; x is clamped to [-1, 1].",
+       m.asin, lambda a, y: (_inverse_sine(a),), _UNIT, singular=(-1.0, 1.0))  # fmt: skip
+_float("acos", "acos(x): angle in [0, pi] whose cosine is x; x is clamped to [-1, 1].",
+       m.acos, lambda a, y: (-_inverse_sine(a),), _UNIT, singular=(-1.0, 1.0))  # fmt: skip
 _float("atan", "atan(x): angle in [-pi/2, pi/2] whose tangent is x.", np.arctan,
        lambda a, y: (1 / (1 + a[0] * a[0]),), _LINE)  # fmt: skip
 

@@ -62,15 +62,21 @@ def _run(e: Emitter) -> list[str]:
         out.append("    eng::ctx_t ctx = eng::enter(L);")
     out.append("    const int64_t begin = L->begin, end = L->end;")
     call = f"{e.call(e.fn, [local(p) for p in e.fn.params])};"
+    if facts.reads:
+        call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
+    if facts.writes:
+        call += " eng::close_frame(ctx);"
     if facts.context:
         call += " if (ctx.error) break;"
+    down = bool(e.fn.adjoints)
     # No promise that threads are independent (GCC ivdep, clang assume_safety): compilers
     # also take it for the memory of a thread's own vectors, and for two parameters that
     # are one array. They check at run time whether arrays overlap.
     if facts.axes == 0:
-        loop = [f"for (int64_t k = begin; k < end; ++k) {{ {call} }}"]
+        head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
+        loop = [f"for ({head}) {{ {call} }}"]
     else:
-        loop = _rows(facts, call)
+        loop = _rows_down(facts, call) if down else _rows(facts, call)
     out += [f"    {line}" for line in loop]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
@@ -89,6 +95,23 @@ def _rows(facts: Facts, call: str) -> list[str]:
         *(f"    const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids),
         f"    const int64_t first = c[{last}], stop = first + n;",
         f"    for (int64_t k{last} = first; k{last} < stop; ++k{last}) {{ {call} }}",
+        *(["    if (ctx.error) break;"] if facts.context else []),
+        "}",
+    ]
+
+
+def _rows_down(facts: Facts, call: str) -> list[str]:
+    """The same from the last thread to the first, for adjoints."""
+    last = facts.axes - 1
+    if LINEAR in facts.tids:
+        call = f"const int64_t k = row - (stop - k{last}); {call}"
+    return [
+        "for (int64_t row = end - 1, n; row >= begin; row -= n) {",
+        f"    int64_t c[{facts.axes}];",
+        f"    n = eng::row_down<{facts.axes}>(L, row, begin, c);",
+        *(f"    const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids),
+        f"    const int64_t stop = c[{last}], first = stop - n;",
+        f"    for (int64_t k{last} = stop; k{last} > first; --k{last}) {{ {call} }}",
         *(["    if (ctx.error) break;"] if facts.context else []),
         "}",
     ]

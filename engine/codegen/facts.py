@@ -9,19 +9,21 @@ from engine.lang.types import ArrayType
 
 LINEAR = -1  # the thread's linear index; 0 to 3 are coordinates
 
-_SAVES = (n.Push, n.Pop, n.JournalWrite, n.JournalRead, n.JournalAdvance)
+_SAVES = (n.Push, n.Pop, n.JournalWrite, n.JournalRead)
 
 
 @dataclass(frozen=True)
 class Facts:
     """Of a function with all that it calls.
 
-    context: touches the thread's stack or journal. tids: which parts of the thread's
-    index it reads. axes: how many coordinates it asks for; 0 if none. arrays: has array
+    context: touches the thread's stack or journal. writes, reads: the journal. tids: which
+    parts of the thread's index it reads. axes: how many coordinates it asks for; 0 if none. arrays: has array
     parameters, so that its code depends on whether they are contiguous.
     """
 
     context: bool
+    writes: bool
+    reads: bool
     tids: frozenset[int]
     axes: int
     arrays: bool
@@ -41,12 +43,14 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
     """Facts of `fn` and of everything that it calls, by the identity of the function."""
     out: dict[int, Facts] = {}
     for f in (*n.callees(fn), fn):
-        context = False
+        context = writes = reads = False
         tids: set[int] = set()
         axes = 0
         for s in n.walk(f.body):
             if isinstance(s, _SAVES):
                 context = True
+                writes |= isinstance(s, n.JournalWrite)
+                reads |= isinstance(s, n.JournalRead)
             elif isinstance(s, n.Call):
                 inner = out[id(s.func)]
                 context |= inner.context
@@ -57,5 +61,5 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
                 if tid_part(s) != LINEAR:
                     axes = max(axes, _number(s.args[1]))
         arrays = any(isinstance(p.type, ArrayType) for p in f.params)
-        out[id(f)] = Facts(context, frozenset(tids), axes, arrays)
+        out[id(f)] = Facts(context, writes, reads, frozenset(tids), axes, arrays)
     return out

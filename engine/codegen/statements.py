@@ -239,9 +239,6 @@ class Body:
     def journal_read(self, s: n.JournalRead) -> None:
         self.assign(s.dst, f"eng::journal_read<{self.e.type(s.dst.type)}>(ctx, {self.atom(s.pos)})")
 
-    def journal_advance(self, s: n.JournalAdvance) -> None:
-        self.line(f"ctx.journal_pos += {self.atom(s.slots)};")
-
 
 _WRITERS: dict[type, Callable[[Body, Any], None]] = {
     n.Let: Body.let,
@@ -260,5 +257,4 @@ _WRITERS: dict[type, Callable[[Body, Any], None]] = {
     n.Pop: Body.pop,
     n.JournalWrite: Body.journal_write,
     n.JournalRead: Body.journal_read,
-    n.JournalAdvance: Body.journal_advance,
 }

@@ -51,7 +51,7 @@ class Launch(ctypes.Structure):
 
     dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
     error: 0, or a key of ERRORS. stack, journal: owned by whoever made the structure;
-    see `release`. journal_pos: in 8-byte slots.
+    see `release`.
     """
 
     _fields_ = (
@@ -62,7 +62,6 @@ class Launch(ctypes.Structure):
         ("error", ctypes.c_int64),
         ("stack", Buffer),
         ("journal", Buffer),
-        ("journal_pos", ctypes.c_int64),
     )
     dim: ctypes.Array[ctypes.c_int64]
     ndim: int
@@ -71,7 +70,6 @@ class Launch(ctypes.Structure):
     error: int
     stack: Buffer
     journal: Buffer
-    journal_pos: int
 
 
 @dataclass(frozen=True)

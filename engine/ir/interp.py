@@ -49,11 +49,13 @@ class Journal:
     """What a recorded launch wrote, for its adjoint to read: values in 8-byte slots.
 
     A value takes the slots that its bytes fill; it stands in the first of them.
-    `pos` is where the entries of the adjoint's present thread begin.
+    `frames` are the places where each thread's entries begin, in the order in which the
+    threads ran; adjoint threads take them from the end. `pos` is the present one's.
     """
 
     def __init__(self) -> None:
         self.slots: list[Any] = []
+        self.frames: list[int] = []
         self.pos = 0
 
     def write(self, value: Any, size: int) -> None:
@@ -79,7 +81,8 @@ def run(
 
     args: in parameter order; for arrays, NumPy arrays of shape + component shape, changed
     in place; numbers and component sequences for the rest. threads: linear indices to
-    run, in this order; all by default. max_steps: statements that a thread may run.
+    run, in this order; by default all, an adjoint's from the last to the first. max_steps:
+    statements that a thread may run.
     Raises InterpError, and TypeError for arguments that do not fit.
     """
     grid = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -87,8 +90,15 @@ def run(
     journal = Journal() if journal is None else journal
     count = int(np.prod(grid, dtype=np.int64))
     constants: dict[int, tuple[n.Const, Any]] = {}
+    order = reversed(range(count)) if fn.adjoints else range(count)
+    writes = any(isinstance(s, n.JournalWrite) for s in n.walk(fn.body))
+    frames = iter(reversed(journal.frames))
     with np.errstate(all="ignore"):
-        for k in range(count) if threads is None else threads:
+        for k in order if threads is None else threads:
+            if writes:
+                journal.frames.append(len(journal.slots))
+            else:
+                journal.pos = next(frames, len(journal.slots))
             thread = _Thread(int(k), grid, journal, trace, max_steps, constants)
             thread.call(fn, values)
             if thread.stack:
@@ -322,7 +332,5 @@ class _Thread:
             if value is None or value.dtype != scalar_of(s.dst.type).numpy:
                 raise self.error(f"the journal has no {s.dst.type} here", s.span)
             self.frame[s.dst.name] = value
-        elif isinstance(s, n.JournalAdvance):
-            self.journal.pos += int(self.value(s.slots, s.span))
         else:
             raise TypeError(s)

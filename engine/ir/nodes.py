@@ -221,7 +221,11 @@ class JournalWrite:
 
 @dataclass(frozen=True, slots=True)
 class JournalRead:
-    """`dst = journal[pos]`, `pos` in 8-byte slots from the start of the thread's entries."""
+    """`dst = journal[pos]`, `pos` in 8-byte slots from the start of the thread's entries.
+
+    Each thread of a recorded launch leaves one frame of entries; adjoint threads, which
+    run in reverse order, take the frames from the end.
+    """
 
     dst: Var
     pos: Atom
@@ -229,17 +233,9 @@ class JournalRead:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class JournalAdvance:
-    """Moves the journal past this thread's `slots`. The last statement of adjoint code."""
-
-    slots: Atom
-    span: Span = UNKNOWN
-
-
 Stmt = (
     Let | Set | Load | Store | Atomic | Call | If | For | While | Break | Continue | Return
-    | Push | Pop | JournalWrite | JournalRead | JournalAdvance
+    | Push | Pop | JournalWrite | JournalRead
 )  # fmt: skip
 Block = tuple[Stmt, ...]
 
@@ -261,7 +257,8 @@ class Function:
     span: Span = UNKNOWN
     grad: Function | None = None
     replay: Function | None = None
-    # Names of array parameters whose element stores and loads go to gradients.
+    # Names of array parameters that hold gradients. A kernel that has them is an adjoint:
+    # its threads run in the reverse of their forward order, the last one first.
     adjoints: frozenset[str] = field(default=frozenset())
 
     def __str__(self) -> str:
@@ -320,8 +317,6 @@ def uses_of(s: Stmt) -> tuple[Atom, ...]:
         return s.values
     if isinstance(s, JournalRead):
         return (s.pos,)
-    if isinstance(s, JournalAdvance):
-        return (s.slots,)
     return ()
 
 

@@ -40,8 +40,6 @@ def _line(s: n.Stmt) -> str:
         return f"journal #{s.site} <- {s.value}"
     if isinstance(s, n.JournalRead):
         return f"{s.dst}: {s.dst.type} = journal #{s.site} at {s.pos}"
-    if isinstance(s, n.JournalAdvance):
-        return f"journal advance {s.slots}"
     raise TypeError(s)
 
 

@@ -128,8 +128,6 @@ class _Checker:
         elif isinstance(s, n.JournalRead):
             same(INT64, s.pos.type, "the journal position")
             self.define(s.dst)
-        elif isinstance(s, n.JournalAdvance):
-            same(INT64, s.slots.type, "the number of slots")
 
     def structured(self, s: n.If | n.For | n.While) -> None:
         if isinstance(s, n.If):

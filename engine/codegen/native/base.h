@@ -31,7 +31,6 @@ struct eng_launch {
     int64_t error;  // one of eng::error_t
     eng_buf stack;
     eng_buf journal;
-    int64_t journal_pos;  // in 8-byte slots
 };
 
 namespace eng {

@@ -8,18 +8,18 @@ namespace eng {
 struct ctx_t {
     eng_buf stack;
     eng_buf journal;
-    int64_t journal_pos;
+    int64_t frame;  // where the thread's journal entries begin, in bytes
+    int64_t cursor;  // the end of the frames that no adjoint thread has taken yet, in bytes
     int64_t error;
 };
 
 ENG_INLINE ctx_t enter(const eng_launch* L) {
-    return ctx_t{L->stack, L->journal, L->journal_pos, L->error};
+    return ctx_t{L->stack, L->journal, L->journal.size, L->journal.size, L->error};
 }
 
 ENG_INLINE void leave(eng_launch* L, const ctx_t& c) {
     L->stack = c.stack;
     L->journal = c.journal;
-    L->journal_pos = c.journal_pos;
     L->error = c.error;
 }
 
@@ -71,10 +71,29 @@ template <class T> ENG_INLINE bool journal_write(ctx_t& c, const T& value) {
     return append(c, c.journal, value);
 }
 
+// The journal is a sequence of frames, one for each thread in the order in which they ran: the
+// thread's entries, then the place where they begin. Adjoint threads take them from the end.
+ENG_INLINE bool close_frame(ctx_t& c) {
+    if (!append(c, c.journal, c.frame)) return false;
+    c.frame = c.journal.size;
+    return true;
+}
+
+ENG_INLINE void open_frame(ctx_t& c) {
+    if (__builtin_expect(c.cursor < 8, 0)) {
+        c.error = error_journal;
+        return;
+    }
+    c.cursor -= 8;
+    __builtin_memcpy(&c.frame, c.journal.data + c.cursor, 8);
+}
+
+ENG_INLINE void next_frame(ctx_t& c) { c.cursor = c.frame; }
+
 template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
     T value{};
-    const int64_t at = (c.journal_pos + pos) * 8;
-    if (__builtin_expect(at >= 0 && at + slot_bytes<T> <= c.journal.size, 1)) {
+    const int64_t at = c.frame + pos * 8;
+    if (__builtin_expect(at >= 0 && at + slot_bytes<T> <= c.cursor, 1)) {
         __builtin_memcpy(&value, c.journal.data + at, sizeof(T));
     } else {
         c.error = error_journal;

@@ -36,6 +36,18 @@ template <int A> ENG_INLINE int64_t row(const eng_launch* L, int64_t k, int64_t*
     return n > 1 ? n : 1;  // never none: the loop over rows must end
 }
 
+// The same for a loop that goes down: coordinates of thread k, and how many threads from k
+// down to `begin` differ only in coordinate A - 1.
+template <int A>
+ENG_INLINE int64_t row_down(const eng_launch* L, int64_t k, int64_t begin, int64_t* c) {
+    const int64_t axes = L->ndim < 4 ? L->ndim : 4;
+    row<A>(L, k, c);
+    if (axes != A) return 1;
+    const int64_t left = c[A - 1] + 1;
+    const int64_t all = k - begin + 1;
+    return left < all ? left : all;
+}
+
 // How many values range(start, stop, step) has; a step of 0 gives none.
 template <class T> ENG_INLINE uint64_t trips(T start, T stop, T step) {
     if (step == 0) return 0;

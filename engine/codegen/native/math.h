@@ -14,8 +14,12 @@ namespace eng {
 ENG_MATH_1(sin)
 ENG_MATH_1(cos)
 ENG_MATH_1(tan)
-ENG_MATH_1(asin)
-ENG_MATH_1(acos)
+// Clamped, since rounding takes sines and cosines past 1; NaN stays NaN.
+template <class T> ENG_INLINE T unit_clamp(T x) { return x < T(-1) ? T(-1) : x > T(1) ? T(1) : x; }
+ENG_INLINE float asin(float x) { return __builtin_asinf(unit_clamp(x)); }
+ENG_INLINE double asin(double x) { return __builtin_asin(unit_clamp(x)); }
+ENG_INLINE float acos(float x) { return __builtin_acosf(unit_clamp(x)); }
+ENG_INLINE double acos(double x) { return __builtin_acos(unit_clamp(x)); }
 ENG_MATH_1(atan)
 ENG_MATH_1(sinh)
 ENG_MATH_1(cosh)
