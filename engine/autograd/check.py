@@ -138,7 +138,7 @@ def culprits_of(fn: Function) -> tuple[tuple[str, Span], ...]:
 def _check_launch(
     index: int, record: LaunchRecord, options: Options, seen: set[Any]
 ) -> LaunchResult:
-    variants = record.kernel.variants
+    variants = record.plan.variants
     result = LaunchResult(
         index, record.kernel.key, tuple(record.dim), (), variants.ir.span, record.site,
         culprits_of(variants.ir),
@@ -188,9 +188,9 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
     out: list[Argument] = []
     owners: dict[Any, str] = {}
     contents = record.inputs_at_record()
-    written = record.kernel.variants.written
+    written = record.plan.variants.written
     ranges: list[tuple[int, int, str]] = []
-    for p, value, now in zip(record.kernel.ir.params, contents, record.args, strict=True):
+    for p, value, now in zip(record.plan.variants.ir.params, contents, record.args, strict=True):
         if not isinstance(p.type, ArrayType):
             out.append(Argument(p.name, value))
             continue
@@ -224,7 +224,8 @@ def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozens
     """The pairs that a mask names, None for all. Raises LaunchError for unknown names."""
     if not options.masks or record.kernel.key not in options.masks:
         return None
-    names = [p.name for p in record.kernel.ir.params]
+    ir = record.plan.variants.ir
+    names = [p.name for p in ir.params]
     inputs = record.input_count or len(names)
 
     def name(which: str | int, offset: int, role: str) -> str:
@@ -236,7 +237,7 @@ def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozens
             Diagnostic(
                 "E405",
                 f"kernel {record.kernel.key!r} has no {role} {which!r}",
-                record.kernel.ir.span,
+                ir.span,
                 help=f"its arguments are {', '.join(names)}",
             )
         )

@@ -237,6 +237,25 @@ _inserting("insert", "insert(x, i..., s): the vector or matrix with one componen
 _inserting("insert_row", "insert_row(a, i, v): the matrix with one row replaced.",
            _insert_row_type, "extract_row")  # fmt: skip
 
+# Indices that count from the end.
+
+
+def _wrap_type(types: Sequence[Type]) -> Type | None:
+    fits = len(types) == 2 and types[0] == types[1] and i.integer(types[0])
+    return types[0] if fits and scalar_of(types[0]).kind == "i" else None
+
+
+register(
+    Op(
+        name="wrap_index",
+        doc="wrap_index(i, n): the index i, or n + i where i is negative (counted from the end).",
+        infer=_wrap_type,
+        c="(({0}) < 0 ? ({0}) + ({1}) : ({0}))",
+        numpy=lambda k, n: np.add(k, n) if k < 0 else k,
+        derivative=NoDerivative("an index is an integer"),
+    )
+)
+
 # Choice. Both values are evaluated; the cotangent goes only to the one that was taken.
 
 

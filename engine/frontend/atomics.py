@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context import Context
-from engine.frontend.operands import BAD, Bad, Operand, Several, Value, number
+from engine.frontend.operands import BAD, Bad, Operand, Row, Several, Value
 from engine.frontend.ops import coerce, integer
-from engine.frontend.place_kinds import dimension
+from engine.frontend.place_kinds import array_index
 from engine.frontend.typenames import type_name
-from engine.ir.nodes import Atom, Atomic, AtomicKind, Const, Var
-from engine.lang.types import INT32, ArrayType, scalar_of
+from engine.ir.nodes import Atom, Atomic, AtomicKind, Var
+from engine.lang.types import ArrayType, scalar_of
 
 ATOMICS: dict[str, AtomicKind] = {
     "atomic_add": "add",
@@ -26,8 +26,12 @@ def lower_atomic(cx: Context, node: ast.Call, kind: AtomicKind, statement: bool)
     usage = f"write `{cx.api}.{name}(array, i, value)`, with one index for each dimension"
     if len(node.args) < 3:
         return cx.error("E109", node, f"`{name}` takes at least 3 arguments", usage)
-    array = cx.value(node.args[0], "an array")
-    index: list[Atom] = []
+    base = cx.expr(node.args[0])
+    # `atomic_add(a[i], j, value)` is `atomic_add(a, i, j, value)`.
+    index: list[Atom] = list(base.index) if isinstance(base, Row) else []
+    if isinstance(base, Row):
+        base = Value(base.array)
+    array = cx.one(node.args[0], base, "an array")
     at: list[tuple[ast.expr, Operand]] = []
     for n in node.args[1:-1]:
         got = cx.expr(n)
@@ -45,11 +49,12 @@ def lower_atomic(cx: Context, node: ast.Call, kind: AtomicKind, statement: bool)
             f"the first argument of `{name}` must be an array, but this is {type_name(t)}",
             usage,
         )
-    if len(at) != t.ndim:
+    given = len(index) + len(at)
+    if given != t.ndim:
         return cx.error(
             "E109",
             node,
-            f"`{name}` got {len(at)} ind{'ex' if len(at) == 1 else 'ices'} for an array of "
+            f"`{name}` got {given} ind{'ex' if given == 1 else 'ices'} for an array of "
             f"{t.ndim} dimension{'s' if t.ndim > 1 else ''}",
             usage,
         )
@@ -57,10 +62,7 @@ def lower_atomic(cx: Context, node: ast.Call, kind: AtomicKind, statement: bool)
         atom = integer(cx, n, v, "an index")
         if atom is None:
             return BAD
-        k = number(v) if isinstance(v, Value) else None
-        if k is not None and k < 0:
-            atom = cx.b.op("add", dimension(cx, array.atom, len(index)), Const(int(k), INT32))
-        index.append(atom)
+        index.append(array_index(cx, array.atom, len(index), atom))
     if isinstance(value, Bad):
         return BAD
     if scalar_of(t).kind == "b":

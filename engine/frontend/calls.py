@@ -11,6 +11,7 @@ from engine.frontend.atomics import ATOMICS, lower_atomic
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
 from engine.frontend.features import missing_feature, plural
+from engine.frontend.fence import is_text
 from engine.frontend.logic import lower_where
 from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, literal
 from engine.frontend.ops import apply
@@ -129,7 +130,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     target = cx.expr(node.func)
     if isinstance(target, Bad):
         for a in node.args:  # more to say about the arguments, perhaps
-            cx.expr(a)
+            if not is_text(a):
+                cx.expr(a)
         return BAD
     if not isinstance(target, Known):
         return cx.error(

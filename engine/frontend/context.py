@@ -12,11 +12,12 @@ from engine.diagnostics import KernelError
 from engine.frontend.fence import Rejected
 from engine.frontend.locals import LocalPlan, stores
 from engine.frontend.operands import BAD, Bad, Known, Operand, Row, Several, Value, zero
+from engine.frontend.ranges import RangeBuilder
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope
 from engine.frontend.source import Source
 from engine.frontend.typenames import type_name
-from engine.ir.builder import Builder, Names
+from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
 from engine.lang.types import ArrayType, Type, ValueType
 
@@ -61,7 +62,7 @@ class Context:
         self.is_kernel = made.is_kernel
         self.report = Report(made.source)
         self.learnt = learnt
-        self.b = Builder(Names(list(made.annotated)), made.source.header())
+        self.b = RangeBuilder(Names(list(made.annotated)), made.source.header())
         # What plain names stand for now, and the variables behind the others.
         self.bound: dict[str, Operand] = {}
         self.vars: dict[str, Var] = {}
@@ -106,9 +107,11 @@ class Context:
         with self.at(node):
             try:
                 STMT[type(node)](self, node)
-            except KernelError:
+            except (KernelError, RecursionError):
                 raise
             except Exception as error:
+                if len(self.report.diagnostics) > told:
+                    return  # what is wrong with the statement is told already
                 self.error(
                     "E101",
                     node,
@@ -143,7 +146,7 @@ class Context:
             self.b.span = before
 
     @contextmanager
-    def nested(self) -> Iterator[Builder]:
+    def nested(self) -> Iterator[RangeBuilder]:
         """Statements go to a block of their own while this is active."""
         outer = self.b
         self.b = outer.child()

@@ -3,6 +3,7 @@
 * `x += e` on a variable becomes `x = x + e`;
 * `a < b < c` becomes `a < b and b < c`, with b computed once;
 * `-1` becomes one constant;
+* `return None` becomes `return`;
 * docstrings, `pass` and statements that can never run are dropped.
 """
 
@@ -75,6 +76,13 @@ class Desugar(ast.NodeTransformer):
         out = self.visit(node)
         assert isinstance(out, ast.expr)
         return out
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        if isinstance(node.value, ast.Constant) and node.value.value is None:
+            node.value = None  # Python's `return` gives None
+        elif node.value is not None:
+            node.value = self.expr(node.value)
+        return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         if node.value is not None:

@@ -6,6 +6,7 @@ import ast
 import builtins
 
 from engine.frontend.context import EXPR, Context
+from engine.frontend.fence_table import CONSTANTS
 from engine.frontend.logic import lower_not
 from engine.frontend.members import unknown
 from engine.frontend.operands import BAD, Bad, Operand, Several, Value, literal, number
@@ -28,7 +29,9 @@ def lower_constant(cx: Context, node: ast.expr) -> Operand:
     value = node.value
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
         return cx.error("E101", node, "this integer has more than 64 bits", "use a float")
-    assert isinstance(value, (bool, int, float))
+    if not isinstance(value, (bool, int, float)):
+        what, help_text = CONSTANTS.get(type(value).__name__, ("this constant", ""))
+        return cx.error("E101", node, f"{what} is not supported in kernels", help_text)
     return literal(value)
 
 

@@ -14,6 +14,12 @@ from engine.frontend.report import Report
 Rejected = frozenset[int]
 
 
+def is_text(node: ast.expr) -> bool:
+    """True for a string, also one with values in it."""
+    text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return text or isinstance(node, ast.JoinedStr)
+
+
 class Fence:
     """One walk. `rejected` holds the ids of the nodes that later stages must pass over."""
 
@@ -64,6 +70,11 @@ class Fence:
         ):
             return
         self.visit(value)
+
+    def check_Return(self, node: ast.Return) -> None:
+        # `return None` is `return`.
+        if not isinstance(node.value, ast.Constant) or node.value.value is not None:
+            self.children(node)
 
     def check_AnnAssign(self, node: ast.AnnAssign) -> None:
         # The annotation is a Python expression of its own: it may be a string.
@@ -117,12 +128,12 @@ class Fence:
             self.block(node.orelse)
 
     def check_Call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Name) and node.func.id in ("print", "printf"):
-            # Told by name when the call is lowered; a string inside adds nothing.
-            return
         self.visit(node.func)
+        name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
         for arg in node.args:
-            self.visit(arg)
+            # `print` is told by name when it is lowered; a string inside adds nothing.
+            if name not in ("print", "printf") or not is_text(arg):
+                self.visit(arg)
         for word in node.keywords:
             if word.arg is None:
                 self.reject(word.value, "`**` unpacking", "write the arguments one by one")

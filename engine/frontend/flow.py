@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from engine.frontend.context import STMT, Context
 from engine.frontend.operands import BAD, Bad, Operand, Several, Value, number, unify
-from engine.frontend.ops import coerce, integer, truth
+from engine.frontend.ops import coerce, condition, integer
+from engine.frontend.ranges import RangeBuilder
 from engine.frontend.typenames import type_name
 from engine.frontend.variables import set_name
 from engine.ir.nodes import (
@@ -22,6 +23,7 @@ from engine.ir.nodes import (
     Return,
     Stmt,
     Store,
+    Var,
     While,
     walk,
 )
@@ -31,18 +33,26 @@ from engine.lang.types import BOOL, INT32, ArrayType
 def lower_if(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.If)
     with cx.at(node.test):
-        cond = truth(cx, node.test, cx.scalar_value(node.test))
+        cond = condition(cx, node.test)
     known = number(cond) if isinstance(cond, Value) else None
     if known is not None:
         cx.block(node.body if known else node.orelse)
         return
     with cx.nested() as then:
+        if isinstance(cond, Value):
+            then.assume(cond.atom, True)
         cx.block(node.body)
     with cx.nested() as orelse:
+        if isinstance(cond, Value):
+            orelse.assume(cond.atom, False)
         cx.block(node.orelse)
     if isinstance(cond, Value) and (then.stmts or orelse.stmts):
         with cx.at(node.test):
             cx.branch(cond.atom, then.block(), orelse.block())
+        if not reaches_end(then.block()):
+            cx.b.assume(cond.atom, False)
+        elif not reaches_end(orelse.block()):
+            cx.b.assume(cond.atom, True)
 
 
 # ---- loops
@@ -106,6 +116,8 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
     var = cx.b.temp(t, target.id if target else "i")
     cx.loops.append(node)
     with cx.nested() as body:
+        if bounds:
+            _learn_count(body, var, bounds)
         if target is not None:
             _count(cx, target, Value(var) if bounds else BAD)
         cx.block(node.body)
@@ -113,6 +125,17 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
     if bounds:
         start, stop, step = (v.atom for v in bounds)
         cx.b.add(For(var, start, stop, step, body.block(), cx.b.span))
+
+
+def _learn_count(body: RangeBuilder, var: Var, bounds: Sequence[Value]) -> None:
+    """What the bounds say about the loop's variable."""
+    start, stop, step = bounds
+    by = number(step)
+    if by is not None and by > 0:
+        body.learn(var, body.low(start.atom))
+    elif by is not None:
+        last = body.low(stop.atom)
+        body.learn(var, None if last is None else last + 1)
 
 
 def _count(cx: Context, target: ast.Name, value: Operand) -> None:
@@ -133,7 +156,7 @@ def lower_while(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.While)
     cx.loops.append(node)
     with cx.nested() as test, cx.at(node.test):
-        cond = truth(cx, node.test, cx.scalar_value(node.test))
+        cond = condition(cx, node.test)
     known = number(cond) if isinstance(cond, Value) else None
     with cx.nested() as body:
         if known is None or known:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from engine.frontend.context import EXPR, Context
 from engine.frontend.operands import BAD, Bad, Operand, Several, Value, literal, number, unify
-from engine.frontend.ops import apply, compare, truth
+from engine.frontend.ops import apply, compare, condition, truth
 from engine.frontend.typenames import type_name
 from engine.ir.nodes import Block, Const, Let, Set, Stmt
 from engine.lang.types import BOOL, ArrayType
@@ -49,13 +49,15 @@ def lower_bool(cx: Context, node: ast.expr) -> Operand:
     """`a and b and ...`, from the left."""
     assert isinstance(node, ast.BoolOp)
     is_and = isinstance(node.op, ast.And)
-    left = truth(cx, node.values[0], cx.scalar_value(node.values[0]))
+    left = condition(cx, node.values[0])
     for right in node.values[1:]:
         known = number(left) if isinstance(left, Value) else None
         if known is not None and bool(known) != is_and:
             return left  # `False and ...`: the rest can never run
         with cx.nested() as inner:
-            value = truth(cx, right, cx.scalar_value(right))
+            if isinstance(left, Value):
+                inner.assume(left.atom, is_and)
+            value = condition(cx, right)
         if isinstance(left, Bad) or isinstance(value, Bad):
             left = BAD
             continue
@@ -76,7 +78,7 @@ def lower_bool(cx: Context, node: ast.expr) -> Operand:
 
 
 def lower_not(cx: Context, node: ast.UnaryOp) -> Operand:
-    value = truth(cx, node.operand, cx.scalar_value(node.operand))
+    value = condition(cx, node.operand)
     if isinstance(value, Bad):
         return BAD
     n = number(value)
@@ -100,13 +102,17 @@ def _common(cx: Context, node: ast.AST, arms: list[Value], what: str) -> list[Va
 def lower_choice(cx: Context, node: ast.expr) -> Operand:
     """`yes if cond else no`."""
     assert isinstance(node, ast.IfExp)
-    cond = truth(cx, node.test, cx.scalar_value(node.test))
+    cond = condition(cx, node.test)
     known = number(cond) if isinstance(cond, Value) else None
     if known is not None:
         return cx.expr(node.body if known else node.orelse)
     with cx.nested() as first:
+        if isinstance(cond, Value):
+            first.assume(cond.atom, True)
         yes = cx.expr(node.body)
     with cx.nested() as second:
+        if isinstance(cond, Value):
+            second.assume(cond.atom, False)
         no = cx.expr(node.orelse)
     if isinstance(cond, Bad) or isinstance(yes, Bad) or isinstance(no, Bad):
         return BAD

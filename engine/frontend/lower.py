@@ -24,7 +24,7 @@ from engine.frontend.locals import plan_locals
 from engine.frontend.operands import BAD, Value, unify
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope
-from engine.frontend.source import source_of
+from engine.frontend.source import source_of, too_deep
 from engine.frontend.typenames import type_name
 from engine.ir.nodes import Function, Return, Set, Var
 from engine.lang.types import ArrayType, Type, ValueType, is_float
@@ -37,11 +37,14 @@ def prepare(func: Callable[..., Any], is_kernel: bool) -> Prepared:
     source = source_of(func)
     scope = Scope(func)
     report = Report(source)
-    rejected = fence(source.tree, report)
-    desugar(source.tree, rejected)
-    annotated = parameter_types(func, source, scope, report, is_kernel)
-    results = None if is_kernel else result_types(func, source, scope, report)
-    plan = plan_locals(source.tree)
+    try:
+        rejected = fence(source.tree, report)
+        desugar(source.tree, rejected)
+        annotated = parameter_types(func, source, scope, report, is_kernel)
+        results = None if is_kernel else result_types(func, source, scope, report)
+        plan = plan_locals(source.tree)
+    except RecursionError:
+        raise too_deep(source) from None
     return Prepared(source, scope, rejected, plan, report, annotated, results, is_kernel)
 
 
@@ -73,6 +76,8 @@ def lower_body(
             fn = _round(cx, types, adjoints)
         except KernelError:
             raise
+        except RecursionError:
+            raise too_deep(made.source) from None
         except Exception as error:
             raise KernelError(
                 Diagnostic(

@@ -9,11 +9,21 @@ from engine.builtins.resolve import resolve, suggest
 from engine.frontend import fold
 from engine.frontend.context import Context
 from engine.frontend.operands import BAD, Bad, Value, adapt, is_scalar, literal, number
+from engine.frontend.place_kinds import dimension
 from engine.frontend.typenames import cast_name, type_name, type_names
 from engine.ir.builder import const
-from engine.ir.nodes import Atom
+from engine.ir.nodes import Atom, Var
 from engine.ir.ops import OPS
-from engine.lang.types import BOOL, ArrayType, MatrixType, ScalarType, Type, ValueType, VectorType
+from engine.lang.types import (
+    BOOL,
+    INT32,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    Type,
+    ValueType,
+    VectorType,
+)
 
 
 def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) -> Value | Bad:
@@ -77,8 +87,16 @@ def _meant_as_float(cx: Context, node: ast.AST, values: Sequence[Value]) -> str:
     return ""
 
 
+def condition(cx: Context, node: ast.expr) -> Value | Bad:
+    """Lowers an expression that decides something."""
+    return truth(cx, node, cx.value(node))
+
+
 def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:
-    """The value as a condition: a bool, or a number compared with zero."""
+    """The value as a condition: a bool, a number compared with zero, or an array.
+
+    An array holds where it has elements: `None` is passed as an array without any.
+    """
     if isinstance(v, Bad) or v.type == BOOL:
         return v
     n = number(v)
@@ -86,6 +104,8 @@ def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:
         return literal(bool(n))
     if isinstance(v.type, ScalarType):
         return Value(cx.b.op("ne", v.atom, const(0, v.type)))
+    if isinstance(v.type, ArrayType) and isinstance(v.atom, Var):
+        return Value(cx.b.op("gt", dimension(cx, v.atom, 0), const(0, INT32)))
     return cx.error(
         "E104",
         node,

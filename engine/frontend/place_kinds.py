@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from engine.frontend.context import Context
 from engine.frontend.operands import Operand
 from engine.ir.nodes import Atom, Const, Var
-from engine.lang.types import INT32, ArrayType, MatrixType, ValueType, VectorType, scalar_of
+from engine.lang.types import (
+    INT32,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    ValueType,
+    VectorType,
+    scalar_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +75,34 @@ def part_type(t: ValueType, depth: int) -> ValueType:
 
 def dimension(cx: Context, array: Var, dim: int) -> Var:
     return cx.b.op("shape", array, Const(dim, INT32))
+
+
+def array_index(cx: Context, array: Var, dim: int, index: Atom) -> Atom:
+    """The integer as an index along a dimension: a negative one counts from the end."""
+    low = cx.b.low(index)
+    if low is not None and low >= 0:
+        return index
+    size = dimension(cx, array, dim)
+    if isinstance(index, Const) and isinstance(index.value, int):
+        return cx.b.op("add", size, Const(index.value, INT32))
+    index = _widened(cx, index)
+    if index.type != INT32:
+        size = cx.b.op("cast", size, result=index.type)
+    return cx.b.op("wrap_index", index, size)
+
+
+def component_index(cx: Context, size: int, index: Atom) -> Atom:
+    """The integer as the index of a component: a negative one counts from the end."""
+    low = cx.b.low(index)
+    if low is not None and low >= 0:
+        return index
+    index = _widened(cx, index)
+    assert isinstance(index.type, ScalarType)
+    return cx.b.op("wrap_index", index, Const(size, index.type))
+
+
+def _widened(cx: Context, index: Atom) -> Atom:
+    """Sizes need not fit into the narrow types that indices may have."""
+    t = index.type
+    narrow = isinstance(t, ScalarType) and t.bits < INT32.bits
+    return cx.b.op("cast", index, result=INT32) if narrow else index

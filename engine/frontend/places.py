@@ -22,15 +22,18 @@ from engine.frontend.operands import (
     number,
 )
 from engine.frontend.ops import integer
-from engine.frontend.place_kinds import Element, Part, Place, Shape, dimension
+from engine.frontend.place_kinds import (
+    Element,
+    Part,
+    Place,
+    Shape,
+    array_index,
+    component_index,
+    dimension,
+)
 from engine.frontend.typenames import type_name
 from engine.ir.nodes import Atom, Const, Var
-from engine.lang.types import (
-    INT32,
-    ArrayType,
-    MatrixType,
-    VectorType,
-)
+from engine.lang.types import ArrayType, MatrixType, VectorType
 
 
 def place(cx: Context, node: ast.expr) -> Place:
@@ -136,11 +139,7 @@ def _element(
         atom = integer(cx, n, got, "an index")
         if atom is None:
             return BAD
-        k = number(got) if isinstance(got, Value) else None
-        if k is not None and k < 0:  # counted from the end
-            size = dimension(cx, array, len(index))
-            atom = cx.b.op("add", size, Const(int(k), INT32))
-        index.append(atom)
+        index.append(array_index(cx, array, len(index), atom))
     if len(index) < t.ndim:
         return Row(array, tuple(index))
     return Element(array, tuple(index))
@@ -181,7 +180,8 @@ def _components(
                 f"indices go from 0 to {size - 1}",
             )
             return None
-        out.append(literal(int(k) % size).atom if k is not None else atom)
+        known = literal(int(k) % size).atom if k is not None else None
+        out.append(known or component_index(cx, size, atom))
     return tuple(out)
 
 

@@ -98,19 +98,19 @@ class RangeBuilder(Builder):
         found = self._at_least.get(atom)
         if atom in self._made and depth:
             name, args = self._made[atom]
-            made = self._follows(name, args, depth - 1)
+            made = self._follows(atom.type, name, args, depth - 1)
             if made is not None and (found is None or made > found):
                 found = made
         if found is None and isinstance(atom.type, ScalarType) and atom.type.kind in "ub":
             return 0
         return found
 
-    def _follows(self, name: str, args: Sequence[Atom], depth: int) -> int | None:
+    def _follows(self, t: Type, name: str, args: Sequence[Atom], depth: int) -> int | None:
         """The bound of an operation's result."""
-        if name in ("tid", "shape"):
+        if name in ("tid", "shape", "abs"):
             return 0
         if name == "cast":
-            return self.low(args[0], depth) if _keeps_sign(args[0].type) else None
+            return self.low(args[0], depth) if _holds(t, args[0].type) else None
         if name == "sub":
             less = args[1].value if isinstance(args[1], Const) else None
             low = self.low(args[0], depth)
@@ -146,10 +146,10 @@ def _is_integer(t: Type) -> bool:
     return isinstance(t, ScalarType) and t.kind in "iu"
 
 
-def _keeps_sign(t: Type) -> bool:
-    """True for integers whose conversion to an index gives the same number.
-
-    Unsigned integers of 32 bits and more are no sizes that memory has, once they are
-    too large for the signed type.
-    """
-    return isinstance(t, ScalarType) and t.kind in "iub"
+def _holds(t: Type, source: Type) -> bool:
+    """True where every integer of type `source` is one of type `t`."""
+    if not isinstance(t, ScalarType) or not isinstance(source, ScalarType):
+        return False
+    if source.kind == "b" or t.kind == source.kind:
+        return source.kind in "iub" and t.bits >= source.bits
+    return source.kind == "u" and t.kind == "i" and t.bits > source.bits

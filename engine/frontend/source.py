@@ -74,6 +74,44 @@ class Source:
         return self.lines[first][span.col - 1 :].strip() + " ..."
 
 
+def too_deep(source: Source) -> KernelError:
+    """The error for a function nested more deeply than Python's own stack allows."""
+    worst = max(source.tree.body, key=_depth, default=None)
+    what = "expression"
+    if isinstance(worst, (ast.If, ast.For, ast.While)):
+        what = "statement"
+    return KernelError(
+        Diagnostic(
+            "E101",
+            f"this {what} has too many parts inside each other",
+            source.header() if worst is None else _first_line(source, worst),
+            "split the expression: give parts of it names, sum in a loop, or move branches "
+            "of a long `if` / `elif` into functions",
+        )
+    )
+
+
+def _first_line(source: Source, node: ast.stmt) -> Span:
+    """The place of a statement, of which one line is enough."""
+    span = source.span(node)
+    at = node.lineno - source.first
+    if span.end_line == span.line or not 0 <= at < len(source.lines):
+        return span
+    end = len(source.lines[at].rstrip()) + 1
+    return Span(span.file, span.line, span.col, span.line, max(span.col + 1, end))
+
+
+def _depth(node: ast.AST) -> int:
+    """How deeply nodes are nested, found without recursion."""
+    deepest = 0
+    pending = [(node, 1)]
+    while pending:
+        at, depth = pending.pop()
+        deepest = max(deepest, depth)
+        pending += [(child, depth + 1) for child in ast.iter_child_nodes(at)]
+    return deepest
+
+
 def fail(span: Span | None, message: str, help_text: str, *notes: str) -> KernelError:
     """E111: the error for a function without readable source text."""
     return KernelError(Diagnostic("E111", message, span, help_text, notes))

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.context import Prepared
 from engine.frontend.operands import Operand
-from engine.frontend.scope import describe, operand_of
+from engine.frontend.scope import Scope, describe, is_engine, operand_of
 from engine.frontend.typenames import type_names
 from engine.ir.nodes import Function
 from engine.lang.types import Type
 
 # Functions being lowered right now, outermost first: a second visit is recursion.
 _active: ContextVar[tuple[UserFunc, ...]] = ContextVar("_active", default=())
+
+# What functions lead to others: caller, names, function, its gradient and its replay.
+Bindings = frozenset[tuple[Any, str, "UserFunc", Any, Any]]
+# Called when a function was made, or given a gradient or a replay.
+listeners: list[Callable[[], None]] = []
+_changes = 0
+
+
+def changes() -> int:
+    """How often `listeners` were called. Bindings can differ only where this does."""
+    return _changes
+
+
+def _changed() -> None:
+    global _changes
+    _changes += 1
+    for listener in listeners:
+        listener()
 
 
 class UserFunc:
@@ -33,7 +53,11 @@ class UserFunc:
         self._replay: Callable[..., Any] | None = None
         self._instances: dict[tuple[Type, ...], Function | KernelError] = {}
         self._prepared: Prepared | None = None
+        # What the instances were made with, and `changes()` when that was last looked at.
+        self._bindings: Bindings | None = None
+        self._seen = -1
         functools.update_wrapper(self, func)
+        _changed()
 
     def __repr__(self) -> str:
         return f"<engine function {self.name}>"
@@ -50,6 +74,7 @@ class UserFunc:
     def grad_func(self, function: Callable[..., Any] | None) -> None:
         self._grad = function
         self.clear()
+        _changed()
 
     @property
     def replay_func(self) -> Callable[..., Any] | None:
@@ -60,16 +85,28 @@ class UserFunc:
     def replay_func(self, function: Callable[..., Any] | None) -> None:
         self._replay = function
         self.clear()
+        _changed()
 
     def clear(self) -> None:
         """Forgets all instances: values captured from Python are read anew."""
         self._instances.clear()
         self._prepared = None
 
+    def _refresh(self) -> None:
+        """Forgets the instances if a function that they call was defined anew."""
+        now = _changes
+        if self._seen != now:
+            found = bindings(self)
+            if found != self._bindings:
+                self._bindings = found
+                self.clear()
+            self._seen = now
+
     def prepared(self) -> Prepared:
         """The function after the stages without types. Raises KernelError E111."""
         from engine.frontend.lower import prepare
 
+        self._refresh()
         if self._prepared is None:
             self._prepared = prepare(self.func, is_kernel=False)
         return self._prepared
@@ -84,8 +121,6 @@ class UserFunc:
 
     def defaults(self) -> dict[str, Operand]:
         """Default values that kernels can use, by parameter. Raises KernelError E107."""
-        import inspect
-
         out: dict[str, Operand] = {}
         for p in inspect.signature(self.func).parameters.values():
             if p.default is inspect.Parameter.empty:
@@ -109,6 +144,7 @@ class UserFunc:
 
         Raises KernelError with every problem of the function, or E108 for recursion.
         """
+        self._refresh()
         key = tuple(types)
         found = self._instances.get(key)
         if isinstance(found, KernelError):
@@ -165,5 +201,55 @@ class UserFunc:
             if self.replay_func is not None:
                 replay = lower_replay(self.replay_func, primal)
         finally:
-            del self._instances[types]
+            self._instances.pop(types, None)
         return replace(primal, grad=grad, replay=replay)
+
+
+def bindings(func: Callable[..., Any]) -> Bindings:
+    """The functions made by `@func` that a Python function reaches, with the names it uses.
+
+    Equal as long as its calls, and the calls in what it calls, mean the same functions
+    with the same gradients. Compared with an earlier one, it tells stale kernels.
+    """
+    out: set[tuple[Any, str, UserFunc, Any, Any]] = set()
+    done: set[Any] = set()
+    todo: list[Any] = [func]
+    while todo:
+        caller = todo.pop()
+        if caller is None or caller in done:
+            continue
+        done.add(caller)
+        for path, found in _reached(caller):
+            out.add((caller, path, found, found.grad_func, found.replay_func))
+            todo += [found, found.grad_func, found.replay_func]
+    return frozenset(out)
+
+
+def _reached(func: Callable[..., Any]) -> Iterator[tuple[str, UserFunc]]:
+    code = getattr(inspect.unwrap(func), "__code__", None)
+    names = sorted(_names(code)) if code is not None else []
+    scope = Scope(func)
+    for name in names:
+        yield from _followed(name, scope.lookup(name), names, 3)
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names of globals, closure cells and attributes in a function and those nested in it."""
+    out = {*code.co_names, *code.co_freevars}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            out |= _names(inner)
+    return out
+
+
+def _followed(
+    path: str, obj: object, names: Sequence[str], depth: int
+) -> Iterator[tuple[str, UserFunc]]:
+    """Functions that `obj` is or has as attributes: `f`, `module.f`, `package.module.f`."""
+    if isinstance(obj, UserFunc):
+        yield path, obj
+    elif depth and not is_engine(obj):
+        inside = getattr(obj, "__dict__", {})
+        for name in names:
+            if name in inside:
+                yield from _followed(f"{path}.{name}", inside[name], names, depth - 1)

@@ -84,6 +84,7 @@ def _named(cx: Context, atom: Atom, name: str) -> Atom:
         return atom
     renamed = Var(cx.b.names.fresh(name.replace("$", "cmp")), atom.type)
     cx.b.stmts[-1] = replace(last, dst=renamed)
+    cx.b.renamed(last.dst, renamed)
     return renamed
 
 

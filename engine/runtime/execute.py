@@ -8,8 +8,10 @@ import struct
 from functools import lru_cache
 
 from engine.compile.host import ERRORS, Buffer, Entry, Launch, release
+from engine.diagnostics import LaunchError
 from engine.runtime.errors import fail
 
+ERROR_JOURNAL, ERROR_INDEX = 2, 3
 # dim[4], ndim, begin, end, error; then two buffers and a position, which start empty.
 _HEAD = struct.Struct("<8q")
 _BUFFER = ctypes.sizeof(Buffer)
@@ -48,8 +50,9 @@ def run(
 ) -> Journal | None:
     """Runs a kernel over its whole grid; gives what it wrote to its journal.
 
-    journal: what an adjoint reads. Raises LaunchError (E209) where memory ran out; the
-    contents of the kernel's outputs are then undefined.
+    journal: what an adjoint reads. Raises LaunchError: E205 for a grid with more threads
+    than 32-bit indices count (nothing has run then); E209 where memory ran out, E401
+    where the adjoint reads what no launch saved (outputs are undefined after both).
     """
     if 0 in dim:
         return None
@@ -70,5 +73,19 @@ def run(
         state = kept
     left = Journal(state) if written else None
     if error:
-        raise fail("E209", f"kernel {entry.symbol} stopped: {ERRORS.get(error, error)}")
+        raise _stopped(entry, dim, error)
     return left
+
+
+def _stopped(entry: Entry, dim: tuple[int, ...], error: int) -> LaunchError:
+    """What a kernel's error number means to the user."""
+    what = ERRORS.get(error, f"error {error}")
+    name = entry.symbol.rpartition("_")[0]  # the rest is a hash
+    if error == ERROR_INDEX:
+        return fail("E205", f"kernel {name!r}: the launch is too large", f"{what}, got dim={dim}",
+                    help="launch several smaller grids, or use more dimensions")  # fmt: skip
+    if error == ERROR_JOURNAL:
+        return fail("E401", f"the adjoint of kernel {name!r} stopped", what,
+                    help="was memory of the kernel changed without the tape knowing?")  # fmt: skip
+    return fail("E209", f"kernel {name!r} stopped: {what}",
+                help="launch fewer threads at once on the tape")  # fmt: skip

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.frontend import userfunc
 from engine.frontend.userfunc import UserFunc
 from engine.ir.nodes import Function
 from engine.runtime import modules
@@ -32,7 +34,10 @@ class Kernel:
         self.key = key
         self.module = module
         self._enable_backward = enable_backward
+        # None until the first launch, and while nobody knows whether `_latest` is still right.
         self._plan: Plan | None = None
+        self._latest: Plan | None = None
+        self._bindings: userfunc.Bindings | None = None
         self.__name__ = func.__name__
         self.__qualname__ = func.__qualname__
         self.__module__ = func.__module__
@@ -62,14 +67,27 @@ class Kernel:
 
     @property
     def plan(self) -> Plan:
-        """The lowered kernel; made at the first launch. Raises KernelError."""
-        if self._plan is None:
-            with _lock:
-                if self._plan is None:
-                    plan = Plan(self, lower(self))
-                    modules.compile_group(self.module, self, plan)
+        """The lowered kernel; made at the first launch. Raises KernelError.
+
+        It is made anew at a launch after a function that it calls was redefined, or was
+        given a gradient or a replay.
+        """
+        found = self._plan
+        if found is not None:
+            return found
+        with _lock:
+            start = userfunc.changes()
+            names = userfunc.bindings(self.func)
+            plan = self._latest
+            if plan is None or names != self._bindings:
+                plan = Plan(self, lower(self))
+                modules.compile_group(self.module, self, plan)
+                self._latest, self._bindings = plan, names
+            with _swap:
+                if userfunc.changes() == start:
                     self._plan = plan
-        return self._plan
+                    _planned.add(self)
+            return plan
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise fail("E106", f"kernel {self.key!r} cannot be called",
@@ -77,6 +95,22 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.key}>"
+
+
+# Kernels that have a plan. The lock is never held for long: decorators wait for it.
+_planned: weakref.WeakSet[Kernel] = weakref.WeakSet()
+_swap = threading.Lock()
+
+
+def _doubt() -> None:
+    """Makes every kernel look, at its next launch, at what its calls mean now."""
+    with _swap:
+        for kernel in list(_planned):
+            kernel._plan = None
+        _planned.clear()
+
+
+userfunc.listeners.append(_doubt)
 
 
 def lower(kernel: Kernel) -> Function:

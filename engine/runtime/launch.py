@@ -63,7 +63,7 @@ def launch(
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     if inputs.__class__ is not list or outputs.__class__ is not list:
         inputs, outputs = _listed(kernel, inputs), _listed(kernel, outputs)
-    values, blob = plan.bind([*inputs, *outputs])
+    values, blob = plan.bind([*inputs, *outputs], shape)
     if adjoint:
         return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])
     if record_cmd:

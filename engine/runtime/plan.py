@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
@@ -76,13 +77,16 @@ class Plan:
         self.count = len(self.params)
         arrays = [p for p in self.params if p.array_kind is not None]
         read, written = self.variants.read, self.variants.written
-        updated = _updated(ir)
+        updated = _arrays(ir, _updated)
         self.writes = tuple(p.index for p in arrays if p.name in written)
         self.reads = tuple(p.index for p in arrays if p.name in read)
         self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
         self.pairs = tuple((w, r) for w in self.writes for r in self.reads if w != r)
         self.floats = tuple(p for p in arrays if is_float(p.kind))
         self.array_params = tuple(arrays)
+        # What is accessed under a condition may be left out: the kernel decides.
+        touched = _arrays(ir, _accessed, _certain, custom=True)
+        self.needed = frozenset(p.index for p in arrays if p.name in touched)
         self._selections: dict[tuple[int, frozenset[str]], Selection] = {}
         self._forward: Entry | None = None
 
@@ -93,9 +97,10 @@ class Plan:
             self._forward = self.variants.forward()
         return self._forward
 
-    def bind(self, args: list[Any]) -> tuple[list[Any], bytes]:
+    def bind(self, args: list[Any], dim: tuple[int, ...] = (1,)) -> tuple[list[Any], bytes]:
         """Checks arguments; gives them as arrays and values, and as bytes.
 
+        dim: the grid; without threads, None will do for any array.
         Raises LaunchError E201 (count), E202 (type), E203 (dimensions).
         """
         if len(args) != self.count:
@@ -112,6 +117,9 @@ class Plan:
                     parts.append(p.pack(v))
                 else:
                     v = args[p.index] = as_array(v, p.array_kind)
+                    if v is None and p.index in self.needed and 0 not in dim:
+                        raise Mismatch("E202", "None", f"pass an array, or guard the accesses by "
+                                       f"`if {p.name}:`")  # fmt: skip
                     parts.append(p.null if v is None else v._packed)
             except Mismatch as e:
                 raise self.mismatch(p, e) from None
@@ -179,18 +187,50 @@ class Plan:
         return found
 
 
-def _updated(fn: n.Function) -> frozenset[str]:
-    """Array parameters that are atomically changed by the function or what it calls."""
-    out: set[str] = set()
-    for s in n.walk(fn.body):
-        if isinstance(s, n.Atomic):
-            out.add(s.array.name)
-        elif isinstance(s, n.Call):
-            inner = _updated(s.func)
-            for p, a in zip(s.func.params, s.args, strict=True):
-                if p.name in inner and isinstance(a, n.Var):
-                    out.add(a.name)
+Statements: TypeAlias = Iterable[n.Stmt]
+
+
+def _all(fn: n.Function) -> Statements:
+    return n.walk(fn.body)
+
+
+def _certain(fn: n.Function) -> Statements:
+    """Statements that every thread runs."""
+    for s in fn.body:
+        yield s
+        if any(isinstance(inner, n.Return) for inner in n.walk((s,))):
+            return
+
+
+def _arrays(
+    fn: n.Function,
+    pick: Callable[[Statements], Iterable[n.Atom]],
+    reach: Callable[[n.Function], Statements] = _all,
+    custom: bool = False,
+) -> frozenset[str]:
+    """Array parameters that `pick` finds in the function or in what it calls.
+
+    reach: which statements count. custom: looks into the users' own gradients and replays too.
+    """
+    out = {a.name for a in pick(reach(fn)) if isinstance(a, n.Var)}
+    for s in reach(fn):
+        if isinstance(s, n.Call):
+            own = (s.func.grad, s.func.replay) if custom else ()
+            for f in filter(None, (s.func, *own)):
+                inner = _arrays(f, pick, reach, custom)
+                # A gradient has more parameters than the call has arguments.
+                for p, a in zip(f.params, s.args, strict=False):
+                    if p.name in inner and isinstance(a, n.Var):
+                        out.add(a.name)
     return frozenset(out)
+
+
+def _updated(body: Statements) -> Iterable[n.Atom]:
+    return [s.array for s in body if isinstance(s, n.Atomic)]
+
+
+def _accessed(body: Statements) -> Iterable[n.Atom]:
+    return [s.array for s in body if isinstance(s, (n.Load, n.Store, n.Atomic))]
 
 
 def _self_overlap(a: array) -> bool:

@@ -37,15 +37,44 @@ def fill(dest: array, value: Any, what: str) -> None:
 
 
 def store(dest: array, value: Any) -> None:
-    """`a[index] = value`: fills with one element's value, else copies."""
+    """`a[index] = value`: fills with one element's value, else copies.
+
+    Raises LaunchError (E207) for shapes that NumPy would not broadcast.
+    """
     from engine.runtime.array import array
 
-    inner = shape_of(dest._ir.element)
-    shape = value.shape if isinstance(value, array) else np.shape(value)
-    if not isinstance(value, array) and shape in ((), inner):
-        fill(dest, value, "item assignment")
+    if not isinstance(value, array):
+        try:
+            shape = np.shape(value)
+        except ValueError:  # not rectangular: making an array of it tells
+            shape = (-1,)
+        if shape in ((), shape_of(dest._ir.element)):
+            fill(dest, value, "item assignment")
+            return
+        value = array(value, dtype=dest.dtype, copy=False)
+    copy(dest, value if value.shape == dest.shape else _spread(value, dest))
+
+
+def _spread(src: array, dest: array) -> array:
+    """`src` repeated to the shape of `dest`, as NumPy broadcasts. Raises LaunchError (E207)."""
+    shape = src.shape
+    while len(shape) > dest.ndim and shape[0] == 1:
+        shape = shape[1:]
+    inner = shape_of(src._ir.element)
+    if shape == dest.shape:
+        return src.reshape(shape) if src.is_contiguous else src.contiguous().reshape(shape)
+    problem, help_text = "", "to write only some elements, index them: a[0, :2] = [1, 2]"
+    try:
+        parts = np.broadcast_to(src._parts.reshape(shape + inner), dest.shape + inner)
+    except ValueError:
+        problem = f"the values have shape {src.shape}, but the elements have shape {dest.shape}"
     else:
-        assign(dest, value)
+        if active.get() is not None and src.requires_grad:
+            problem = f"no gradient can flow from shape {src.shape} to shape {dest.shape}"
+            help_text = "on a tape, assign an array with a gradient to one row at a time"
+    if problem:
+        raise fail("E207", f"item assignment: {problem}", help=help_text)
+    return type(src)(parts, dtype=src.dtype, shape=dest.shape)
 
 
 def assign(dest: array, src: Any) -> None:

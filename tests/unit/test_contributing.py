@@ -42,7 +42,7 @@ def test_the_builtin_example_is_a_whole_declaration() -> None:
     """In a process of its own, since it adds to the table of operations."""
     code = DECLARE.format(
         meaning=block_with("python", "def softsign"),
-        declaration=block_with("python", '_float("softsign"'),
+        declaration=block_with("python", '"softsign",'),
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

@@ -57,7 +57,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k); }
+    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k); }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {

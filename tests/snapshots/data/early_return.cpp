@@ -21,13 +21,15 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
     }
     if (v_r) {
         const int32_t v_t_8 = (v_i - 1);
-        const float v_t_9 = v_x.at(k - 1);
-        v_out.at(k) = v_t_9;
+        const int32_t v_t_9 = int32_t(v_x.shape[0]);
+        const int32_t v_t_10 = ((v_t_8) < 0 ? (v_t_8) + (v_t_9) : (v_t_8));
+        const float v_t_11 = v_x.at(v_t_10);
+        v_out.at(k) = v_t_11;
         return;
     }
-    const float v_t_10 = v_x.at(k);
-    const float v_t_11 = eng::sqrt(v_t_10);
-    v_out.at(k) = v_t_11;
+    const float v_t_12 = v_x.at(k);
+    const float v_t_13 = eng::sqrt(v_t_12);
+    v_out.at(k) = v_t_13;
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
@@ -51,10 +53,10 @@ template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k) {
     bool v_go{};
     bool v_r{};
-    bool v_t_12;
-    int32_t v_t_8;
-    bool v_t_13;
-    float v_t_11;
+    bool v_t_14;
+    int32_t v_t_10;
+    bool v_t_15;
+    float v_t_13;
     v_go = true;
     const int32_t v_i = int32_t(k);
     const float v_t_1 = v_x.at(k);
@@ -74,29 +76,31 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
         } else {
             v_r = false;
         }
-        v_t_12 = v_r;
-        if (v_t_12) {
-            v_t_8 = (v_i - 1);
+        v_t_14 = v_r;
+        if (v_t_14) {
+            const int32_t v_t_8 = (v_i - 1);
+            const int32_t v_t_9 = int32_t(v_x.shape[0]);
+            v_t_10 = ((v_t_8) < 0 ? (v_t_8) + (v_t_9) : (v_t_8));
             v_go = false;
         }
-        v_t_13 = v_go;
-        if (v_t_13) {
-            const float v_t_10 = v_x.at(k);
-            v_t_11 = eng::sqrt(v_t_10);
+        v_t_15 = v_go;
+        if (v_t_15) {
+            const float v_t_12 = v_x.at(k);
+            v_t_13 = eng::sqrt(v_t_12);
         }
     }
     if (v_t) {
-        if (v_t_13) {
+        if (v_t_15) {
             const float v_ct = v_adj_out.at(k);
             v_adj_out.at(k) = 0.0f;
-            const float v_t_15 = eng::div(5.0e-01f, v_t_11);
-            const float v_t_16 = (v_ct * v_t_15);
-            eng::atomic_add(v_adj_x.at(k), v_t_16);
+            const float v_t_17 = eng::div(5.0e-01f, v_t_13);
+            const float v_t_18 = (v_ct * v_t_17);
+            eng::atomic_add(v_adj_x.at(k), v_t_18);
         }
-        if (v_t_12) {
+        if (v_t_14) {
             const float v_ct_3 = v_adj_out.at(k);
             v_adj_out.at(k) = 0.0f;
-            eng::atomic_add(v_adj_x.at(k - 1), v_ct_3);
+            eng::atomic_add(v_adj_x.at(v_t_10), v_ct_3);
         }
     }
 }
@@ -107,7 +111,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k); }
+    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k); }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {

@@ -72,14 +72,14 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 144);
     auto v_adj_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 216);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
+    for (int64_t row = end - 1, n; row >= begin; row -= n) {
         int64_t c[4];
-        n = eng::row<4>(L, row, c);
+        n = eng::row_down<4>(L, row, begin, c);
         const int64_t k0 = c[0];
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];
-        const int64_t first = c[3], stop = first + n;
-        for (int64_t k3 = first; k3 < stop; ++k3) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
+        const int64_t stop = c[3], first = stop - n;
+        for (int64_t k3 = stop; k3 > first; --k3) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
     }
 }
 }

@@ -41,7 +41,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(ctx, v_x, v_factor, k); if (ctx.error) break; }
+    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(ctx, v_x, v_factor, k); eng::close_frame(ctx); if (ctx.error) break; }
     eng::leave(L, ctx);
 }
 }
@@ -66,7 +66,6 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::arr
     const float v_t_6 = (v_ct * v_t_1);
     eng::atomic_add(v_adj_factor.at(k), v_t_6);
     eng::atomic_add(v_adj_x.at(k), v_t_5);
-    ctx.journal_pos += int64_t(1ll);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
@@ -76,7 +75,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k); if (ctx.error) break; }
+    for (int64_t k = end - 1; k >= begin; --k) { eng::open_frame(ctx); thread<FLAT>(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k); eng::next_frame(ctx); if (ctx.error) break; }
     eng::leave(L, ctx);
 }
 }

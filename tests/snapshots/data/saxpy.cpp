@@ -49,7 +49,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 104);
     auto v_adj_z = eng::arg<eng::array_t<float,1,FLAT>>(args, 128);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_a, v_x, v_y, v_z, v_adj_x, v_adj_y, v_adj_z, k); }
+    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(v_a, v_x, v_y, v_z, v_adj_x, v_adj_y, v_adj_z, k); }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {

@@ -7,7 +7,9 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FL
     const float v_t_2 = v_x.at(k);
     const float v_t_3 = v_x.at(k);
     const float v_t_4 = (v_t_2 * v_t_3);
-    eng::atomic_add(v_out.at(v_t_1), v_t_4);
+    const int32_t v_t_5 = int32_t(v_out.shape[0]);
+    const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
+    eng::atomic_add(v_out.at(v_t_6), v_t_4);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
@@ -35,11 +37,13 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FL
     const int32_t v_t_1 = v_bin.at(k);
     const float v_t_2 = v_x.at(k);
     const float v_t_3 = v_x.at(k);
-    const float v_ct = v_adj_out.at(v_t_1);
-    const float v_t_5 = (v_ct * v_t_3);
-    const float v_t_6 = (v_ct * v_t_2);
-    eng::atomic_add(v_adj_x.at(k), v_t_6);
-    eng::atomic_add(v_adj_x.at(k), v_t_5);
+    const int32_t v_t_5 = int32_t(v_out.shape[0]);
+    const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
+    const float v_ct = v_adj_out.at(v_t_6);
+    const float v_t_7 = (v_ct * v_t_3);
+    const float v_t_8 = (v_ct * v_t_2);
+    eng::atomic_add(v_adj_x.at(k), v_t_8);
+    eng::atomic_add(v_adj_x.at(k), v_t_7);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
@@ -49,7 +53,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_bin, v_out, v_adj_x, v_adj_out, k); }
+    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(v_x, v_bin, v_out, v_adj_x, v_adj_out, k); }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {

@@ -110,12 +110,12 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_u = eng::arg<eng::array_t<float,2,FLAT>>(args, 80);
     auto v_adj_out = eng::arg<eng::array_t<float,2,FLAT>>(args, 120);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t row = begin, n; row < end; row += n) {
+    for (int64_t row = end - 1, n; row >= begin; row -= n) {
         int64_t c[2];
-        n = eng::row<2>(L, row, c);
+        n = eng::row_down<2>(L, row, begin, c);
         const int64_t k0 = c[0];
-        const int64_t first = c[1], stop = first + n;
-        for (int64_t k1 = first; k1 < stop; ++k1) { thread<FLAT>(v_u, v_out, v_adj_u, v_adj_out, k0, k1); }
+        const int64_t stop = c[1], first = stop - n;
+        for (int64_t k1 = stop; k1 > first; --k1) { thread<FLAT>(v_u, v_out, v_adj_u, v_adj_out, k0, k1); }
     }
 }
 }

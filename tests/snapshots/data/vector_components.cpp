@@ -104,7 +104,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_v = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 48);
     auto v_adj_out = eng::arg<eng::array_t<eng::vec_t<3,float>,1,FLAT>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_v, v_out, v_adj_v, v_adj_out, k); }
+    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(v_v, v_out, v_adj_v, v_adj_out, k); }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {

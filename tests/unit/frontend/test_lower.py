@@ -193,9 +193,11 @@ def test_short_circuit_only_where_it_shows() -> None:
         if %t_3 {
           %r: bool := True:bool
         } else {
-          %t_4: float32 = load %a[%n]
-          %t_5: bool = gt(%t_4, 1.0:float32)
-          %r: bool := %t_5
+          %t_4: int32 = shape(%a, 0:int32)
+          %t_5: int32 = wrap_index(%n, %t_4)
+          %t_6: float32 = load %a[%t_5]
+          %t_7: bool = gt(%t_6, 1.0:float32)
+          %r: bool := %t_7
         }
         if %r {
           store %a[0:int32] <- 2.0:float32
