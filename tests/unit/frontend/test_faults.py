@@ -8,6 +8,7 @@ import linecache
 import pytest
 
 import engine as wp
+import engine.frontend.lower  # fills the table of handlers
 from engine.frontend import lower_kernel
 from engine.frontend.context import STMT, Context
 
