@@ -39,6 +39,8 @@ def main(folder: str, root: str) -> None:
     here = Path(folder)
     owner = os.getpid()
     _die_with_parent()
+    # Only adtool sends it one. A job in the background inherits that interrupts are ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Never closed: it is written by the handler of a fatal signal.
     faulthandler.enable(os.open(here / files.CRASH, os.O_WRONLY | os.O_CREAT, 0o600))
     job = codec.loads(Job, (here / files.JOB).read_text())

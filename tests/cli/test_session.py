@@ -259,7 +259,8 @@ def test_interrupts_stop_the_target(adtool: Any, number: signal.Signals) -> None
         "try:\n    print(os.getpid(), flush=True)\n    time.sleep(100)\n"
         "finally:\n    print('cleaned up', flush=True)\n"
     )
-    process = adtool.start("check", "script.py")
+    # Tests run in the background inherit that interrupts are ignored; the tool respects that.
+    process = adtool.start("check", "script.py", preexec_fn=_heed_interrupts)
     child = int(process.stdout.readline())
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -268,6 +269,27 @@ def test_interrupts_stop_the_target(adtool: Any, number: signal.Signals) -> None
     assert f"interrupted by {number.name}" in err
     assert "Traceback" not in err
     assert gone(child)
+
+
+def test_a_background_job_stops_its_target(adtool: Any) -> None:
+    adtool.script(
+        "import time\n"
+        "try:\n    print('up', flush=True)\n    time.sleep(100)\n"
+        "finally:\n    print('cleaned up', flush=True)\n"
+    )
+    process = adtool.start("check", "script.py", preexec_fn=_ignore_interrupts)
+    assert process.stdout.readline() == "up\n"
+    process.terminate()
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "cleaned up\n")
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
