@@ -12,6 +12,7 @@ from dataclasses import replace
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.rename import fresh_copy, map_stmt, names_in
 from engine.ad.structure import structure
+from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.ir.builder import Names, const
 
@@ -74,6 +75,8 @@ def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
             given[p] = a
     for r in results:
         given[r] = n.Var(names.fresh(r.name), r.type, mutable=True)
+    if f.span == UNKNOWN:  # a builtin's own code: its place is that of the call
+        body = _at(body, call.span)
     copied, table = fresh_copy(body, names, given, mutable=True)
     # The body may run many times: its variables start from zero every time.
     for v in n.set_in(copied):
@@ -83,6 +86,16 @@ def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
         held_result = table[r]
         out.append(n.Let(d, "copy", (held_result,), call.span))
     return out
+
+
+def _at(block: n.Block, span: Span) -> n.Block:
+    """The block with a place for the statements that have none."""
+    out: list[n.Stmt] = []
+    for s in block:
+        if s.span == UNKNOWN:
+            s = replace(s, span=span)
+        out.append(map_stmt(s, lambda a: a, lambda b: _at(b, span)))
+    return tuple(out)
 
 
 def _number(block: n.Block, names: Names, counter: list[int]) -> n.Block:

@@ -1,5 +1,5 @@
 """The operations of the language. Importing this package fills `engine.ir.ops.OPS`."""
 
-from engine.builtins import linear, matrices, operators, scalars, structure
+from engine.builtins import library, linear, matrices, operators, scalars, structure
 
-__all__ = ["linear", "matrices", "operators", "scalars", "structure"]
+__all__ = ["library", "linear", "matrices", "operators", "scalars", "structure"]

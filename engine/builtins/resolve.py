@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.builtins.composite import COMPOSITES
 from engine.ir.ops import OPS, OVERLOADS
 from engine.lang.types import (
     FLOAT32,
@@ -93,7 +94,7 @@ _DOCS = {
 
 def names() -> list[str]:
     """Every name that `resolve` knows, without operators, in order."""
-    return sorted({*OVERLOADS, *_SPECIAL})
+    return sorted({*OVERLOADS, *_SPECIAL, *(n for n in COMPOSITES if n.isidentifier())})
 
 
 def candidates(user_name: str) -> tuple[Candidate, ...]:
@@ -108,10 +109,11 @@ def describe(user_name: str) -> tuple[str, ...]:
     """What a name means, one sentence for each distinct overload; empty for an unknown one."""
     if user_name in _DOCS:
         return (_DOCS[user_name],)
-    return tuple(dict.fromkeys(OPS[c.op].doc for c in candidates(user_name)))
+    docs = [OPS[c.op].doc for c in candidates(user_name)]
+    return tuple(dict.fromkeys(docs + [c.doc for c in COMPOSITES.get(user_name, ())]))
 
 
-def _choices(
+def ways_to_type(
     arg_types: Sequence[Type], weak: Sequence[bool]
 ) -> Iterator[tuple[ScalarType | None, ...]]:
     """Ways to type the literals, None for as it stands, the least change first."""
@@ -145,7 +147,7 @@ def resolve(user_name: str, arg_types: Sequence[Type], weak: Sequence[bool]) -> 
     found = candidates(user_name)
     if not found:
         return None
-    for casts in _choices(arg_types, weak):
+    for casts in ways_to_type(arg_types, weak):
         types = [t if c is None else c for t, c in zip(arg_types, casts, strict=True)]
         for cand in found:
             order = cand.order or tuple(range(len(types)))
@@ -203,8 +205,7 @@ def _special_advice(user_name: str, types: Sequence[Type]) -> str:
 
 def suggest(user_name: str, types: Sequence[Type]) -> str:
     """What to write instead of a call that `resolve` refuses: one sentence, or ""."""
-    found = candidates(user_name)
-    if not found:
+    if not candidates(user_name) and user_name not in COMPOSITES:
         close = difflib.get_close_matches(user_name, names(), 3)
         return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
     advice = _special_advice(user_name, types) or _convert(user_name, types)

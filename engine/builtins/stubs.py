@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
 from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.diagnostics import Diagnostic, EngineError
+from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
@@ -22,6 +25,9 @@ from engine.lang.types import (
     ValueType,
     shape_of,
 )
+
+if TYPE_CHECKING:
+    from engine.ir.nodes import Function
 
 KERNEL_ONLY: dict[str, str] = {
     "tid": "tid(): the thread's index; up to four names on the left take grid coordinates.",
@@ -119,6 +125,8 @@ class Builtin:
             types.append(known[0])
         weak = [known is not None and known[1] for known in found]
         got = resolve(name, types, weak)
+        if got is None and name in COMPOSITES:
+            return _composed(name, args, types, weak)
         if got is None:
             listed = ", ".join(map(str, types))
             _fail("E104", f"{name}() does not take ({listed})", suggest(name, types))
@@ -128,6 +136,33 @@ class Builtin:
         with np.errstate(all="ignore"):
             result = OPS[got.op].numpy(*(values[k] for k in got.order))
         return _from_numpy(result, got.result)
+
+
+# Makes the IR of a composite for argument types. Set by the frontend, which stands above.
+instantiate: Callable[[Composite, Sequence[Type]], Function] | None = None
+
+
+def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
+    """A call of a composite on the host: its IR, interpreted. One value, or a tuple."""
+    tried = with_defaults(name, list(args), types, list(weak))
+    fits = ((v, t, choose(name, t, plain)) for v, t, plain in tried)
+    values, kinds, found = next((x for x in fits if x[2] is not None), ([], [], None))
+    if found is None:
+        _fail("E104", f"{name}() does not take ({', '.join(map(str, types))})",
+              suggest(name, types))  # fmt: skip
+    if found.composite.updates:
+        _fail(
+            "E106",
+            f"{name}() was called outside a kernel",
+            "it changes its argument: call it in a function decorated with @kernel or @func",
+        )
+    typed = [c or t for c, t in zip(found.casts, kinds, strict=True)]
+    assert instantiate is not None
+    fn = instantiate(found.composite, typed)
+    given = [_to_numpy(v, t) for v, t in zip(values, typed, strict=True)]  # type: ignore[arg-type]
+    results = evaluate(fn, given)
+    out = tuple(_from_numpy(v, t) for v, t in zip(results, fn.results, strict=True))
+    return out[0] if len(out) == 1 else out
 
 
 def _describe(value: object) -> str:

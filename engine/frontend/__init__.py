@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from engine.builtins import stubs
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.builtins.composite import Composite
     from engine.ir.nodes import Function
+    from engine.lang.types import Type
 
 
 def lower_kernel(func: Callable[..., Any]) -> Function:
@@ -15,5 +21,13 @@ def lower_kernel(func: Callable[..., Any]) -> Function:
 
     return lower.lower_kernel(func)
 
+
+def _instantiate(composite: Composite, types: Sequence[Type]) -> Function:
+    from engine.frontend.composites import library_func
+
+    return library_func(composite).instance(types)
+
+
+stubs.instantiate = _instantiate
 
 __all__ = ["lower_kernel"]

@@ -6,8 +6,11 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 
+from engine.builtins.composite import COMPOSITES
+from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
 from engine.frontend.atomics import ATOMICS, lower_atomic
+from engine.frontend.composites import call_composite
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
 from engine.frontend.features import missing_feature, plural
@@ -169,6 +172,14 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     args = [cx.scalar_value(a, "an argument") for a in node.args]
     if obj in (min, max, pow) and len(args) > 2 and obj is not pow:
         return _chain(cx, node, name, args)
+    if name in COMPOSITES:
+        values = [a for a in args if isinstance(a, Value)]
+        if len(values) != len(args):
+            return BAD
+        if resolve(name, [v.type for v in values], [v.weak for v in values]) is None:
+            composed = call_composite(cx, name, values, node.args)
+            if composed is not None:
+                return composed
     return apply(cx, node, name, args)
 
 

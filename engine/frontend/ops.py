@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend import fold
 from engine.frontend.context import Context
@@ -37,6 +38,12 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
     types = [v.type for v in values]
     weak = [v.weak for v in values]
     got = resolve(name, types, weak)
+    if got is None and name in COMPOSITES:
+        from engine.frontend.composites import call_composite
+
+        composed = call_composite(cx, name, values)
+        if isinstance(composed, Value):
+            return composed
     if got is None:
         return _refuse(cx, node, name, values)
     atoms: list[Atom] = []

@@ -46,6 +46,8 @@ class UserFunc:
     func: the Python function. In Python a call runs it on host values.
     """
 
+    library = False  # True for those that come with the engine and never change
+
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
         self.name = getattr(func, "__name__", "func")
@@ -57,7 +59,8 @@ class UserFunc:
         self._bindings: Bindings | None = None
         self._seen = -1
         functools.update_wrapper(self, func)
-        _changed()
+        if not self.library:
+            _changed()
 
     def __repr__(self) -> str:
         return f"<engine function {self.name}>"
