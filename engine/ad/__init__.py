@@ -1,8 +1,11 @@
 """Passes over the IR: what differentiates kernels, and what gets them ready for it."""
 
+from engine.ad.guard import guard
 from engine.ad.lift import lift
 from engine.ad.prepare import prepare, read_params, written_params
 from engine.ad.record import record
 from engine.ad.reverse import Adjoint, reverse
 
-__all__ = ["Adjoint", "lift", "prepare", "read_params", "record", "reverse", "written_params"]
+__all__ = [
+    "Adjoint", "guard", "lift", "prepare", "read_params", "record", "reverse", "written_params",
+]  # fmt: skip

@@ -17,6 +17,7 @@ from engine.autograd.tolerance import Tolerance
 from engine.diagnostics import Diagnostic, LaunchError, Span
 from engine.ir.nodes import Call, Function, walk
 from engine.lang.types import ArrayType, is_float
+from engine.runtime.array import array
 from engine.tape.records import LaunchRecord
 
 if TYPE_CHECKING:
@@ -188,8 +189,8 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
     out: list[Argument] = []
     owners: dict[Any, str] = {}
     contents = record.inputs_at_record()
-    written = record.plan.variants.written
-    ranges: list[tuple[int, int, str]] = []
+    read, written = record.plan.variants.read, record.plan.variants.written
+    views: list[tuple[array, str]] = []
     for p, value, now in zip(record.plan.variants.ir.params, contents, record.args, strict=True):
         if not isinstance(p.type, ArrayType):
             out.append(Argument(p.name, value))
@@ -201,18 +202,30 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
         if value is None:
             return [], f"the contents of argument {p.name!r} at launch time are lost"
         key = (now.ptr, tuple(now.shape), tuple(now.strides))
-        lo, hi = now.extent()
-        for other_lo, other_hi, other in ranges:
-            overlap = lo < other_hi and other_lo < hi
-            if overlap and owners.get(key) != other and {p.name, other} & written:
+        for other_view, other in views:
+            if owners.get(key) != other and {p.name, other} & written and _overlap(now, other_view):
                 return [], f"arguments {other!r} and {p.name!r} overlap in memory"
         alias = owners.get(key, "") if now.size else ""
         if not alias:
             owners[key] = p.name
-            ranges.append((lo, hi, p.name))
+            views.append((now, p.name))
+        elif p.name in read:  # the one that is read has the contents at launch
+            out = [replace(x, value=value) if x.name == alias else x for x in out]
         grad = bool(now.requires_grad) and is_float(p.type)
         out.append(Argument(p.name, value, grad, alias))
     return out, ""
+
+
+def _overlap(a: array, b: array) -> bool:
+    """Whether two views share an element; where that is hard to tell, they do."""
+    (a_lo, a_hi), (b_lo, b_hi) = a.extent(), b.extent()
+    if a_lo >= b_hi or b_lo >= a_hi:
+        return False
+    share: Any = np.shares_memory
+    try:
+        return bool(share(a._parts, b._parts, max_work=100_000))
+    except Exception:  # too hard to tell
+        return True
 
 
 def _why_nothing(problem: Problem, ir: Function, args: Sequence[Argument]) -> str:
@@ -231,7 +244,7 @@ def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozens
     def name(which: str | int, offset: int, role: str) -> str:
         if isinstance(which, str) and which in names:
             return which
-        if isinstance(which, int) and 0 <= which + offset < len(names):
+        if isinstance(which, int) and which >= 0 and which + offset < len(names):
             return names[which + offset]
         raise LaunchError(
             Diagnostic(

@@ -36,10 +36,8 @@ def gradcheck_tape(
     """Compares the gradient of each recorded launch with finite differences.
 
     Each launch is checked at the values that its arguments had when it was recorded.
-    Arrays are only read. With eps, atol and rtol left out, tolerances and step sizes
-    are chosen by scale (see `engine.autograd.tolerance`); once one of them is given,
-    a launch passes where |ad - fd| <= atol + rtol |fd| (atol 1e-3 and rtol 1e-2
-    unless given, central differences of step eps where that is given).
+    Arrays are only read. A launch passes where |ad - fd| <= atol + rtol |fd|; each of eps,
+    atol and rtol that is left out is chosen by scale (see `engine.autograd.tolerance`).
 
     input_output_masks: for a kernel's key, pairs of input and output, each by name or
     by position among the launch's inputs or outputs. blacklist_kernels and

@@ -10,8 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd import oracle
+from engine.autograd.bisect import (
+    Disagreement,
+    allowed_along,
+    between_one_sided,
+    columns_behind,
+    differs_near_by,
+    row_behind,
+)
+from engine.autograd.entries import Block, adjoint_rows, judge_block, rows_to_see, spoilt
+from engine.autograd.lines import Lines, largest
 from engine.autograd.problem import Precision, Problem
-from engine.autograd.results import Entry, PairResult, Verdict
+from engine.autograd.results import PairResult
+from engine.autograd.tally import KINK, NOT_FINITE, Tally
 from engine.autograd.tolerance import Tolerance
 
 Array = NDArray[Any]
@@ -23,53 +34,10 @@ DIRECTIONS = 2
 DENSE_ENTRIES = 1_000_000
 DENSE_SIDE = 2048
 SAMPLED = 16
-# A difference is a wrong gradient only if it is this many times the oracle's own error.
-TRUST = 8.0
 # An adjoint in the launch's own precision may be off by this much of the block's scale.
 ROUNDING = 0.05
-
-ORDER: tuple[Verdict, ...] = ("nan", "fail", "inconclusive", "kink", "pass", "skipped")
-
-
-@dataclass
-class Tally:
-    """What is known about a pair so far."""
-
-    verdict: Verdict = "skipped"
-    checked: int = 0
-    directional: int = 0
-    max_abs: float = 0.0
-    max_rel: float = 0.0
-    worst: Entry | None = None
-    worst_excess: float = -1.0
-    reason: str = ""
-
-    def say(self, verdict: Verdict, reason: str = "") -> None:
-        if ORDER.index(verdict) < ORDER.index(self.verdict):
-            self.verdict = verdict
-            self.reason = reason
-
-    def compare(self, ad: float, ref: float, allowed: float, row: int, col: int) -> None:
-        """Takes note of one entry's error; the worst is the one furthest over its tolerance."""
-        err = abs(ad - ref)
-        excess = err / allowed if np.isfinite(err) else np.inf
-        if np.isfinite(err):
-            self.max_abs = max(self.max_abs, err)
-            if ref != 0.0:
-                self.max_rel = max(self.max_rel, err / abs(ref))
-        if excess > self.worst_excess:
-            self.worst_excess = float(excess)
-            self.worst = Entry(row, col, float(ad), float(ref))
-
-
-@dataclass(frozen=True)
-class Block:
-    """The compared entries of one pair: which rows and columns, and both values."""
-
-    rows: tuple[int, ...]
-    cols: tuple[int, ...]
-    ad: Array
-    oracle: Array
+LEVEL = 1e-4
+TRACED = 4  # elements whose wrong outputs are searched for
 
 
 @dataclass
@@ -85,6 +53,7 @@ class LaunchCheck:
     keep_blocks: bool = False
     tallies: dict[Pair, Tally] = field(default_factory=dict)
     blocks: dict[Pair, Block] = field(default_factory=dict)
+    disagreements: dict[Pair, Disagreement] = field(default_factory=dict)
 
     def run(self, entries: bool) -> tuple[PairResult, ...]:
         """entries: also compare single entries where the directions found nothing."""
@@ -93,143 +62,118 @@ class LaunchCheck:
             for b in p.outputs:
                 if self.pairs is None or (a, b) in self.pairs:
                     self.tallies[a, b] = Tally()
+        for pair in sorted(self.pairs or ()):
+            if pair not in self.tallies:
+                self.tallies[pair] = Tally(reason=self.why_not(pair))
         wanted = {a for a, _ in self.tallies}, {b for _, b in self.tallies}
         self.inputs = [a for a in p.inputs if a in wanted[0] and p.size(a)]
         self.outputs = [b for b in p.outputs if b in wanted[1] and p.size(b)]
         for (a, b), t in self.tallies.items():
-            if not p.size(a) or not p.size(b):
+            if not t.reason and not (p.size(a) and p.size(b)):
                 t.reason = "the array is empty"
-        broken = [name for name, x in p.own.initial.items()
-                  if x.dtype.kind == "f" and not np.all(np.isfinite(x))
-                  and name in p.inputs]  # fmt: skip
-        if broken:
-            # Not this launch's fault, and no derivative means anything there.
-            for t in self.tallies.values():
-                t.say("inconclusive", f"argument {broken[0]!r} holds NaN or Inf at launch")
-        elif self.inputs and self.outputs:
-            self.directions()
-            suspicious = any(t.verdict not in ("pass", "skipped") for t in self.tallies.values())
-            if suspicious or (entries and not self.large()) or self.asked():
-                self.entries()
-        return tuple(self.result(pair, t) for pair, t in self.tallies.items())
-
-    def result(self, pair: Pair, t: Tally) -> PairResult:
-        return PairResult(
-            pair[0], pair[1], t.verdict, t.checked, t.directional, t.max_abs, t.max_rel,
-            t.worst, t.reason,
+        if self.inputs and self.outputs:
+            self.lines = Lines(p, self.inputs, self.outputs, self.tolerance)
+            self.look(entries)
+        return tuple(
+            PairResult(a, b, t.verdict, t.checked, t.directional, t.max_abs, t.max_rel, t.worst,
+                       t.reason)
+            for (a, b), t in self.tallies.items()
         )  # fmt: skip
 
-    @property
-    def judged(self) -> Precision:
-        """The precision whose adjoint is compared with the oracle."""
-        return self.problem.exact if self.tolerance.auto else self.problem.own
+    def why_not(self, pair: Pair) -> str:
+        """Why a pair that was asked for has no derivative."""
+        a, b = pair
+        if a not in self.problem.inputs:
+            return f"{a!r} is not an array that the kernel reads and that requires a gradient"
+        return f"{b!r} is not an array that the kernel writes and that requires a gradient"
+
+    def look(self, entries: bool) -> None:
+        lines = self.lines
+        dead = [x for x in self.inputs if not lines.live[x].any()]
+        dead += [b for b in self.outputs if not lines.live_rows[lines.spans[b]].any()]
+        for (a, b), t in self.tallies.items():
+            if a in dead or b in dead:
+                # Not this launch's fault, and no derivative means anything there.
+                t.say("inconclusive", spoilt(lines))
+        self.inputs = [a for a in self.inputs if a not in dead]
+        self.outputs = [b for b in self.outputs if b not in dead]
+        if not self.inputs or not self.outputs:
+            return
+        self.directions()
+        suspicious = any(t.verdict not in ("pass", "skipped") for t in self.tallies.values())
+        if suspicious or (entries and not self.large()) or self.asked():
+            self.entries()
 
     # Random directions
 
     def directions(self) -> None:
+        lines = self.lines
+        grads: dict[str, dict[str, Array]] = {}
+        w: dict[str, Array] = {}
         for _ in range(DIRECTIONS):
-            w = {b: self.rng.standard_normal(self.shape(b)) for b in self.outputs}
-            v = {a: self.direction(a) for a in self.inputs}
-            grads = {b: self.gradients(self.judged, b, w[b]) for b in self.outputs}
+            # Later ones keep the magnitudes, so that `levelled` knows what each part counts for.
+            w = {b: self.flipped(w[b]) if w else self.cotangent(b) for b in self.outputs}
+            v = {a: lines.direction(a, self.rng) for a in self.inputs}
+            if grads:
+                v = {a: levelled(v[a], [grads[b][a] for b in self.outputs]) for a in v}
+            grads = {b: self.gradients(self.problem.exact, b, w[b]) for b in self.outputs}
             for a in self.inputs:
-                slope = self.slope(a, v[a])
-                at = 0
+                slope = lines.slope_along(a, v[a])
                 for b in self.outputs:
-                    n = self.problem.size(b)
-                    part = slice(at, at + n)
-                    at += n
                     if (a, b) in self.tallies:
-                        weights = w[b].ravel()
-                        ref = float(weights @ slope.value[part])
-                        error = float(np.abs(weights) @ slope.error[part])
-                        self.directed(a, b, grads[b][a], v[a], ref, error)
+                        self.directed(Disagreement(a, b, w[b], grads[b][a], v[a]), slope)
             for b in self.outputs:
                 self.own_precision(b, w[b], grads[b])
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.problem.exact.initial[name].shape
+    def cotangent(self, b: str) -> Array:
+        shape = self.problem.exact.initial[b].shape
+        live = self.lines.live_rows[self.lines.spans[b]].reshape(shape)
+        return np.where(live, self.rng.standard_normal(shape), 0.0)
 
-    def direction(self, a: str) -> Array:
-        x = self.problem.exact.initial[a]
-        size = np.maximum(np.abs(np.nan_to_num(x)), 0.1 * self.typical(a))
-        return np.asarray(self.rng.standard_normal(x.shape) * size)
-
-    def typical(self, a: str) -> float:
-        """The size of an input's values: their root mean square, 1 if they are all zero."""
-        x = self.problem.exact.initial[a]
-        size = float(np.sqrt(np.mean(x * x))) if x.size else 0.0
-        return size if np.isfinite(size) and size > 0 else 1.0
-
-    def slope(self, a: str, v: Array) -> oracle.Slope:
-        line = self.line(a, v)
-        if self.tolerance.eps is not None:
-            return oracle.fixed(line, self.tolerance.eps)
-        return oracle.slope(line, 1.0, lambda d: self.tolerance.of(d, float(_largest(d))))
-
-    def line(self, a: str, v: Array) -> oracle.Line:
-        """Outputs, flat, of the lifted launch with input a displaced along v."""
-        exact = self.problem.exact
-        start = exact.initial[a]
-
-        def evaluate(t: float) -> Array:
-            np.copyto(exact.memory[a], start + t * v)
-            return self.outputs_after(a)
-
-        return evaluate
-
-    def outputs_after(self, a: str) -> Array:
-        exact = self.problem.exact
-        for name in exact.changed:
-            if name != a:
-                np.copyto(exact.memory[name], exact.initial[name])
-        exact._recorded = False
-        exact.run(exact.variants.forward(), exact.forward_args)
-        out = np.concatenate([exact.memory[b].ravel() for b in self.outputs])
-        np.copyto(exact.memory[a], exact.initial[a])
-        return out.astype(np.float64, copy=False)
+    def flipped(self, w: Array) -> Array:
+        return np.asarray(w * self.rng.choice([-1.0, 1.0], w.shape))
 
     def gradients(self, precision: Precision, b: str, w: Array) -> dict[str, Array]:
         grads = precision.vjp({b: w})
         return {a: grads[a].astype(np.float64) for a in self.inputs}
 
-    def directed(self, a: str, b: str, g: Array, v: Array, ref: float, error: float) -> None:
-        t = self.tallies[a, b]
+    def directed(self, d: Disagreement, slope: oracle.Slope) -> None:
+        """Compares w'J v of one pair."""
+        t, lines = self.tallies[d.a, d.b], self.lines
         t.directional += 1
-        products = g * v
-        if not np.all(np.isfinite(g)):
-            t.compare(float("nan"), ref, 1.0, -1, -1)
-            t.say("nan", "the adjoint is not finite")
+        part, weights = lines.spans[d.b], d.w.ravel()
+        with np.errstate(all="ignore"):
+            ref = float(weights @ slope.value[part])
+            error = float(np.abs(weights) @ slope.error[part])
+        if not np.all(np.isfinite(d.g[lines.live[d.a]])):
+            self.not_finite(t, ref)
             return
-        ad = float(products.sum())
-        spread = float(np.sqrt((products * products).sum()))
-        allowed = float(self.tolerance.of(np.asarray(max(abs(ref), spread)), spread))
-        t.compare(ad, ref, allowed, -1, -1)
-        self.judge(t, abs(ad - ref), allowed, error, np.isfinite(ref))
+        ad = float(np.where(d.v == 0, 0.0, d.g * d.v).sum())
+        allowed = allowed_along(lines, d.w, d.g, d.v, ref)
+        t.compare(ad, ref, max(allowed, 1e-300), -1, -1)
+        t.judge(abs(ad - ref), allowed, error, bool(np.isfinite(ref)))
+        if t.verdict == "fail":
+            self.disagreements.setdefault((d.a, d.b), d)
 
-    def judge(self, t: Tally, diff: float, allowed: float, error: float, finite: bool) -> None:
-        if not finite:
-            t.say("inconclusive", "the function itself is not finite beside this point")
-        elif diff <= allowed:
-            t.say("pass")
-        elif diff <= TRUST * error:
-            t.say("inconclusive", f"the reference itself is uncertain by {error:.1e}")
-        else:
-            t.say("fail")
+    def not_finite(self, t: Tally, ref: float) -> None:
+        if self.lines.spoiled:
+            t.say("inconclusive", spoilt(self.lines))
+            return
+        t.compare(float("nan"), ref, 1.0, -1, -1)
+        t.say("nan", NOT_FINITE)
 
     def own_precision(self, b: str, w: Array, exact: dict[str, Array]) -> None:
         """The launch's own adjoint must be finite, and near the lifted one."""
-        if not self.tolerance.auto:
-            return
         own = self.gradients(self.problem.own, b, w)
         for a in self.inputs:
             if (a, b) not in self.tallies:
                 continue
-            t = self.tallies[a, b]
-            if not np.all(np.isfinite(own[a])):
-                t.say("nan", "the adjoint is not finite")
-            elif np.all(np.isfinite(exact[a])):
-                scale = _largest(exact[a])
-                off = _largest(own[a] - exact[a])
+            t, live = self.tallies[a, b], self.lines.live[a]
+            mine, lifted = own[a][live], exact[a][live]
+            if not np.all(np.isfinite(mine)):
+                self.not_finite(t, 0.0) if self.lines.spoiled else t.say("nan", NOT_FINITE)
+            elif np.all(np.isfinite(lifted)):
+                scale, off = largest(lifted), largest(mine - lifted)
                 if off > ROUNDING * scale and scale > 0:
                     t.say("inconclusive", f"rounding changes the adjoint by {off / scale:.0%}")
 
@@ -244,164 +188,105 @@ class LaunchCheck:
     def asked(self) -> bool:
         return self.max_inputs > 0 or self.max_outputs > 0
 
-    def limits(self) -> tuple[int, int]:
-        """Columns of an input and rows of an output to compare; -1 for all."""
+    def entries(self) -> None:
         fallback = SAMPLED if self.large() else -1
         ask_in = self.max_inputs if self.max_inputs > 0 else fallback
         ask_out = self.max_outputs if self.max_outputs > 0 else fallback
-        return ask_in, ask_out
-
-    def entries(self) -> None:
-        ask_in, ask_out = self.limits()
-        cols = {a: oracle.pick(self.problem.size(a), ask_in, self.rng) for a in self.inputs}
-        slopes = {a: [self.column(a, j) for j in cols[a]] for a in self.inputs}
-        at = 0
+        lines, rng = self.lines, self.rng
+        cols = {a: self.columns(a, ask_in) for a in self.inputs}
+        complete, traced = self.trace(cols)
+        slopes = {a: [lines.column(a, j) for j in cols[a]] for a in self.inputs}
         for b in self.outputs:
-            part = slice(at, at + self.problem.size(b))
-            at = part.stop
-            refs = {a: np.stack([s.value[part] for s in slopes[a]], axis=1) for a in self.inputs}
-            errors = {a: np.stack([s.error[part] for s in slopes[a]], axis=1) for a in self.inputs}
-            rows = self.rows(b, ask_out, refs)
-            ads = self.adjoint_rows(b, rows, cols)
+            part = lines.spans[b]
+            every = [s for a in self.inputs for s in slopes[a]]
+            live = lines.live_rows[part]
+            rows = rows_to_see(self.problem.size(b), ask_out, every, part, live, rng)
+            rows = sorted({*rows, *self.traced_rows(b, traced, cols, slopes)})
+            ads = adjoint_rows(lines, lambda b, w: self.problem.exact.vjp({b: w}), b, rows, cols)
+            at = part.start + np.asarray(rows, dtype=np.intp)
             for a in self.inputs:
                 if (a, b) in self.tallies:
-                    index = np.asarray(rows)
-                    self.block(
-                        (a, b),
-                        rows,
-                        cols[a],
-                        ads[a],
-                        refs[a][index],
-                        errors[a][index],
-                        part.start,
-                    )
+                    block = Block(
+                        tuple(rows), tuple(cols[a]), ads[a],
+                        np.stack([s.value[at] for s in slopes[a]], axis=1),
+                        np.stack([s.error[at] for s in slopes[a]], axis=1),
+                    )  # fmt: skip
+                    self.compared((a, b), block, (a, b) in complete)
 
-    def column(self, a: str, j: int) -> oracle.Slope:
-        line, x = self.element_line(a, j)
-        if self.tolerance.eps is not None:
-            return oracle.fixed(line, self.tolerance.eps)
-        return oracle.slope(
-            line, self.scale(a, x), lambda d: self.tolerance.of(d, float(_largest(d)))
-        )
+    def columns(self, a: str, limit: int) -> list[int]:
+        every = np.flatnonzero(self.lines.live[a])
+        return [int(every[k]) for k in oracle.pick(len(every), limit, self.rng)]
 
-    def scale(self, a: str, x: float) -> float:
-        """How far to displace an element: by its own size, unless that is next to nothing."""
-        return max(abs(x) if np.isfinite(x) else 0.0, 1e-3 * self.typical(a))
+    def trace(self, cols: dict[str, list[int]]) -> tuple[set[Pair], dict[Pair, list[int]]]:
+        """Adds the elements behind each disagreement to a sample of columns.
 
-    def rows(self, b: str, limit: int, refs: dict[str, Array]) -> Sequence[int]:
-        """Which outputs to look at: those that the chosen inputs move most, then others."""
-        count = self.problem.size(b)
-        if limit <= 0 or count <= limit:
-            return range(count)
-        moved = sum(np.nansum(np.abs(r), axis=1) for r in refs.values())
-        strongest = np.argsort(-np.asarray(moved), kind="stable")[: max(1, limit - limit // 4)]
-        others = self.rng.choice(count, size=limit, replace=False)
-        chosen = dict.fromkeys([*strongest.tolist(), *others.tolist()])
-        return sorted(list(chosen)[:limit])
+        Gives the pairs whose disagreement is fully traced to elements, and these.
+        """
+        complete: set[Pair] = set()
+        traced: dict[Pair, list[int]] = {}
+        for pair, d in self.disagreements.items():
+            if len(cols[pair[0]]) == np.count_nonzero(self.lines.live[pair[0]]):
+                complete.add(pair)
+                continue
+            found, all_of_them = columns_behind(self.lines, d)
+            traced[pair] = found
+            cols[pair[0]] = sorted({*cols[pair[0]], *found})
+            if found and all_of_them:
+                complete.add(pair)
+        return complete, traced
 
-    def adjoint_rows(self, b: str, rows: Sequence[int], cols: dict[str, Any]) -> dict[str, Array]:
-        seed = np.zeros(self.shape(b))
-        out = {a: np.empty((len(rows), len(cols[a]))) for a in self.inputs}
-        index = {a: np.asarray(cols[a], dtype=np.intp) for a in self.inputs}
-        for k, i in enumerate(rows):
-            seed.flat[i] = 1.0
-            grads = self.judged.vjp({b: seed})
-            for a in self.inputs:
-                out[a][k] = grads[a].reshape(-1)[index[a]]
-            seed.flat[i] = 0.0
+    def traced_rows(
+        self, b: str, traced: dict[Pair, list[int]], cols: dict[str, list[int]],
+        slopes: dict[str, list[oracle.Slope]],
+    ) -> set[int]:  # fmt: skip
+        """Outputs in which the traced elements disagree."""
+        out = set()
+        for (a, other), found in traced.items():
+            for col in found[:TRACED] if other == b else ():
+                column = slopes[a][cols[a].index(col)]
+                row = row_behind(self.lines, self.disagreements[a, b], col, column)
+                if row is not None:
+                    out.add(row)
         return out
 
-    def block(
-        self, pair: Pair, rows: Sequence[int], cols: Sequence[int], ad: Array, ref: Array,
-        error: Array, offset: int,
-    ) -> None:  # fmt: skip
-        """Compares the entries of one pair; the entry verdict replaces the directional one."""
+    def compared(self, pair: Pair, block: Block, complete: bool) -> None:
+        """Judges a pair by its entries. complete: no other element can be behind a failure."""
         t = self.tallies[pair]
         if self.keep_blocks:
-            self.blocks[pair] = Block(
-                tuple(map(int, rows)), tuple(map(int, cols)), ad.copy(), ref.copy()
-            )
-        before = t.verdict
-        if before in ("fail", "inconclusive"):
-            t.verdict, t.reason, t.worst, t.worst_excess = "skipped", "", None, -1.0
-        t.checked += ad.size
-        allowed = self.tolerance.of(ref, float(_largest(ref)))
-        with np.errstate(all="ignore"):
-            diff = np.abs(ad - ref)
-        bad = ~(diff <= allowed)
-        if ad.size:
-            excess = np.where(np.isfinite(diff), diff / allowed, np.inf)
-            k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
-            t.compare(float(ad[k, j]), float(ref[k, j]), float(allowed[k, j]),
-                      int(rows[k]), int(cols[j]))  # fmt: skip
-            finite = diff[np.isfinite(diff)]
-            t.max_abs = max(t.max_abs, float(finite.max(initial=0.0)))
-            with np.errstate(all="ignore"):
-                rel = diff / np.abs(ref)
-            t.max_rel = max(t.max_rel, float(rel[np.isfinite(rel)].max(initial=0.0)))
-            t.say("pass")
-        for k, j in zip(*np.nonzero(bad), strict=True):
-            self.entry(t, pair[0], int(cols[j]), offset + int(rows[k]), float(ad[k, j]),
-                       float(ref[k, j]), float(error[k, j]), float(allowed[k, j]))  # fmt: skip
-            if t.verdict == "nan":
-                break
-        if before in ("fail", "inconclusive") and t.verdict == "pass" and self.sampled(pair):
-            # The directions saw something that the sample did not: say so, without an entry.
+            self.blocks[pair] = block
+        before, d = t.verdict, self.disagreements.get(pair)
+        if before == "nan":
+            t.checked += block.ad.size
+            return
+        judge_block(self.lines, t, *pair, block)
+        whole = t.checked == self.problem.size(pair[0]) * self.problem.size(pair[1])
+        if whole or t.verdict in ("fail", "nan"):
+            return
+        if before == "inconclusive" and t.verdict == "pass":
             t.say(before, "seen along random directions; no sampled entry shows it")
-            if before == "fail":
-                t.reason = "seen along random directions; the sampled entries agree"
-
-    def sampled(self, pair: Pair) -> bool:
-        t = self.tallies[pair]
-        return t.checked < self.problem.size(pair[0]) * self.problem.size(pair[1])
-
-    def entry(
-        self, t: Tally, a: str, col: int, row: int, ad: float, ref: float, error: float,
-        allowed: float,
-    ) -> None:  # fmt: skip
-        if not np.isfinite(ad):
-            t.say("nan", "the adjoint is not finite")
-            return
-        if np.isfinite(ref) and abs(ad - ref) > TRUST * error and t.verdict == "fail":
-            return
-        if self.is_kink(a, col, row, ad):
-            t.say("kink", "one-sided slopes differ and the adjoint lies between them")
-        elif self.tolerance.eps is None and self.others_agree(a, col, row, ad, ref, allowed):
-            t.say("pass")
-        else:
-            self.judge(t, abs(ad - ref), allowed, error, bool(np.isfinite(ref)))
-
-    def element_line(self, a: str, col: int) -> tuple[oracle.Line, float]:
-        """Outputs with one element displaced, and the element's value."""
-        flat = self.problem.exact.memory[a].reshape(-1)
-        x = float(flat[col])
-
-        def line(t: float) -> Array:
-            flat[col] = x + t
-            return self.outputs_after(a)
-
-        return line, x
-
-    def others_agree(
-        self, a: str, col: int, row: int, ad: float, ref: float, allowed: float
-    ) -> bool:
-        """Do smaller steps, where they are sharp enough to tell, all side with the adjoint?"""
-        line, x = self.element_line(a, col)
-        sharp = [
-            abs(float(s.value[row]) - ad) <= allowed + float(s.error[row])
-            for s in oracle.opinions(line, self.scale(a, x))
-            if float(s.error[row]) < 0.1 * abs(ad - ref)
-        ]
-        return bool(sharp) and all(sharp)
-
-    def is_kink(self, a: str, col: int, row: int, ad: float) -> bool:
-        line, x = self.element_line(a, col)
-        right, left = oracle.one_sided(line, max(abs(x), 1e-3))
-        lo, hi = sorted((float(right[row]), float(left[row])))
-        slack = 1e-4 * (abs(lo) + abs(hi))
-        return np.isfinite(lo + hi) and hi - lo > 4 * slack and lo - slack <= ad <= hi + slack
+        elif d is not None and not (complete and t.verdict == "kink"):
+            # The directions saw something that the sampled entries do not account for.
+            if differs_near_by(self.lines, d, self.rng):
+                t.say("fail", "seen along random directions; the sampled entries agree")
+            elif t.verdict == "kink" or between_one_sided(self.lines, d):
+                t.say("kink", KINK)
+            else:
+                t.say("fail", "seen along random directions; the sampled entries agree")
 
 
-def _largest(x: Array) -> float:
-    finite = np.abs(x[np.isfinite(x)])
-    return float(finite.max(initial=0.0))
+def levelled(v: Array, grads: Sequence[Array]) -> Array:
+    """The direction with its strongest parts weakened, so that weak ones show beside them.
+
+    v times the gradients of an earlier direction says how much each part counts; all are
+    made to count as the weakest, or as LEVEL of their median, which rounding leaves visible.
+    """
+    with np.errstate(all="ignore"):
+        part = np.max([np.abs(g * v) for g in grads], axis=0)
+        counts = part[np.isfinite(part) & (part > 0)]
+        if not counts.size:
+            return v
+        level = max(float(counts.min()), LEVEL * float(np.median(counts)))
+        return np.where(part > 0, v * np.fmin(1.0, level / part), v)
+
+
+__all__ = ["Block", "LaunchCheck", "Pair"]

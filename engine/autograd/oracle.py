@@ -43,8 +43,9 @@ def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slop
     error: Array | None = None
     idle = 0
     with np.errstate(all="ignore"):
+        here = line(0.0)
         for factor in FACTORS:
-            value, err = _extrapolated(line, STEP * scale * factor)
+            value, err = _extrapolated(line, STEP * scale * factor, here)
             if best is None or error is None:
                 best, error = value, err
             else:
@@ -69,14 +70,20 @@ def opinions(line: Line, scale: float) -> list[Slope]:
     return out
 
 
-def _extrapolated(line: Line, h: float) -> tuple[Array, Array]:
+def _extrapolated(line: Line, h: float, here: Array | None = None) -> tuple[Array, Array]:
     far, near = (line(h), line(-h)), (line(h / 2.0), line(-h / 2.0))
     wide = (far[0] - far[1]) / (2.0 * h)
     narrow = (near[0] - near[1]) / h
     # What the outputs may be off by through rounding, the launch's own sums included.
     rounding = 4.0 * EPSILON * np.maximum(np.abs(far[0]), np.abs(far[1])) / h
     value = (4.0 * narrow - wide) / 3.0
-    return value, np.where(np.isfinite(value), np.abs(narrow - wide) + rounding, np.inf)
+    known = np.isfinite(value)
+    if here is not None:
+        # Second differences over the step shrink with it, unless the function jumps between
+        # here and there on both sides: central differences would not notice.
+        bend, half = (np.abs(x[0] - 2.0 * here + x[1]) / k for x, k in ((far, h), (near, h / 2.0)))
+        known &= ~((half > 1.5 * bend) & (half > 16.0 * rounding))
+    return value, np.where(known, np.abs(narrow - wide) + rounding, np.inf)
 
 
 def fixed(line: Line, eps: float) -> Slope:
@@ -86,12 +93,19 @@ def fixed(line: Line, eps: float) -> Slope:
     return Slope(value, np.zeros_like(value))
 
 
-def one_sided(line: Line, scale: float) -> tuple[Array, Array]:
-    """Slopes to the right and to the left, for telling a kink from an error."""
+def extrapolated(line: Line, h: float) -> Slope:
+    """The derivative by central differences of the steps h and h/2, extrapolated."""
+    with np.errstate(all="ignore"):
+        return Slope(*_extrapolated(line, h))
+
+
+def one_sided(line: Line, scale: float) -> tuple[Array, Array, Array]:
+    """Slopes to the right and to the left, and how far rounding may put them off."""
     h = 1e-7 * scale
     with np.errstate(all="ignore"):
-        here = line(0.0)
-        return (line(h) - here) / h, (here - line(-h)) / h
+        here, after, before = line(0.0), line(h), line(-h)
+        noise = EPSILON * np.maximum(np.abs(here), np.abs(after - before)) / h
+        return (after - here) / h, (here - before) / h, noise
 
 
 def pick(count: int, limit: int, rng: np.random.Generator) -> Sequence[int]:

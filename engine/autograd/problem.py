@@ -128,12 +128,22 @@ class Precision:
         for name in self.changed:
             np.copyto(self.memory[name], self.initial[name])
 
+    def refresh(self) -> None:
+        """Takes over what was changed in `initial`."""
+        for name, x in self.initial.items():
+            np.copyto(self.memory[name], x)
+        self._recorded = False
+
     def forward(self) -> dict[Name, Array]:
         """Runs the launch. Returns its live memory: copy what must last."""
-        self._recorded = False
         self.restore()
-        self.run(self.variants.forward(), self.forward_args)
+        self.forward_again()
         return self.memory
+
+    def forward_again(self) -> None:
+        """Runs the launch on the memory as it is."""
+        self._recorded = False
+        self.run(self.variants.forward(), self.forward_args)
 
     def vjp(
         self, seeds: Mapping[Name, Array], begin: int = 0, end: int | None = None
@@ -196,10 +206,10 @@ _lifted: dict[int, tuple[Variants, Variants]] = {}
 
 
 def lifted(variants: Variants) -> Variants:
-    """The float64 form of a kernel's variants, made once."""
+    """The float64 form of a kernel's variants, with guarded accesses; made once."""
     found = _lifted.get(id(variants))
     if found is None or found[0] is not variants:
-        found = (variants, Variants(ad.lift(variants.ir)))
+        found = (variants, Variants(ad.guard(ad.lift(variants.ir))))
         _lifted[id(variants)] = found
     return found[1]
 

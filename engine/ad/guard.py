@@ -1,0 +1,178 @@
+"""The guard pass: accesses that a displaced float could send out of bounds are checked.
+
+A difference moves inputs a little, and an index computed from them may then leave its
+array, though it is inside at the values of the launch. In the guarded function such a
+read gives NaN, and such a write leaves NaN in the first element instead, so that the
+difference is seen to have no value there. Accesses that no float decides stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.ad.prepare import written_params
+from engine.ad.rename import names_in
+from engine.ir import nodes as n
+from engine.ir.builder import Builder, Names, const
+from engine.lang.types import INT32, ArrayType, is_float, scalar_of
+
+Access = n.Load | n.Store | n.Atomic
+
+
+class _Loose:
+    """Which variables depend on a float that may be displaced."""
+
+    def __init__(self, fn: n.Function) -> None:
+        self.written = written_params(fn)
+        # What a function is called with is not known here.
+        self.vars: set[n.Var] = set() if fn.is_kernel else set(fn.params)
+        while True:
+            before = len(self.vars)
+            self.guarded: set[int] = set()
+            self.block(fn.body, False)
+            if len(self.vars) == before:
+                return
+
+    def any(self, atoms: Iterable[n.Atom]) -> bool:
+        return any(a in self.vars for a in atoms)
+
+    def mark(self, dst: n.Var, loose: bool) -> None:
+        if loose:
+            self.vars.add(dst)
+
+    def block(self, block: n.Block, loose: bool) -> bool:
+        """Visits statements; loose: whether they run is decided by a float. Gives whether
+        what follows the block is.
+        """
+        for s in block:
+            loose = self.stmt(s, loose) or loose
+        return loose
+
+    def stmt(self, s: n.Stmt, loose: bool) -> bool:
+        if isinstance(s, (n.Break, n.Continue, n.Return)):
+            return loose
+        if isinstance(s, n.If):
+            inside = loose or self.any((s.cond,))
+            after = [self.block(b, inside) and _leaves(b) for b in (s.then, s.orelse)]
+            return any(after)
+        if isinstance(s, (n.For, n.While)):
+            return self.loop(s, loose)
+        if isinstance(s, (n.Load, n.Store, n.Atomic)):
+            index = self.any((*s.index, *s.path))
+            if index or loose:
+                self.guarded.add(id(s))
+            dst = s.dst if not isinstance(s, n.Store) else None
+            if dst is not None:
+                changing = isinstance(s, n.Load) and s.array.name in self.written
+                self.mark(dst, is_float(s.array.type) or changing or index or loose)
+            return False
+        for dst in n.defs_of(s):
+            self.mark(dst, isinstance(s, n.Call) or loose or self.any(n.uses_of(s)))
+        return False
+
+    def loop(self, s: n.For | n.While, loose: bool) -> bool:
+        if isinstance(s, n.For):
+            inside = loose or self.any((s.start, s.stop, s.step))
+            self.mark(s.var, inside)
+            return self.block(s.body, inside) and _leaves(s.body)
+        inside = loose or self.any((s.cond,))
+        self.block(s.test, inside)
+        self.block(s.body, inside or self.any((s.cond,)))
+        return (inside or self.any((s.cond,))) and _leaves(s.body)
+
+
+def _leaves(block: n.Block) -> bool:
+    return any(isinstance(s, (n.Break, n.Continue, n.Return)) for s in n.walk(block))
+
+
+class _Guard:
+    def __init__(self) -> None:
+        self.functions: dict[int, n.Function] = {}
+
+    def function(self, fn: n.Function) -> n.Function:
+        if id(fn) not in self.functions:
+            names, marks = Names(names_in(fn)), _Loose(fn).guarded
+            self.functions[id(fn)] = replace(
+                fn,
+                body=self.block(fn.body, names, marks),
+                grad=None if fn.grad is None else self.function(fn.grad),
+                replay=None if fn.replay is None else self.function(fn.replay),
+            )
+        return self.functions[id(fn)]
+
+    def block(self, block: n.Block, names: Names, marks: set[int]) -> n.Block:
+        out: list[n.Stmt] = []
+        for s in block:
+            if isinstance(s, n.If):
+                then, orelse = (self.block(b, names, marks) for b in (s.then, s.orelse))
+                out.append(replace(s, then=then, orelse=orelse))
+            elif isinstance(s, n.For):
+                out.append(replace(s, body=self.block(s.body, names, marks)))
+            elif isinstance(s, n.While):
+                test, body = (self.block(b, names, marks) for b in (s.test, s.body))
+                out.append(replace(s, test=test, body=body))
+            elif isinstance(s, n.Call):
+                out.append(replace(s, func=self.function(s.func)))
+            elif isinstance(s, (n.Load, n.Store, n.Atomic)) and id(s) in marks:
+                out += _guarded(s, names)
+            else:
+                out.append(s)
+        return tuple(out)
+
+
+def _guarded(s: Access, names: Names) -> list[n.Stmt]:
+    b = Builder(names, s.span)
+    inside = _inside(b, s.array, s.index)
+    then, orelse = b.child(), b.child()
+    dst = None if isinstance(s, n.Store) else s.dst
+    held = None
+    if dst is not None:
+        held = b.variable(dst.type, dst.name)
+        got = n.Var(names.fresh(dst.name), dst.type)
+        assert not isinstance(s, n.Store)
+        then.add(replace(s, dst=got))
+        then.set(held, got)
+        orelse.set(held, _poison(dst.type))
+    else:
+        then.add(s)
+    if not isinstance(s, n.Load) and is_float(s.array.type):
+        _spoil(orelse, s.array)
+    b.add(n.If(inside, then.block(), orelse.block(), s.span))
+    if dst is not None and held is not None:
+        b.add(n.Let(dst, "copy", (held,), s.span))
+    return b.stmts
+
+
+def _inside(b: Builder, array: n.Var, index: tuple[n.Atom, ...]) -> n.Var:
+    out: n.Var | None = None
+    for d, k in enumerate(index):
+        size: n.Atom = b.op("shape", array, n.Const(d, INT32))
+        if k.type != INT32:
+            size = b.op("cast", size, result=k.type)
+        fits = b.op("lt", k, size)
+        if scalar_of(k.type).kind == "i":
+            fits = b.op("land", b.op("ge", k, const(0, scalar_of(k.type))), fits)
+        out = fits if out is None else b.op("land", out, fits)
+    assert out is not None
+    return out
+
+
+def _poison(t: object) -> n.Const:
+    assert not isinstance(t, ArrayType)
+    return const(float("nan") if is_float(t) else 0, t)  # type: ignore[arg-type]
+
+
+def _spoil(b: Builder, array: n.Var) -> None:
+    t = array.type
+    assert isinstance(t, ArrayType)
+    first = tuple(n.Const(0, INT32) for _ in range(t.ndim))
+    there = _inside(b, array, first)
+    inner = b.child()
+    inner.add(n.Store(array, first, _poison(t.element), (), b.span))
+    b.add(n.If(there, inner.block(), (), b.span))
+
+
+def guard(fn: n.Function) -> n.Function:
+    """The function with checked accesses, and the functions that it calls."""
+    return _Guard().function(fn)

@@ -1,0 +1,133 @@
+"""Finds the input elements behind a disagreement along a random direction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.lines import Lines
+from engine.autograd.oracle import Slope
+from engine.autograd.tally import TRUST
+
+Array = NDArray[Any]
+
+MOST = 16  # elements to find
+# Directional derivatives to take for it: fewer where each moves much memory.
+EFFORT = (40, 400)
+TRAFFIC = 200_000_000
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """w'J v by the adjoint and by differences differ, for one output b and one input a.
+
+    w: cotangent. g: the adjoint J'w. v: the direction.
+    """
+
+    a: str
+    b: str
+    w: Array
+    g: Array
+    v: Array
+
+
+def allowed_along(lines: Lines, w: Array, g: Array, v: Array, ref: float) -> float:
+    """The error of w'J v that is no error: by the size of its parts, not of their sum."""
+    with np.errstate(all="ignore"):
+        products = np.where(v == 0, 0.0, g * v)
+        spread = float(np.sqrt((products * products).sum()))
+        weight = float(np.linalg.norm(w) * np.linalg.norm(v))
+    return float(lines.tolerance.of(np.asarray(max(abs(ref), spread)), spread, weight))
+
+
+def differs(lines: Lines, d: Disagreement, v: Array) -> bool:
+    """Whether adjoint and differences disagree along v, beyond the differences' own error."""
+    slope = lines.slope_along(d.a, v)
+    part = lines.spans[d.b]
+    weights = d.w.ravel()
+    with np.errstate(all="ignore"):
+        ref = float(weights @ slope.value[part])
+        error = float(np.abs(weights) @ slope.error[part])
+        diff = abs(float(np.where(v == 0, 0.0, d.g * v).sum()) - ref)
+    allowed = allowed_along(lines, d.w, d.g, v, ref)
+    return bool(np.isfinite(diff) and diff > allowed and diff > TRUST * error)
+
+
+def columns_behind(lines: Lines, d: Disagreement) -> tuple[list[int], bool]:
+    """Elements of the input along which the two differ, and whether these are all.
+
+    Halves the elements again and again; groups that agree are left out.
+    """
+    found: list[int] = []
+    effort = min(max(EFFORT[0], TRAFFIC // (len(lines.live_rows) + d.v.size)), EFFORT[1])
+    stack = [np.flatnonzero(d.v)]
+    while stack and len(found) < MOST and effort > 0:
+        group = stack.pop()
+        effort -= 1
+        v = np.zeros_like(d.v)
+        v.flat[group] = d.v.flat[group]
+        if not differs(lines, d, v):
+            continue
+        if len(group) == 1:
+            found.append(int(group[0]))
+            continue
+        middle = len(group) // 2
+        stack += [group[middle:], group[:middle]]
+    return sorted(found), not stack
+
+
+def row_behind(lines: Lines, d: Disagreement, col: int, column: Slope) -> int | None:
+    """The output whose entry in one column disagrees; None where it cannot be made out."""
+    part = lines.spans[d.b]
+    value, error = column.value[part], column.error[part]
+    group = np.flatnonzero(lines.live_rows[part] & (d.w.ravel() != 0))
+    while len(group) > 1:
+        for half in (group[: len(group) // 2], group[len(group) // 2 :]):
+            w = np.zeros_like(d.w)
+            w.flat[half] = d.w.flat[half]
+            ad = float(lines.exact.vjp({d.b: w})[d.a].reshape(-1)[col])
+            parts = w.ravel() * value
+            with np.errstate(all="ignore"):
+                diff, spread = abs(ad - float(parts.sum())), float(np.linalg.norm(parts))
+                unsure = float(np.abs(w).ravel() @ error)
+            if diff > float(lines.tolerance.of(np.asarray(spread), spread)) and diff > unsure:
+                group = half
+                break
+        else:
+            return None
+    return int(group[0]) if len(group) else None
+
+
+def between_one_sided(lines: Lines, d: Disagreement) -> bool:
+    """Whether the adjoint lies between the one-sided slopes along the whole direction."""
+    line = lines.along(d.a, d.v)
+    h = 1e-7
+    with np.errstate(all="ignore"):
+        here = line(0.0)
+        right = d.w.ravel() * ((line(h) - here) / h)[lines.spans[d.b]]
+        left = d.w.ravel() * ((here - line(-h)) / h)[lines.spans[d.b]]
+        lo, hi = float(np.minimum(right, left).sum()), float(np.maximum(right, left).sum())
+        ad = float(np.where(d.v == 0, 0.0, d.g * d.v).sum())
+    slack = 1e-4 * (abs(lo) + abs(hi))
+    return bool(hi - lo > 4 * slack and lo - slack <= ad <= hi + slack)
+
+
+def differs_near_by(lines: Lines, d: Disagreement, rng: np.random.Generator) -> bool:
+    """Whether the two also disagree at a random point close by, away from kinks."""
+    exact = lines.exact
+    kept = {a: exact.initial[a].copy() for a in lines.live}
+    try:
+        for a, x in kept.items():
+            size = np.maximum(np.abs(np.where(lines.live[a], x, 0.0)), 0.1 * lines.typical(a))
+            shift = 1e-3 * size * rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
+            exact.initial[a][...] = np.where(lines.live[a], x + shift, x)
+        exact.refresh()
+        g = exact.vjp({d.b: d.w})[d.a].astype(np.float64)
+        return differs(lines, replace(d, g=g), d.v)
+    finally:
+        for a, x in kept.items():
+            exact.initial[a][...] = x
+        exact.refresh()

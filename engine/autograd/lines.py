@@ -1,0 +1,156 @@
+"""The lifted launch as a function of one displacement: along a direction, or of one element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd import oracle
+from engine.autograd.problem import Problem
+from engine.autograd.tolerance import Tolerance
+
+Array = NDArray[Any]
+
+
+class Lines:
+    """Evaluates the outputs of a launch, flat and concatenated, at displaced inputs.
+
+    Input elements and outputs that are NaN or infinite at the launch's own values have
+    no derivative: the first are never displaced, the second stand as zeros. `live` marks
+    the other elements, by array; `spoiled` names an argument that is not wholly live.
+    """
+
+    def __init__(self, problem: Problem, inputs: list[str], outputs: list[str],
+                 tolerance: Tolerance) -> None:  # fmt: skip
+        self.problem = problem
+        self.exact = problem.exact
+        self.outputs = outputs
+        self.tolerance = tolerance
+        self.live: dict[str, Array] = {}
+        at = self.exact.forward()
+        self.live_rows = np.concatenate([np.isfinite(at[b]).ravel() for b in outputs])
+        self.spans: dict[str, slice] = {}
+        begin = 0
+        for b in outputs:
+            self.spans[b] = slice(begin, begin + problem.size(b))
+            begin = self.spans[b].stop
+        for a in inputs:
+            self.live[a] = np.isfinite(self.exact.initial[a])
+        broken = [a for a in inputs if not self.live[a].all()]
+        broken += [b for b in outputs if not self.live_rows[self.spans[b]].all()]
+        self.spoiled = broken[0] if broken else ""
+
+    # ---- evaluations
+
+    def along(self, a: str, v: Array) -> oracle.Line:
+        """Outputs with input `a` displaced by t times v."""
+        start = self.exact.initial[a]
+
+        def evaluate(t: float) -> Array:
+            np.copyto(self.exact.memory[a], np.where(v == 0, start, start + t * v))
+            out = self._outputs(a)
+            np.copyto(self.exact.memory[a], start)
+            return out
+
+        return evaluate
+
+    def element(self, a: str, col: int) -> oracle.Line:
+        """Outputs with one element of `a` displaced by t."""
+        flat, x = self.exact.memory[a].reshape(-1), self.value(a, col)
+        changed, start = a in self.exact.changed, self.exact.initial[a]
+
+        def evaluate(t: float) -> Array:
+            if changed:  # whatever ran last has left its results there
+                np.copyto(self.exact.memory[a], start)
+            flat[col] = x + t
+            out = self._outputs(a)
+            flat[col] = x
+            return out
+
+        return evaluate
+
+    def _outputs(self, a: str) -> Array:
+        exact = self.exact
+        for name in exact.changed:
+            if name != a:
+                np.copyto(exact.memory[name], exact.initial[name])
+        exact.forward_again()
+        out = np.concatenate([exact.memory[b].ravel() for b in self.outputs])
+        with np.errstate(invalid="ignore"):
+            return np.where(self.live_rows, out, 0.0).astype(np.float64, copy=False)
+
+    # ---- scales
+
+    def value(self, a: str, col: int) -> float:
+        """An element's value at launch."""
+        return float(self.exact.initial[a].reshape(-1)[col])
+
+    def typical(self, a: str) -> float:
+        """The size of an input's values: their root mean square, 1 if they are all zero."""
+        x = self.exact.initial[a][self.live[a]]
+        with np.errstate(over="ignore"):
+            size = float(np.sqrt(np.mean(x * x))) if x.size else 0.0
+        return size if np.isfinite(size) and size > 0 else 1.0
+
+    def scale(self, a: str, col: int) -> float:
+        """How far to displace an element: by its own size, unless that is next to nothing."""
+        return max(abs(self.value(a, col)), 1e-3 * self.typical(a))
+
+    def direction(self, a: str, rng: np.random.Generator) -> Array:
+        """Random displacements of all live elements, each of its own size.
+
+        With the user's absolute step they are all of size 1.
+        """
+        x = self.exact.initial[a]
+        size = np.maximum(np.abs(np.where(self.live[a], x, 0.0)), 0.1 * self.typical(a))
+        if self.tolerance.eps is not None:
+            size = np.ones_like(size)
+        return np.where(self.live[a], rng.standard_normal(x.shape) * size, 0.0)
+
+    # ---- slopes
+
+    def slope_along(self, a: str, v: Array) -> oracle.Slope:
+        """The derivative of all outputs along a direction."""
+        line, eps = self.along(a, v), self.tolerance.eps
+        if eps is None:
+            return oracle.slope(line, 1.0, self._matters)
+        if not self.tolerance.literal:
+            return oracle.extrapolated(line, eps)
+        # The formula is for entries; a sum of them needs to know how far off it is.
+        value, half = oracle.fixed(line, eps).value, oracle.fixed(line, eps / 2).value
+        return oracle.Slope(value, np.abs(value - half) * (4.0 / 3.0))
+
+    def column(self, a: str, col: int) -> oracle.Slope:
+        """The derivative of all outputs by one element."""
+        line, eps = self.element(a, col), self.tolerance.eps
+        if eps is None:
+            return oracle.slope(line, self.scale(a, col), self._matters)
+        return oracle.fixed(line, eps) if self.tolerance.literal else oracle.extrapolated(line, eps)
+
+    def _matters(self, d: Array) -> Array:
+        return self.tolerance.of(d, largest(d))
+
+    def one_sided(self, a: str, col: int) -> tuple[Array, Array, Array]:
+        """Slopes to the right and to the left and their noise; NaN where no step is sharp.
+
+        Beside a value other than zero, the step is far smaller than the value, so that
+        a kink near by is not taken for one at this point.
+        """
+        x, typical = abs(self.value(a, col)), self.typical(a)
+        right, left, noise = (np.full(len(self.live_rows), np.nan) for _ in range(3))
+        for scale in dict.fromkeys((x or typical, max(x, 1e-3 * typical), max(x, typical))):
+            r, le, rough = oracle.one_sided(self.element(a, col), scale)
+            sharp = np.isnan(right) & (rough <= 1e-3 * np.maximum(np.abs(r), np.abs(le)))
+            right, left = np.where(sharp, r, right), np.where(sharp, le, left)
+            noise = np.where(sharp, rough, noise)
+            if not np.isnan(right).any():
+                break
+        return right, left, noise
+
+
+def largest(x: Array) -> float:
+    """The largest finite magnitude, 0 if there is none."""
+    finite = np.abs(x[np.isfinite(x)])
+    return float(finite.max(initial=0.0))
