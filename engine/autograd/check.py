@@ -191,7 +191,8 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
     contents = record.inputs_at_record()
     read, written = record.plan.variants.read, record.plan.variants.written
     views: list[tuple[array, str]] = []
-    for p, value, now in zip(record.plan.variants.ir.params, contents, record.args, strict=True):
+    params = record.plan.variants.ir.params
+    for position, (p, value, now) in enumerate(zip(params, contents, record.args, strict=True)):
         if not isinstance(p.type, ArrayType):
             out.append(Argument(p.name, value))
             continue
@@ -212,6 +213,9 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
         elif p.name in read:  # the one that is read has the contents at launch
             out = [replace(x, value=value) if x.name == alias else x for x in out]
         grad = bool(now.requires_grad) and is_float(p.type)
+        if is_float(p.type) and position not in record.plan.inputs:
+            # What was there before does not matter, and is not known: it may be NaN.
+            value = np.where(np.isfinite(value), value, 0)
         out.append(Argument(p.name, value, grad, alias))
     return out, ""
 

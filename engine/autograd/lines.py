@@ -17,9 +17,10 @@ Array = NDArray[Any]
 class Lines:
     """Evaluates the outputs of a launch, flat and concatenated, at displaced inputs.
 
-    Input elements and outputs that are NaN or infinite at the launch's own values have
-    no derivative: the first are never displaced, the second stand as zeros. `live` marks
-    the other elements, by array; `spoiled` names an argument that is not wholly live.
+    Elements that are NaN or infinite before the launch have no derivative, nor have outputs
+    that become so through them: the first are never displaced, the second stand as zeros.
+    `live` marks the other elements, by array; `spoiled` names an argument that is not wholly
+    live. What a launch makes of finite values is its own, and stays live.
     """
 
     def __init__(self, problem: Problem, inputs: list[str], outputs: list[str],
@@ -29,8 +30,14 @@ class Lines:
         self.outputs = outputs
         self.tolerance = tolerance
         self.live: dict[str, Array] = {}
-        at = self.exact.forward()
-        self.live_rows = np.concatenate([np.isfinite(at[b]).ravel() for b in outputs])
+        before = self.exact.initial
+        fed = [a for a in problem.readable if not np.all(np.isfinite(before[a]))]
+        after = self.exact.forward()
+        rows = []
+        for b in outputs:
+            finite, was = np.isfinite(after[b]), np.isfinite(before[b])
+            rows.append((finite | (was if not fed else False)).ravel())
+        self.live_rows = np.concatenate(rows)
         self.spans: dict[str, slice] = {}
         begin = 0
         for b in outputs:

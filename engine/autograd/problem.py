@@ -189,6 +189,10 @@ class Problem:
         self.outputs = _unique(owner[p.name] for p in self.own.params if p.name in wrt
                                and p.name in variants.written)  # fmt: skip
 
+        # Owners of all float arrays that the launch reads, with a gradient or not.
+        self.readable = _unique(owner[p.name] for p in self.own.params if p.name in variants.read
+                                and isinstance(p.type, ArrayType) and is_float(p.type))  # fmt: skip
+
     def close(self) -> None:
         self.own.close()
         self.exact.close()
