@@ -86,8 +86,9 @@ def run_session(
             stdout=_stderr_descriptor() if stdout_to_stderr else None,
             start_new_session=True,
         )
-        stopped = _wait(process, start + timeout if timeout > 0 else None, folder, watch)
-        tapes, kernels, failure = _conclude(process.returncode, stopped, timeout, folder)
+        deadline = start + timeout if timeout > 0 else None
+        stopped, last = _wait(process, deadline, folder, watch)
+        tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
     seconds = time.monotonic() - start
     return Session(job.target, job.options, tapes, kernels, failure, seconds)
 
@@ -147,8 +148,10 @@ def _wait(
     deadline: float | None,
     folder: Path,
     watch: Callable[[status.Status], None] | None,
-) -> str:
-    """Waits for the child's end. Says what stopped it: "", "timeout" or a signal's name."""
+) -> tuple[str, status.Status]:
+    """Waits for the child's end. Says what stopped it ("", "timeout" or a signal's name), and
+    what it did last: before it was stopped, since an interrupted target unwinds to its end.
+    """
     stopped = ""
     try:
         with _catching_signals():
@@ -168,6 +171,7 @@ def _wait(
     except _Stop as signalled:
         stopped = signal.Signals(signalled.number).name
     finally:
+        last = status.read(folder / files.STATUS)
         if process.returncode is None:
             if stopped and stopped != "timeout":
                 _signal_group(process, signal.SIGINT)  # lets it clean up
@@ -175,7 +179,7 @@ def _wait(
                     process.wait(_GRACE)
             _signal_group(process, signal.SIGKILL)
             process.wait()
-    return stopped
+    return stopped, last
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
@@ -184,12 +188,11 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _conclude(
-    code: int, stopped: str, timeout: float, folder: Path
+    code: int, stopped: str, last: status.Status, timeout: float, folder: Path
 ) -> tuple[tuple[TapeResult, ...], tuple[str, ...], Failure | None]:
     from adtool import endings
     from adtool.outcome import Outcome
 
-    last = status.read(folder / files.STATUS)
     if stopped == "timeout":
         return (), (), endings.timed_out(last, timeout)
     if stopped:

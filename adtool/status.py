@@ -94,7 +94,10 @@ def create(path: Path) -> None:
 
 def read(path: Path) -> Status:
     """What the page says now. A torn text is possible while the child writes, never an error."""
-    page = path.read_bytes().ljust(_SIZE, b"\0")
+    try:
+        page = path.read_bytes().ljust(_SIZE, b"\0")
+    except OSError:  # a target may remove temporary folders
+        return Status()
     phase, launches, tape, tapes, done, total, size = _HEADER.unpack_from(page)
     text = page[_HEADER.size : _HEADER.size + min(max(size, 0), _TEXT)]
     kernel, file, line = [*os.fsdecode(text).split("\0"), "", "", ""][:3]

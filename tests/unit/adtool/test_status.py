@@ -53,6 +53,11 @@ def test_garbage_is_no_error(page: Path) -> None:
     status.read(page)
 
 
+def test_a_page_that_is_gone_is_no_error(page: Path) -> None:
+    page.unlink()
+    assert status.read(page) == status.Status()
+
+
 def test_a_fork_is_silent(page: Path) -> None:
     writer = status.StatusWriter(page)
     writer.launch("parent", 0, "", 0)
