@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 import engine
-from adtool import codec, files, status
+from adtool import codec, files, status, streams
+from adtool.exits import because
 from adtool.job import CheckOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
@@ -38,6 +39,7 @@ def main(folder: str, root: str) -> None:
     """Does the job described in `folder`. `root` is a path entry to hide from the target."""
     here = Path(folder)
     owner = os.getpid()
+    streams.occupy()
     _die_with_parent()
     # Only adtool sends it one. A job in the background inherits that interrupts are ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,10 +55,23 @@ def main(folder: str, root: str) -> None:
         outcome = Outcome("interrupted")
     except Exception:
         outcome = Outcome("internal", "a bug in adtool", detail=traceback.format_exc())
-    partial = here / (files.RESULT + ".part")
-    partial.write_text(codec.dumps(outcome), encoding="ascii")
-    os.replace(partial, here / files.RESULT)
     page.phase(status.END)
+    try:
+        _write(outcome, here)
+    except OSError as error:
+        blame = Outcome(
+            "environment",
+            f"the results cannot be written: {because(error)}",
+            "set TMPDIR to a folder that can be written and has free space",
+        )
+        with contextlib.suppress(OSError):  # then the parent sees that there is no outcome
+            _write(blame, here)
+
+
+def _write(outcome: Outcome, folder: Path) -> None:
+    partial = folder / (files.RESULT + ".part")
+    partial.write_text(codec.dumps(outcome), encoding="ascii")
+    os.replace(partial, folder / files.RESULT)
 
 
 def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:

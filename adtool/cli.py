@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from adtool import __version__
+from adtool import __version__, streams
 from adtool.commands.check import CheckCommand, check
 from adtool.commands.explain import explain
-from adtool.exits import Exit, ToolError
+from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
 app = typer.Typer(
@@ -49,32 +49,48 @@ def _globals(
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Runs the tool and exits with one of `Exit`."""
+    streams.provide()
     for stream in (sys.stdout, sys.stderr):
         # Names of the user's that the terminal cannot show must not end the tool.
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-    sys.exit(_run(args))
+    code = _run(args)
+    sys.exit(code if _written() else int(Exit.FAILURE))
 
 
 def _run(args: list[str] | None) -> int:
+    out = sys.stdout
     try:
         app(args=args, prog_name="adtool")
     except SystemExit as ended:
+        # click ends with 1, and another stream, where the reader went away (`... | head`).
+        if sys.stdout is not out:
+            return int(Exit.FAILURE)
         return ended.code if isinstance(ended.code, int) else int(Exit.FAILURE)
     except ToolError as error:
         _say(f"error: {error.message}", f"help: {error.help}" if error.help else "")
-    except BrokenPipeError:
-        # The reader went away (`adtool check ... | head`): nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         _say("error: interrupted")
+    except OSError as error:
+        if _written():
+            what = "" if error.filename else "standard output cannot be written: "
+            _say(f"error: {what}{because(error)}")
     except Exception:
         _say(traceback.format_exc().rstrip(), "error: this is a bug in adtool; please report it")
     return int(Exit.FAILURE)
 
 
+def _written() -> bool:
+    """Whether all that was printed has left the process. Says why where it has not."""
+    failed = streams.flush()
+    if failed is not None and not isinstance(failed, BrokenPipeError):
+        _say(f"error: standard output cannot be written: {because(failed)}")
+    return failed is None
+
+
 def _say(*lines: str) -> None:
-    for line in lines:
-        if line:
-            print(line, file=sys.stderr)
+    with suppress(OSError):
+        for line in lines:
+            if line:
+                print(line, file=sys.stderr)

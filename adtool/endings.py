@@ -61,6 +61,15 @@ def interrupted(last: status.Status, signal_name: str) -> Failure:
     return Failure("interrupted", message)
 
 
+def removed(folder: str) -> Failure:
+    """The folder that the results go to is gone."""
+    return Failure(
+        "environment",
+        f"the temporary folder of the run, {folder}, was removed while the script ran",
+        "the script may remove only temporary files of its own",
+    )
+
+
 def died(code: int, last: status.Status, crash: str) -> Failure:
     """The child ended without an outcome: a fatal signal, or os._exit."""
     if code >= 0:
@@ -69,6 +78,12 @@ def died(code: int, last: status.Status, crash: str) -> Failure:
                 "internal", f"the child process could not start (status {code})",
                 "its own words are above",
             )  # fmt: skip
+        if last.phase == status.END:
+            return Failure(
+                "environment",
+                "the results could not be written to the temporary folder",
+                "set TMPDIR to a folder that can be written and has free space",
+            )
         return Failure(
             "vanished",
             f"the process ended at once with status {code} {where(last)}",

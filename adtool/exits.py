@@ -14,9 +14,19 @@ class Exit(IntEnum):
 
 
 class ToolError(Exception):
-    """The tool cannot do its job. `help` says what to do about it. Ends with Exit.FAILURE."""
+    """The tool cannot do its job. `help` says what to do about it. Ends with Exit.FAILURE.
 
-    def __init__(self, message: str, help: str = "") -> None:
+    kind: what is to blame, `target` or `environment`.
+    """
+
+    def __init__(self, message: str, help: str = "", kind: str = "target") -> None:
         self.message = message
         self.help = help
+        self.kind = kind
         super().__init__(message)
+
+
+def because(error: OSError) -> str:
+    """What the system says, and about which file."""
+    text = error.strerror or str(error) or type(error).__name__
+    return f"{text}: {error.filename}" if error.filename else text

@@ -8,7 +8,9 @@ from typing import Literal
 from adtool.report import Problem
 from engine.autograd.results import TapeResult
 
-Kind = Literal["done", "raised", "exited", "target", "engine", "internal", "interrupted"]
+Kind = Literal[
+    "done", "raised", "exited", "target", "engine", "environment", "internal", "interrupted"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,8 @@ class Outcome:
 
     kind: `done` (a normal end, all tapes checked), `raised` (an exception), `exited`
     (sys.exit with a status), `target` (it could not be started), `engine` (the engine
-    refused something), `internal` (a bug of the tool), `interrupted`. kernels: the names
+    refused something), `environment` (the system did), `internal` (a bug of the tool),
+    `interrupted`. kernels: the names
     of all kernels on the tapes, also of those that the options leave out.
     """
 

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from adtool import codec, files, status
-from adtool.exits import ToolError
+from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
@@ -40,6 +40,7 @@ from adtool.child import main
 main(folder, hidden)
 """
 
+_TEMPORARY = "set TMPDIR to a folder that can be written and has free space"
 _POLL = 0.1  # seconds between two looks at the status page
 _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 
@@ -73,19 +74,21 @@ def run_session(
     second with the child's status.
 
     Raises:
-        ToolError: the script is not there to be run.
+        ToolError: the script is not there to be run, or the system does not let it run.
     """
     if job.target.script is not None:
         _require_script(job.target.script)
     start = time.monotonic()
     with _private_folder() as folder:
-        (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
-        status.create(folder / files.STATUS)
-        process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(folder), _ROOT],
-            stdout=_stderr_descriptor() if stdout_to_stderr else None,
-            start_new_session=True,
-        )
+        with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
+            (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
+            status.create(folder / files.STATUS)
+        with _blaming("the target's process cannot be started"):
+            process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, str(folder), _ROOT],
+                stdout=_stderr_descriptor() if stdout_to_stderr else None,
+                start_new_session=True,
+            )
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
@@ -103,8 +106,18 @@ def _require_script(script: str) -> None:
 
 
 @contextmanager
+def _blaming(message: str, help: str = "") -> Iterator[None]:
+    """Says in the user's terms what the system refused."""
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(f"{message}: {because(error)}", help, "environment") from None
+
+
+@contextmanager
 def _private_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="adtool-"))
+    with _blaming("no temporary folder can be made", _TEMPORARY):
+        folder = Path(tempfile.mkdtemp(prefix="adtool-"))
     try:
         yield folder
     finally:
@@ -199,7 +212,9 @@ def _conclude(
         return (), (), endings.interrupted(last, stopped)
     try:
         outcome = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
-    except FileNotFoundError:
+    except OSError:
+        if not folder.is_dir():
+            return (), (), endings.removed(str(folder))
         crash = ""
         with suppress(OSError):  # not there where the child did not even start
             crash = (folder / files.CRASH).read_text(errors="replace")

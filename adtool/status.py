@@ -87,7 +87,7 @@ def create(path: Path) -> None:
     """Makes an empty page, private to the user."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.ftruncate(descriptor, _SIZE)
+        os.write(descriptor, bytes(_SIZE))  # a hole could not be filled later on a full disk
     finally:
         os.close(descriptor)
 

@@ -211,7 +211,7 @@ def _run(job: Job, timeout: float, format: Format, no_color: bool) -> Session:
         with CheckProgress(make_console(sys.stderr, no_color)) as progress:
             return run_session(job, timeout=timeout, stdout_to_stderr=silent, watch=progress)
     except ToolError as error:  # a report all the same, for those who asked for JSON
-        failure = Failure("target", error.message, error.help)
+        failure = Failure(error.kind, error.message, error.help)
         return Session(job.target, job.options, (), failure=failure)
 
 

@@ -25,12 +25,19 @@ _LEAST = 5
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
+class _Console(Console):
+    """Leaves it to the caller what to do where the reader went away; rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 def make_console(stream: TextIO, no_color: bool = False, width: int | None = None) -> Console:
     """A console for a stream; NO_COLOR and no_color leave no escape codes at all."""
     plain = no_color or bool(os.environ.get("NO_COLOR"))
     if plain:
-        return Console(file=stream, width=width, highlight=False, color_system=None)
-    return Console(file=stream, width=width, highlight=False)
+        return _Console(file=stream, width=width, highlight=False, color_system=None)
+    return _Console(file=stream, width=width, highlight=False)
 
 
 def print_report(report: Report, console: Console, verbose: bool = False) -> None:
@@ -223,7 +230,10 @@ def _plural(number: int, word: str, many: str = "") -> str:
 
 def _short(file: str) -> str:
     """A path below the current directory, relative to it."""
-    here = os.path.join(os.getcwd(), "")
+    try:
+        here = os.path.join(os.getcwd(), "")
+    except OSError:  # it was removed
+        return file
     return file[len(here) :] if file.startswith(here) else file
 
 

@@ -1,0 +1,130 @@
+"""Faults of the system are told as such: closed or full streams, no temporary folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adtool import endings, status
+
+GOOD = """
+import engine as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape():
+    wp.launch(square, dim=3, inputs=[x], outputs=[y])
+print("from the script")
+"""
+
+needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+
+
+def shell(adtool: Any, redirection: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """Runs the tool by a shell that redirects its streams."""
+    command = ["sh", "-c", f'"$@" {redirection}', "sh", *adtool.command, *args]
+    return subprocess.run(
+        command, cwd=adtool.folder, env=adtool.env, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "<&- 2>&-"])
+def test_a_closed_standard_error_is_no_fault(adtool: Any, redirection: str) -> None:
+    adtool.script(GOOD)
+    done = shell(adtool, redirection, "check", "script.py")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("from the script\n")
+    assert "passed" in done.stdout
+    done = shell(adtool, redirection, "check", "script.py", "--format", "json")
+    assert json.loads(done.stdout)["ok"]
+
+
+@needs_full
+def test_a_full_standard_error_is_no_fault(adtool: Any) -> None:
+    adtool.script(GOOD)
+    assert shell(adtool, "2>/dev/full", "check", "script.py").returncode == 0
+    assert shell(adtool, "2>/dev/full", "check", "missing.py").returncode == 2
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("redirection", [">&-", pytest.param("> /dev/full", marks=needs_full)])
+def test_a_report_that_cannot_be_printed(adtool: Any, redirection: str, format: str) -> None:
+    adtool.script(GOOD.replace("print", "0 and print"))
+    done = shell(adtool, redirection, "check", "script.py", "--format", format)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: standard output cannot be written: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["explain"]])
+def test_other_output_that_cannot_be_printed(adtool: Any, args: list[str]) -> None:
+    done = shell(adtool, ">&-", *args)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: standard output cannot be written: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_what_the_script_prints_never_lands_in_files_of_the_tool(adtool: Any) -> None:
+    adtool.script(
+        "import os, sys\nassert sys.stdout is None\n"
+        "os.write(2, os.readlink('/proc/self/fd/1').encode())\n"
+    )
+    if sys.platform == "linux":
+        done = shell(adtool, ">&-", "check", "script.py")
+        assert done.stderr.startswith("/dev/nullerror: "), done.stderr
+
+
+@pytest.mark.parametrize("args", [["check", "script.py"], ["explain"], ["--help"]])
+def test_a_reader_that_goes_away(adtool: Any, args: list[str]) -> None:
+    adtool.script(GOOD.replace("print", "0 and print"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = adtool.start(*args, stdout=writer)
+    os.close(writer)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (2, "")
+
+
+def test_no_temporary_folder(adtool: Any) -> None:
+    adtool.script("")
+    code = adtool.command[-1].replace(
+        "from adtool",
+        "import tempfile; tempfile._candidate_tempdir_list = lambda: ['/nowhere']; from adtool",
+    )
+    adtool.command = [*adtool.command[:-1], code]
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: no temporary folder can be made: ")
+    assert "help: set TMPDIR" in done.stderr
+    assert "Traceback" not in done.stderr
+    report = adtool.report("script.py")
+    assert report["error"]["kind"] == "environment"
+
+
+def test_a_temporary_folder_that_vanishes(adtool: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    adtool.env["TMPDIR"] = str(folder)
+    adtool.script(f"import shutil\nshutil.rmtree({str(folder)!r})\n")
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: the temporary folder of the run, {folder}")
+    assert "Traceback" not in done.stderr
+
+
+def test_results_that_cannot_be_written() -> None:
+    failure = endings.died(1, status.Status(status.END), "")
+    assert failure.kind == "environment"
+    assert "results could not be written" in failure.message
+    assert "os._exit" not in failure.help
