@@ -87,7 +87,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
     with engine.capturing(on_launch=on_launch) as capture:
         try:
             _use_device(job.options.device)
-            run_target(job.target)
+            with _modules_kept():
+                run_target(job.target)
         except BaseException as raised:
             error = raised
         if isinstance(error, SystemExit) and error.code in (None, 0):
@@ -101,6 +102,16 @@ def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
     if error is not None:
         return _failed(error)
     return _check(list(capture.tapes), job.options, page)
+
+
+@contextlib.contextmanager
+def _modules_kept() -> Iterator[None]:
+    """Afterwards, imports find what the tool itself runs on, whatever the target did to them."""
+    before = {name: m for name, m in sys.modules.items() if name != "__main__"}
+    try:
+        yield
+    finally:
+        sys.modules.update(before)
 
 
 def _end_fork(error: BaseException | None) -> NoReturn:

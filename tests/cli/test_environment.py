@@ -128,3 +128,15 @@ def test_results_that_cannot_be_written() -> None:
     assert failure.kind == "environment"
     assert "results could not be written" in failure.message
     assert "os._exit" not in failure.help
+
+
+@pytest.mark.parametrize("what", ["sys.modules.clear()", "REMOVE"])
+def test_modules_that_the_script_removes(adtool: Any, what: str) -> None:
+    remove = (
+        "for name in list(sys.modules):\n"
+        "    if name.startswith(('engine', 'adtool', 'numpy', 'json')):\n"
+        "        del sys.modules[name]"
+    )
+    adtool.script(GOOD + f"import sys\n{remove if what == 'REMOVE' else what}\n")
+    done = adtool("check", "script.py")
+    assert done.returncode == 0, done.stdout + done.stderr
