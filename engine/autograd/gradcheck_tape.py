@@ -23,8 +23,8 @@ def gradcheck_tape(
     rtol: float | None = None,
     raise_exception: bool = True,
     input_output_masks: Mapping[str, Mask] | None = None,
-    blacklist_kernels: Sequence[str] | None = None,
-    whitelist_kernels: Sequence[str] | None = None,
+    blacklist_kernels: Sequence[str] | str | None = None,
+    whitelist_kernels: Sequence[str] | str | None = None,
     max_inputs_per_var: int = -1,
     max_outputs_per_var: int = -1,
     plot_relative_error: bool = False,
@@ -41,7 +41,7 @@ def gradcheck_tape(
 
     input_output_masks: for a kernel's key, pairs of input and output, each by name or
     by position among the launch's inputs or outputs. blacklist_kernels and
-    whitelist_kernels: kernel keys. max_inputs_per_var, max_outputs_per_var: how many
+    whitelist_kernels: kernel keys, or one. max_inputs_per_var, max_outputs_per_var: how many
     entries of each array to look at one by one; all if <= 0. Where a launch has too many
     entries for that (see `launch_check.DENSE_ENTRIES`), random directions cover them all
     and single entries are only looked at where a direction disagrees.
@@ -50,11 +50,14 @@ def gradcheck_tape(
 
     Returns True if something was checked and nothing was wrong. Raises GradcheckError
     (a ValueError), if raise_exception, where something is wrong or nothing could be
-    checked; LaunchError for a mask or kernel list that names something unknown.
+    checked; LaunchError for a mask or whitelist that names something unknown, or a list
+    that holds other things than names.
     """
     launches = [r for r in tape.records if isinstance(r, LaunchRecord)]
     keys = {r.kernel.key for r in launches}
-    for given in (*(whitelist_kernels or ()), *(input_output_masks or ())):
+    wanted = _names(whitelist_kernels, "whitelist_kernels")
+    unwanted = _names(blacklist_kernels, "blacklist_kernels")
+    for given in (*wanted, *(input_output_masks or ())):
         if given not in keys:
             raise LaunchError(
                 Diagnostic(
@@ -69,8 +72,8 @@ def gradcheck_tape(
         tape,
         Options(
             Tolerance(eps, atol, rtol),
-            tuple(_literal(k) for k in whitelist_kernels or ()),
-            tuple(_literal(k) for k in blacklist_kernels or ()),
+            tuple(map(_literal, wanted)),
+            tuple(map(_literal, unwanted)),
             max_inputs_per_var,
             max_outputs_per_var,
             masks=input_output_masks,
@@ -90,6 +93,21 @@ def gradcheck_tape(
     if raise_exception and not result.passed:
         raise _error(result)
     return result.passed
+
+
+def _names(given: Sequence[str] | str | None, option: str) -> tuple[str, ...]:
+    """The kernel keys of a list, or of a single name. Raises LaunchError (E405)."""
+    names = (given,) if isinstance(given, str) else tuple(given or ())
+    for name in names:
+        if not isinstance(name, str):
+            raise LaunchError(
+                Diagnostic(
+                    "E405",
+                    f"{option} takes names of kernels, got {name!r}",
+                    help="pass the kernel's key: kernel.key",
+                )
+            )
+    return names
 
 
 def _literal(key: str) -> str:

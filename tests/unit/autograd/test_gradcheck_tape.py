@@ -208,6 +208,21 @@ def test_kernel_lists_masks_and_order() -> None:
         gradcheck_tape(tape, blacklist_kernels=["reduce", "smooth"], show_summary=False)
 
 
+def test_a_kernel_list_may_be_one_name() -> None:
+    tape, x, *_ = two_launches()
+    bad = spoiled(2.0)
+    with tape:
+        wp.launch(bad, dim=N, inputs=[x], outputs=[wp.zeros_like(x, requires_grad=True)])
+    assert gradcheck_tape(tape, blacklist_kernels=bad.key, show_summary=False)
+    assert gradcheck_tape(tape, whitelist_kernels="smooth", show_summary=False)
+    assert gradcheck_tape(tape, blacklist_kernels=[bad.key, "absent"], show_summary=False)
+    with pytest.raises(wp.LaunchError, match="'absent'"):
+        gradcheck_tape(tape, whitelist_kernels="absent", show_summary=False)
+    for option in ("whitelist_kernels", "blacklist_kernels"):
+        with pytest.raises(wp.LaunchError, match=f"{option} takes names"):
+            gradcheck_tape(tape, show_summary=False, **{option: [smooth]})
+
+
 def test_limits_on_entries() -> None:
     tape, *_ = two_launches()
     result = check_tape(tape, max_inputs=3, max_outputs=2)
