@@ -93,7 +93,8 @@ class EndToEnd:
 class Finding:
     """One thing that is wrong. Lines and columns count from 1; the end column is exclusive.
 
-    tape and launch name the first place, `count` how many launches the finding stands for.
+    tape and launch name the first place (launch is -1 for what is no launch), `count` how
+    many launches the finding stands for.
     """
 
     code: str

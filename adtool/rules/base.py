@@ -125,11 +125,12 @@ def _size(pair: PairResult) -> float:
     return size if size == size else float("inf")
 
 
-def seen(count: int, tape: int, launch: int) -> str:
-    """Says where: the first launch, and how many there are."""
+def seen(count: int, tape: int, index: int, what: str = "launch") -> str:
+    """Says where: the first launch (or record), and how many there are."""
     if count == 1:
-        return f"in launch {launch} of tape {tape}"
-    return f"in {count} launches, first in launch {launch} of tape {tape}"
+        return f"in {what} {index} of tape {tape}"
+    many = "launches" if what == "launch" else f"{what}s"
+    return f"in {count} {many}, first in {what} {index} of tape {tape}"
 
 
 def derivative(pair: PairResult, entry: Entry | None) -> str:

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
+    """Something unchecked. index: of the launch, or (record) among all records of the tape."""
+
     tape: int
     index: int
     what: str
     reason: str
     span: Span | None
     kernel: str = ""
+    record: bool = False
 
 
 class Unchecked(Rule):
@@ -43,8 +46,8 @@ class Unchecked(Rule):
         example="""
             tape.record_func(backward=my_backward, arrays=[x, y])
 
-            note[G012]: a recorded function was not checked in launch 3 of tape 0: its
-            forward code is not known to the tape
+            note[G012]: a function recorded with Tape.record_func was not checked in record 3
+            of tape 0: only kernel launches can be checked
             """,
         todo="""
             Check that part by itself: give it to a kernel, or test its backward function
@@ -59,11 +62,12 @@ class Unchecked(Rule):
             first = group[0]
             count = len({(g.tape, g.index) for g in group})
             reason = f": {first.reason}" if first.reason else ""
+            where = seen(count, first.tape, first.index, "record" if first.record else "launch")
             yield self.finding(
-                f"{first.what} was not checked {seen(count, first.tape, first.index)}{reason}",
+                f"{first.what} was not checked {where}{reason}",
                 f"`adtool explain {self.code}` says how to check such parts by themselves",
-                span=first.span, tape=first.tape, launch=first.index, kernel=first.kernel,
-                count=count,
+                span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
+                kernel=first.kernel, count=count,
             )  # fmt: skip
 
 
@@ -73,7 +77,7 @@ def _gaps(session: Session) -> Iterator[_Gap]:
         for item in tape.unchecked:
             if (item.index, item.reason) in known:
                 continue  # said again, with its kernel, below
-            yield _Gap(tape.tape, item.index, item.what, item.reason, item.site)
+            yield _Gap(tape.tape, item.index, item.what, item.reason, item.site, record=True)
         for launch in tape.launches:
             kernel = launch.kernel
             if session.options.deselects(kernel):

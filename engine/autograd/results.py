@@ -82,7 +82,10 @@ class LaunchResult:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """Something on the tape that no check covers (a recorded function, a lost input)."""
+    """Something on the tape that no check covers (a recorded function, a lost input).
+
+    index: of the launch; for what is no launch, the position among the tape's records.
+    """
 
     index: int
     what: str

@@ -150,6 +150,9 @@ def test_a_recorded_function_is_said(adtool: Any) -> None:
     report = adtool.report("script.py")
     assert report["exit_code"] == 0
     assert [(f["code"], f["severity"]) for f in report["findings"]] == [("G012", "note")]
+    # Third of the records, and no launch.
+    assert "in record 2 of tape 0" in report["findings"][0]["message"]
+    assert report["findings"][0]["launch"] == -1
     assert adtool.report("script.py", "--gate", "note")["exit_code"] == 1
 
 

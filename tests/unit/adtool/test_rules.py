@@ -166,9 +166,12 @@ class TestUnchecked:
         gap = Unchecked(4, "a recorded function", "its forward code is unknown", site)
         (found,) = findings("G012", session(TapeResult(0, (), (gap,))))
         assert found.message == (
-            "a recorded function was not checked in launch 4 of tape 0: its forward code is unknown"
+            "a recorded function was not checked in record 4 of tape 0: its forward code is unknown"
         )
-        assert (found.file, found.line) == ("train.py", 9)
+        assert (found.file, found.line, found.launch) == ("train.py", 9, -1)
+        tapes = [TapeResult(i, (), (gap, gap)) for i in range(2)]
+        (found,) = findings("G012", session(*tapes))
+        assert "in 2 records, first in record 4 of tape 0" in found.message
 
     def test_a_skipped_launch_is_said_once(self, session: Make, launch: Make) -> None:
         skipped = [launch(i, skipped="no gradients") for i in range(3)]
