@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adtool.session import Session
     from engine.autograd.results import LaunchResult, PairResult
 
+_REASONS = 3  # named where nothing was checked
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -82,15 +83,37 @@ def _nothing(
             "no-kernel", "nothing was checked: --kernel and --skip-kernel leave no kernel",
             "the tapes hold " + _some([f"`{k}`" for k in kernels]),
         )  # fmt: skip
+    reasons = _reasons(launches)
+    listed = "; ".join(f"{r} ({_count(n)})" for r, n in list(reasons.items())[:_REASONS])
+    more = f"; and {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
     if any(p.verdict == "inconclusive" for launch in launches for p in launch.pairs):
         return Failure(
-            "inconclusive", "nothing was checked: no reference derivative is trustworthy",
+            "inconclusive",
+            f"nothing was checked, no reference derivative is trustworthy: {listed}{more}",
             "see the warnings for what would settle it",
-        )  # fmt: skip
-    return Failure(
-        "no-gradient", "nothing was checked: no launch takes and gives arrays with gradients",
-        "create the arrays to differentiate with requires_grad=True",
-    )  # fmt: skip
+        )
+    flags = ["requires_grad" in r for r in reasons]
+    help = "see the notes for the places, and `adtool explain G012`"
+    if any(flags):
+        help = "create the arrays to differentiate with requires_grad=True"
+    kind = "no-gradient" if all(flags) else "skipped"
+    return Failure(kind, f"nothing was checked: {listed}{more}", help)
+
+
+def _reasons(launches: tuple[Launch, ...]) -> dict[str, int]:
+    """Why launches were not checked, and how many each time."""
+    found: dict[str, set[tuple[int, int]]] = {}
+    for launch in launches:
+        given = [launch.skipped] if launch.skipped else [p.reason for p in launch.pairs]
+        for reason in given or [""]:
+            found.setdefault(reason or "nothing was compared", set()).add(
+                (launch.tape, launch.index)
+            )
+    return {reason: len(where) for reason, where in found.items()}
+
+
+def _count(launches: int) -> str:
+    return f"{launches} launch" + ("es" if launches != 1 else "")
 
 
 def _unmatched(session: Session) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
 
+_NOTES = 12  # of an error that says why nothing was checked
+
 
 def gradcheck_tape(
     tape: Tape,
@@ -115,6 +117,25 @@ def _literal(key: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in key)
 
 
+def _nothing(result: TapeResult) -> Diagnostic:
+    """An E404 that says why nothing was checked."""
+    notes = [f"{u.what}: {u.reason}" for u in result.unchecked]
+    for launch in result.launches:
+        notes += [
+            f"d {p.output} / d {p.input} of kernel {launch.kernel}, launch {launch.index}: "
+            f"{p.verdict}, {p.reason or 'nothing was compared'}"
+            for p in launch.pairs
+        ]
+    help = ""
+    if not result.launches:
+        help = "record launches inside `with Tape()`, and leave some of them to be checked"
+    elif any("requires_grad" in note for note in notes):
+        help = "give the arrays that matter requires_grad=True"
+    if len(notes) > _NOTES:
+        notes[_NOTES:] = [f"and {len(notes) - _NOTES} more"]
+    return Diagnostic("E404", "nothing on the tape could be checked", help=help, notes=tuple(notes))
+
+
 def _error(result: TapeResult) -> GradcheckError:
     bad = [
         (launch, p)
@@ -123,16 +144,7 @@ def _error(result: TapeResult) -> GradcheckError:
         if p.verdict in ("fail", "nan")
     ]
     if not bad:
-        reasons = tuple(f"{u.what}: {u.reason}" for u in result.unchecked)
-        return GradcheckError(
-            Diagnostic(
-                "E404",
-                "nothing on the tape could be checked",
-                help="give the arrays that matter requires_grad=True, "
-                "and record launches inside `with Tape()`",
-                notes=reasons,
-            )
-        )
+        return GradcheckError(_nothing(result))
     out = []
     for launch, p in bad:
         worst = ""

@@ -122,10 +122,29 @@ class TestNothingChecked:
         assert "'sprung*' matches no kernel" in report.notes[0]
 
     def test_all_skipped(self, session: Make, launch: Make) -> None:
-        report = build_report(session([launch(0, skipped="no gradients")]), "error")
+        why = "no input array of it has floating point elements and requires_grad=True"
+        report = build_report(session([launch(0, skipped=why)]), "error")
         assert report.exit_code == 2
         assert "requires_grad" in report.error.help  # type: ignore[union-attr]
         assert [f.code for f in report.findings] == ["G012"]
+
+    def test_the_real_reasons_are_named(self, session: Make, launch: Make, pair: Make) -> None:
+        skipped = [
+            launch(0, skipped="arguments 'x' and 'y' overlap in memory"),
+            launch(1, skipped="the launch has no threads"),
+            launch(2, skipped="the launch has no threads"),
+            launch(3, pair("skipped", reason="the array is empty")),
+        ]
+        error = build_report(session(skipped), "error").error
+        assert error is not None
+        assert error.message == (
+            "nothing was checked: arguments 'x' and 'y' overlap in memory (1 launch); "
+            "the launch has no threads (2 launches); the array is empty (1 launch)"
+        )
+        assert "requires_grad" not in error.help
+        many = [launch(i, skipped=f"reason {i}") for i in range(5)]
+        error = build_report(session(many), "error").error
+        assert error is not None and error.message.endswith("; and 2 more reasons")
 
     def test_a_pass_without_a_comparison(self, session: Make, launch: Make, pair: Make) -> None:
         empty = pair(checked=0, worst=None)
@@ -134,8 +153,10 @@ class TestNothingChecked:
         assert build_report(session([launch(0, some)]), "error").exit_code == 0
 
     def test_nothing_but_inconclusive(self, session: Make, launch: Make, pair: Make) -> None:
-        report = build_report(session([launch(0, pair("inconclusive"))]), "error")
+        unsure = pair("inconclusive", reason="argument 'x' holds NaN or Inf at launch")
+        report = build_report(session([launch(0, unsure)]), "error")
         assert report.exit_code == 2
+        assert "argument 'x' holds NaN" in report.error.message  # type: ignore[union-attr]
         assert "trustworthy" in report.error.message  # type: ignore[union-attr]
 
     def test_only_a_recorded_function(self, session: Make) -> None:

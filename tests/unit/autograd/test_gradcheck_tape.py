@@ -192,6 +192,21 @@ def test_nothing_checked_is_an_error() -> None:
         gradcheck_tape(wp.Tape(), show_summary=False)
 
 
+def test_nothing_checked_names_the_real_reason() -> None:
+    x = wp.array(np.ones((3, 2)), dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(smooth, dim=0, inputs=[x[:, 0]], outputs=[x[:, 1]])
+    with pytest.raises(ValueError, match=r"no threads|overlap") as error:
+        gradcheck_tape(tape, show_summary=False)
+    assert "requires_grad" not in str(error.value)
+    x, y = wp.full(3, np.nan, requires_grad=True), wp.zeros(3, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(smooth, dim=3, inputs=[x], outputs=[y])
+    with pytest.raises(ValueError, match="d y / d x of kernel smooth, launch 0: incon") as error:
+        gradcheck_tape(tape, show_summary=False)
+    assert "requires_grad" not in str(error.value)
+
+
 def test_kernel_lists_masks_and_order() -> None:
     tape, *_ = two_launches()
     assert gradcheck_tape(tape, whitelist_kernels=["reduce"], show_summary=False)
