@@ -11,6 +11,7 @@ from adtool.report import Launch, Pair, Report
 SHORT = 24  # a table of up to this many rows is shown whole
 SHOWN = 10  # of the failing rows of a longer one
 TABLES = 8  # of a run
+HUGE = 1e6  # a relative error above this tells no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,10 @@ def _row(label: str, items: list[_Item]) -> Row:
     bad = any(p.verdict == "nan" for p in pairs)
     errors = (_most(p.max_abs_error for p in pairs), _most(p.max_rel_error for p in pairs))
     max_abs, max_rel = ("nan" if bad and math.isfinite(e) else error(e) for e in errors)
+    if errors[1] == 0.0 < errors[0]:
+        max_rel = "-"  # the reference is zero: no error is relative to it
+    elif errors[1] > HUGE and not bad:
+        max_rel = f">{HUGE:.0e}"
     return Row(
         label,
         first.launch.kernel,

@@ -98,7 +98,8 @@ def _note(t: Tally, block: Block, diff: Array, allowed: Array) -> None:
     ad, ref = block.ad, block.oracle
     with np.errstate(all="ignore"):
         excess = np.where(np.isfinite(diff), diff / np.maximum(allowed, 1e-300), np.inf)
-        rel = diff / np.abs(ref)
+        known = np.abs(ref) > np.maximum(allowed, TRUST * block.error)
+        rel = np.where(known, diff / np.abs(ref), 0.0)
     k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     t.compare(float(ad[k, j]), float(ref[k, j]), float(max(allowed[k, j], 1e-300)),
               block.rows[k], block.cols[j])  # fmt: skip

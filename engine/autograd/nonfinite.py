@@ -24,15 +24,22 @@ Array = NDArray[Any]
 
 
 def locate(own: Precision, output: str, w: Array, source: str) -> NonFinite | None:
-    """Where the gradient of `source` is not finite for cotangent w of `output`, and why."""
-    grads = own.vjp({output: w})
-    bad = np.argwhere(~np.isfinite(grads[source]))
-    if not len(bad):
+    """Where the gradient of `source` is not finite, and why.
+
+    The value is that for a cotangent of ones, whose sign means something to a reader;
+    for cotangent w of `output` where ones do not show it.
+    """
+    for seed in (np.ones_like(w), w):
+        gradient = own.vjp({output: seed})[source]
+        bad = np.argwhere(~np.isfinite(gradient))
+        if len(bad):
+            break
+    else:
         return None
     element = tuple(int(i) for i in bad[0])
-    value = float(grads[source][element])
-    thread = _thread(own, output, w, source)
-    found = None if thread is None else _origin(own, output, w, thread)
+    value = float(gradient[element])
+    thread = _thread(own, output, seed, source)
+    found = None if thread is None else _origin(own, output, seed, thread)
     if found is None:
         return NonFinite(source, element, value)
     let, operands = found

@@ -47,7 +47,8 @@ class PairResult:
 
     checked: Jacobian entries compared one by one. directional: random directions
     compared over the whole pair. max_rel_error is |ad - oracle| / |oracle| where the
-    oracle is not zero. reason: why a verdict is inconclusive or skipped.
+    oracle exceeds the error allowed there (else it is zero as far as can be told), 0
+    where it nowhere does. reason: why a verdict is inconclusive or skipped.
     """
 
     input: str

@@ -41,12 +41,15 @@ class Tally:
             self.verdict, self.reason, self.worst, self.worst_excess = "skipped", "", None, -1.0
 
     def compare(self, ad: float, ref: float, allowed: float, row: int, col: int) -> None:
-        """Takes note of one entry's error; the worst is the one furthest over its tolerance."""
+        """Takes note of one entry's error; the worst is the one furthest over its tolerance.
+
+        Beside a reference that is zero as far as can be told, no error is relative.
+        """
         err = abs(ad - ref)
         excess = err / allowed if np.isfinite(err) else np.inf
         if np.isfinite(err):
             self.max_abs = max(self.max_abs, err)
-            if ref != 0.0:
+            if abs(ref) > allowed:
                 self.max_rel = max(self.max_rel, err / abs(ref))
         if excess > self.worst_excess:
             self.worst_excess = float(excess)

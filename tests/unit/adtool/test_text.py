@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -112,6 +113,19 @@ def test_no_column_is_lost(broken: Any, width: int) -> None:
         assert head in squeezed
     for verdict in ("pass", "fail", "nan", "kink", "clusive", "skipped"):
         assert verdict in squeezed
+
+
+@pytest.mark.parametrize(
+    ("absolute", "relative", "text"),
+    [(0.5, 0.25, "0.25"), (0.0, 0.0, "0"), (0.5, 0.0, "-"), (0.5, 1e200, ">1e+06"),
+     (0.5, math.inf, ">1e+06")],
+)  # fmt: skip
+def test_relative_errors_that_mean_nothing(
+    session: Make, launch: Make, pair: Make, absolute: float, relative: float, text: str
+) -> None:
+    wrong = pair("fail", max_abs_error=absolute, max_rel_error=relative)
+    ((table,), _) = tables(build_report(session([launch(0, wrong)]), "error"))
+    assert table.rows[0].max_rel == text
 
 
 def test_verbose_shows_every_launch(session: Make, launch: Make, pair: Make) -> None:

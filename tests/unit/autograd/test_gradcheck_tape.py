@@ -170,6 +170,42 @@ def test_a_nan_names_line_and_operand() -> None:
     assert pair.nonfinite.operation == "sqrt" and pair.nonfinite.operands[0][1].startswith("0")
 
 
+@wp.kernel
+def root_of_difference(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.sqrt(x[i]) - 3.0 * wp.sqrt(x[i + 1])
+
+
+def test_an_infinity_has_the_sign_for_a_positive_cotangent() -> None:
+    for kernel, values, expected in (
+        (root, [1.0, 0.0, 4.0], np.inf),
+        (root_of_difference, [1.0, 1.0, 1.0, 0.0], -np.inf),
+    ):
+        for seed in range(4):
+            x = wp.array(values, dtype=float, requires_grad=True)
+            y = wp.zeros(3, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(kernel, dim=3, inputs=[x], outputs=[y])
+            (pair,) = check_tape(tape, seed=seed).launches[0].pairs
+            assert pair.nonfinite is not None and pair.nonfinite.value == expected
+
+
+def test_errors_beside_a_zero_reference_are_not_relative() -> None:
+    x = wp.array([3.0, 0.0, 1e-25, 2.0], dtype=float, requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=4, inputs=[x], outputs=[y])
+    (pair,) = check_tape(tape).launches[0].pairs
+    assert pair.verdict == "pass"
+    assert pair.max_rel_error < 1e-3
+
+
+@wp.kernel
+def squares(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
 def test_a_kink_is_not_a_failure() -> None:
     x = wp.array([-1.0, 0.0, 2.0], dtype=float, requires_grad=True)
     y = wp.zeros(3, dtype=float, requires_grad=True)
