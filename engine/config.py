@@ -38,10 +38,11 @@ max_unroll: int = 16
 # How a tape remembers the inputs of launches: copied when they are about to change, copied at
 # once, or not at all.
 tape_snapshots: Literal["lazy", "eager", "off"] = "lazy"
-# Bytes that remembered inputs may take up in all.
+# Bytes that remembered inputs may take up in all. What comes later is not remembered, and its
+# launches cannot be checked.
 snapshot_limit_bytes: int = 4 << 30
 # Memory that user code may change unseen (through a NumPy view, say) is copied at once, up to
-# this size of one array.
+# this size of one array. What larger arrays held cannot be known later.
 snapshot_exposed_bytes: int = 64 << 20
 
 # ---- accepted for programs written for Warp

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.autograd.check import Mask, Options, run_checks
 from engine.autograd.launch_check import Block, Pair
+from engine.autograd.lost import with_reasons
 from engine.autograd.results import LaunchResult, TapeResult
 from engine.autograd.summary import summary
 from engine.autograd.tolerance import Tolerance
@@ -85,6 +86,7 @@ def gradcheck_tape(
             keep=(lambda r, blocks: kept.append((r, blocks))) if plots else None,
         ),
     )
+    result = with_reasons(result, tape.records)
     if show_summary:
         sys.stdout.write(summary(result))
     if plots:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.errors import fail, size_text
 
 # Memory that came from outside, by (address, size): two wrappers share one Storage.
 _external: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
-# Bytes that materialised holds take up at present.
-_held = 0
 
 
 class Storage:
@@ -29,8 +28,8 @@ class Storage:
     version: counts writes. owner: whatever keeps the memory alive.
     """
 
-    __slots__ = ("__weakref__", "_frozen", "_hold", "_views", "external", "lo", "nbytes",
-                 "owner", "version", "writable")  # fmt: skip
+    __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "external", "lo",
+                 "nbytes", "owner", "version", "writable")  # fmt: skip
 
     def __init__(
         self, owner: object, lo: int, nbytes: int, external: bool = False, writable: bool = True
@@ -43,6 +42,7 @@ class Storage:
         self.version = 0
         self._hold: weakref.ref[Hold] | None = None
         self._frozen: weakref.ref[Hold] | None = None
+        self._copier: Copier | None = None
         self._views: list[weakref.ref[Any]] = []
 
     # ---- views for user code
@@ -76,10 +76,24 @@ class Storage:
                 self._release_hold()
 
     def hold(self, lo: int, hi: int, eager: bool = False) -> Hold:
-        """A handle on what bytes `lo` to `hi` hold now, good after they change."""
-        exposed = self.exposed
-        if eager or (exposed and hi - lo <= config.snapshot_exposed_bytes):
-            return self._freeze(lo, hi, exposed)
+        """A handle on what bytes `lo` to `hi` hold now, good after they change.
+
+        Lost at once for memory that user code may change unseen and that is too large to
+        be copied whenever it is read (`config.snapshot_exposed_bytes`).
+        """
+        if eager:
+            return self._freeze(lo, hi)
+        if self.exposed:
+            limit = config.snapshot_exposed_bytes
+            if hi - lo <= limit:
+                return self._freeze(lo, hi)
+            unseen = Hold(self, lo, hi)
+            unseen.lose(
+                "other code can change its memory without the engine's knowledge, and such "
+                f"memory is copied only up to {size_text(limit)} of one array "
+                "(engine.config.snapshot_exposed_bytes)"
+            )
+            return unseen
         hold = self._hold() if self._hold is not None else None
         if hold is None:
             hold = Hold(self, lo, hi)
@@ -89,18 +103,32 @@ class Storage:
             hold.hi = max(hi, hold.hi)
         return hold
 
-    def _freeze(self, lo: int, hi: int, exposed: bool) -> Hold:
-        """A hold with its own copy, shared with the last one where nothing has changed."""
+    def _freeze(self, lo: int, hi: int) -> Hold:
+        """A hold with its own copy, the last one where nothing has changed."""
         last = self._frozen() if self._frozen is not None else None
-        if last is not None and last.lo <= lo and hi <= last.hi and last.data is not None:
-            if not exposed and last.version == self.version:
-                return last
-            if np.array_equal(last.data[lo - last.lo : hi - last.lo], bytes_at(lo, hi, self)):
-                return last
+        if last is not None and (last.lost or not (last.lo <= lo and hi <= last.hi)):
+            last = None
+        if last is not None and last.version == self.version and not self.exposed:
+            return last
         hold = Hold(self, lo, hi)
         hold.materialise()
+        if last is not None and (last.lo, last.hi) == (lo, hi) and last.chunks == hold.chunks:
+            last.version = self.version
+            return last
         self._frozen = weakref.ref(hold)
         return hold
+
+    def copied(self, lo: int, hi: int) -> tuple[int, tuple[Chunk, ...]]:
+        """A copy of at least bytes `lo` to `hi`, in pieces: its first address, and these.
+
+        Raises Lost where it cannot be kept.
+        """
+        if lo == hi:
+            return lo, ()
+        if self._copier is None:
+            self._copier = Copier(self.lo, self.lo + self.nbytes)
+        start, end = self._copier.widened(lo, hi)
+        return start, self._copier.copy(bytes_at(start, end, self), start)
 
     def _release_hold(self) -> None:
         hold = self._hold() if self._hold is not None else None
@@ -112,51 +140,50 @@ class Storage:
 class Hold:
     """What a range of a storage held: a reference until it changes, then a copy.
 
-    lost: the copy was not made because `config.snapshot_limit_bytes` was reached.
+    lost: why there is no copy, empty where there is one or none is needed yet.
     """
 
-    __slots__ = ("__weakref__", "data", "hi", "lo", "lost", "storage", "version")
+    __slots__ = ("__weakref__", "chunks", "hi", "lo", "lost", "start", "storage", "version")
 
     def __init__(self, storage: Storage, lo: int, hi: int) -> None:
-        self.storage = storage
+        self.storage: Storage | None = storage  # only until there is a copy
         self.lo = lo
         self.hi = hi
         self.version = storage.version
-        self.data: np.ndarray[Any, Any] | None = None
-        self.lost = False
+        self.start = lo
+        self.chunks: tuple[Chunk, ...] = ()
+        self.lost = ""
 
     def materialise(self) -> None:
         """Copies the bytes as they are now."""
-        global _held
-        size = self.hi - self.lo
-        if _held + size > config.snapshot_limit_bytes:
-            self.lost = True
+        if self.storage is None:
             return
         try:
-            self.data = bytes_at(self.lo, self.hi, self.storage).copy()
-        except MemoryError:
-            self.lost = True
-            return
-        _held += size
+            self.start, self.chunks = self.storage.copied(self.lo, self.hi)
+        except Lost as why:
+            self.lost = str(why)
+        self.storage = None
+
+    def lose(self, why: str) -> None:
+        """Gives the contents up."""
+        self.storage = None
+        self.lost = why
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that this hold takes up itself."""
-        return 0 if self.data is None else self.data.nbytes
+        """Bytes of memory that its copy takes up, part of which other holds may share."""
+        return sum(c.data.nbytes for c in self.chunks)
 
     def read(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> np.ndarray[Any, Any] | None:
         """A fresh copy of a strided part as it was; None where it is lost."""
         if self.lost:
             return None
-        if self.data is None:
+        if self.storage is not None:
             return np.array(np.asarray(Export(self.storage, ptr, shape, strides, dtype)))
-        held = np.ndarray(shape, dtype, self.data, ptr - self.lo, strides)
-        return np.array(held)
-
-    def __del__(self) -> None:
-        global _held
-        if getattr(self, "data", None) is not None:
-            _held -= self.nbytes
+        if not self.chunks:
+            return np.empty(shape, dtype)
+        data = np.concatenate([c.data for c in self.chunks])
+        return np.array(np.ndarray(shape, dtype, data, ptr - self.start, strides))
 
 
 class Export:

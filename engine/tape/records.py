@@ -20,6 +20,8 @@ from engine.runtime.storage import Hold
 
 NumpyArray = np.ndarray[Any, Any]
 
+_OFF = "the tape copied nothing (engine.config.tape_snapshots)"
+
 
 class Record(ABC):
     """One operation on a tape."""
@@ -122,8 +124,8 @@ class LaunchRecord(Record):
     def inputs_at_record(self) -> list[Any]:
         """The arguments as they were when the launch was recorded, in parameter order.
 
-        Arrays come as fresh NumPy copies, components last; None where a copy was lost
-        (`config.snapshot_limit_bytes`, or snapshots are off) or no array was passed.
+        Arrays come as fresh NumPy copies, components last; None where the contents are
+        `lost` or no array was passed.
         Arrays that the kernel only writes come with their present contents, which no
         result depends on. Other arguments come as they were given.
         """
@@ -137,6 +139,18 @@ class LaunchRecord(Record):
                 out.append(hold.read(v.ptr, parts.shape, parts.strides, parts.dtype))
             else:
                 out.append(None if p.index in self.plan.inputs else np.array(v._parts))
+        return out
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Names of the inputs whose contents at record time are not known, and why."""
+        out = {}
+        for i in self.plan.inputs:
+            if self.values[i] is not None:
+                hold = self.holds.get(i)
+                why = _OFF if hold is None else hold.lost
+                if why:
+                    out[self.plan.params[i].name] = why
         return out
 
     @property

@@ -243,6 +243,37 @@ def test_nothing_checked_names_the_real_reason() -> None:
     assert "requires_grad" not in str(error.value)
 
 
+def test_contents_that_may_have_changed_unseen_are_lost(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(wp.config, "snapshot_exposed_bytes", 4 * N - 1)
+    data = np.full(N, 2.0, np.float32)
+    x, y = wp.array(data, copy=False, requires_grad=True), wp.zeros(N, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(root, dim=N, inputs=[x], outputs=[y])
+    data[:] = -1.0
+    with pytest.raises(wp.GradcheckError, match="'x' at launch time are lost: other code") as error:
+        gradcheck_tape(tape)
+    assert "snapshot_exposed_bytes" in str(error.value)
+    assert "requires_grad" not in str(error.value)
+    assert "snapshot_exposed_bytes" in capsys.readouterr().out
+    monkeypatch.setattr(wp.config, "snapshot_exposed_bytes", 4 * N)
+    data[:] = 2.0
+    with wp.Tape() as tape:
+        wp.launch(root, dim=N, inputs=[x], outputs=[y])
+    data[:] = -1.0
+    assert gradcheck_tape(tape, show_summary=False)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("tape_snapshots", "off"), ("snapshot_limit_bytes", 0)]
+)
+def test_lost_contents_name_the_setting(monkeypatch, setting: str, value: object) -> None:
+    monkeypatch.setattr(wp.config, setting, value)
+    tape, _, y, _ = two_launches()
+    y.zero_()
+    with pytest.raises(wp.GradcheckError, match=f"launch time are lost: .*{setting}"):
+        gradcheck_tape(tape, show_summary=False, whitelist_kernels="reduce")
+
+
 def test_kernel_lists_masks_and_order() -> None:
     tape, *_ = two_launches()
     assert gradcheck_tape(tape, whitelist_kernels=["reduce"], show_summary=False)

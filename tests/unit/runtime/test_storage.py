@@ -1,12 +1,14 @@
 """Holds: what memory contained, copied only when it changes."""
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
 
 import engine as wp
 from engine import config
+from engine.runtime import chunks
 
 
 def hold(a, eager=False):
@@ -21,9 +23,9 @@ def read(h, a):
 def test_nothing_is_copied_until_a_write():
     a = wp.ones(4)
     h = hold(a)
-    assert h.data is None
+    assert not h.chunks
     a.fill_(2.0)
-    assert h.data is not None
+    assert h.chunks
     assert read(h, a).tolist() == [1, 1, 1, 1]
     a.fill_(3.0)
     assert read(h, a).tolist() == [1, 1, 1, 1]
@@ -41,7 +43,7 @@ def test_writes_elsewhere_copy_nothing():
     a = wp.ones((4, 2))
     h = hold(a[0])
     a[1:].fill_(5.0)
-    assert h.data is None
+    assert not h.chunks
     a[0].fill_(5.0)
     assert read(h, a[0]).tolist() == [1, 1]
 
@@ -91,6 +93,53 @@ def test_wrapped_memory_is_always_exposed():
     assert read(hold(a), a).tolist() == [5, 1, 1, 1]
 
 
+def test_large_exposed_memory_is_lost(monkeypatch):
+    n = np.ones(4)
+    a = wp.array(n, copy=False)
+    monkeypatch.setattr(config, "snapshot_exposed_bytes", 31)
+    h = hold(a)
+    assert "snapshot_exposed_bytes" in h.lost
+    assert read(h, a) is None
+    assert read(hold(a, eager=True), a).tolist() == [1, 1, 1, 1]
+    own = wp.ones(100)
+    before = hold(own)
+    view = own.numpy()
+    assert read(before, own) is not None
+    assert read(hold(own), own) is None
+    del view
+    assert read(hold(own), own) is not None
+
+
+def test_copies_share_what_did_not_change():
+    size = 10 * chunks.SIZE
+    a = wp.zeros(size, dtype=wp.uint8)
+    before = chunks.held()
+    holds, expected = [], []
+    for k in range(5):
+        a[k * chunks.SIZE : k * chunks.SIZE + 7].fill_(k + 1)
+        for view in (a, a[100 : 3 * chunks.SIZE], a[5::-2]):
+            holds.append((hold(view, eager=True), view))
+            expected.append(view._parts.copy())
+    for (h, view), e in zip(holds, expected, strict=True):
+        assert np.array_equal(read(h, view), e)
+    # Each write changes one piece, or two where it lies across a border.
+    assert chunks.held() - before <= size + 4 * 2 * chunks.SIZE
+    del holds, h
+    gc.collect()
+    assert chunks.held() == before
+
+
+def test_a_hold_does_not_keep_the_memory_alive():
+    a = wp.ones(1000)
+    alive = weakref.ref(a.storage)
+    h = hold(a, eager=True)
+    read_as = a.ptr, a.shape, a.strides, np.float32
+    del a
+    gc.collect()
+    assert alive() is None
+    assert h.read(*read_as).tolist() == [1.0] * 1000
+
+
 def test_two_wrappers_share_a_storage():
     n = np.ones(4)
     a, b = wp.array(n, copy=False), wp.array(n[1:], copy=False)
@@ -103,7 +152,7 @@ def test_two_wrappers_share_a_storage():
 def test_eager_holds_share_what_did_not_change():
     a = wp.ones(4)
     h = hold(a, eager=True)
-    assert h.data is not None
+    assert h.chunks
     assert hold(a, eager=True) is h
     a.fill_(2.0)
     assert hold(a, eager=True) is not h
@@ -114,7 +163,7 @@ def test_limit(monkeypatch):
     a = wp.ones(4)
     h = hold(a)
     a.fill_(2.0)
-    assert h.lost
+    assert "0 bytes (engine.config.snapshot_limit_bytes)" in h.lost
     assert read(h, a) is None
 
 

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 import engine as wp
-from engine.runtime import storage
+from engine.runtime import chunks
 
 
 @wp.kernel
@@ -50,12 +50,12 @@ def test_each_thread_has_its_own_tape():
 
 def test_copies_are_given_back():
     gc.collect()
-    before = storage._held
-    x = wp.ones(1000, requires_grad=True)
+    before = chunks.held()
+    x = wp.full(1000, 2.0, requires_grad=True)
     with wp.Tape() as tape:
         for _ in range(3):
             wp.launch(square_in_place, 1000, [x])
-    assert storage._held == before + 3 * 4000
+    assert chunks.held() == before + 3 * 4000
     del tape
     gc.collect()
-    assert storage._held == before
+    assert chunks.held() == before

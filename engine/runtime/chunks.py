@@ -1,0 +1,91 @@
+"""Copies of memory in pieces: what has not changed since the last copy shares its pieces.
+
+A roll-out that keeps all its states in one array, and hands that to every launch, changes
+little of it each time. Copies of it cost what has changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from engine import config
+from engine.runtime.errors import size_text
+
+SIZE = 1 << 14  # bytes; pieces begin at multiples of it
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+# Bytes that all pieces take up at present.
+_held = 0
+
+
+def held() -> int:
+    """Bytes that copies take up at present."""
+    return _held
+
+
+class Lost(Exception):
+    """A copy was not made; the text says why."""
+
+
+class Chunk:
+    """A piece of a copy. Counts towards `config.snapshot_limit_bytes` while it lives."""
+
+    __slots__ = ("__weakref__", "data")
+
+    def __init__(self, data: Bytes) -> None:
+        global _held
+        limit = config.snapshot_limit_bytes
+        if _held + data.nbytes > limit:
+            raise Lost(
+                f"copies of what launches read would exceed {size_text(limit)} "
+                "(engine.config.snapshot_limit_bytes)"
+            )
+        self.data: Bytes
+        try:
+            self.data = data.copy()
+        except MemoryError:
+            raise Lost("no memory was left for a copy") from None
+        _held += data.nbytes
+
+    def __del__(self) -> None:
+        global _held
+        data = getattr(self, "data", None)
+        if data is not None:
+            _held -= data.nbytes
+
+
+class Copier:
+    """Makes copies of parts of one block of memory. Remembers pieces while a copy has them."""
+
+    __slots__ = ("_last", "hi", "lo")
+
+    def __init__(self, lo: int, hi: int) -> None:
+        self.lo = lo
+        self.hi = hi
+        self._last: WeakValueDictionary[int, Chunk] = WeakValueDictionary()
+
+    def widened(self, lo: int, hi: int) -> tuple[int, int]:
+        """The range of whole pieces around addresses `lo` to `hi`."""
+        return max(self.lo, lo - lo % SIZE), min(self.hi, hi + -hi % SIZE)
+
+    def copy(self, memory: Bytes, start: int) -> tuple[Chunk, ...]:
+        """Pieces of `memory`, which begins at address `start` and holds whole pieces.
+
+        Raises Lost where the limit is reached or memory runs out.
+        """
+        out = []
+        at, end = 0, memory.nbytes
+        while at < end:
+            number = (start + at) // SIZE
+            stop = min(end, (number + 1) * SIZE - start)
+            now = memory[at:stop]
+            chunk = self._last.get(number)
+            if chunk is None or not np.array_equal(chunk.data, now):
+                chunk = self._last[number] = Chunk(now)
+            out.append(chunk)
+            at = stop
+        return tuple(out)
