@@ -5,7 +5,9 @@ from engine.ad.lift import lift
 from engine.ad.prepare import prepare, read_params, written_params
 from engine.ad.record import record
 from engine.ad.reverse import Adjoint, reverse
+from engine.ad.tangent import tangent
 
 __all__ = [
-    "Adjoint", "guard", "lift", "prepare", "read_params", "record", "reverse", "written_params",
+    "Adjoint", "guard", "lift", "prepare", "read_params", "record", "reverse", "tangent",
+    "written_params",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from engine.autograd.check import check_tape
 from engine.autograd.gradcheck_tape import gradcheck_tape
+from engine.autograd.jvp import Tangents, jvp
 from engine.autograd.results import (
     Entry,
     LaunchResult,
@@ -16,8 +17,10 @@ __all__ = [
     "LaunchResult",
     "NonFinite",
     "PairResult",
+    "Tangents",
     "TapeResult",
     "Unchecked",
     "check_tape",
     "gradcheck_tape",
+    "jvp",
 ]

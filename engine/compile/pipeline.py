@@ -3,6 +3,7 @@
 forward   the kernel as written
 recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)
 adjoint   prepare -> reverse
+tangent   tangent                    (forward mode)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.ir.nodes import Function
 from engine.ir.verify import verify
 from engine.lang.types import ArrayType
 
-Form = Literal["forward", "recorded", "adjoint"]
+Form = Literal["forward", "recorded", "adjoint", "tangent"]
 Key = tuple[frozenset[str], frozenset[str]]
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
@@ -39,6 +40,7 @@ class Variants:
         self.differentiable = frozenset(p.name for p in float_params(ir))
         self._prepared: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
+        self._tangents: dict[frozenset[str], Function] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
 
     @property
@@ -76,10 +78,19 @@ class Variants:
         arrays = [p.name for p in self.ir.params if isinstance(p.type, ArrayType)]
         return names + [f"adj_{a}" for a in arrays if a in wrt]
 
+    def tangent_ir(self, wrt: frozenset[str]) -> Function:
+        """The kernel with tangents of the arrays `wrt`; see `engine.ad.tangent`."""
+        with _lock:
+            if wrt not in self._tangents:
+                self._tangents[wrt] = _checked(ad.tangent(self.ir, wrt))
+            return self._tangents[wrt]
+
     def function(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Function:
         """The IR that is compiled for a form."""
         if form == "adjoint":
             return self.adjoint_ir(wrt, journaled).fn
+        if form == "tangent":
+            return self.tangent_ir(wrt)
         if form == "recorded":
             return self.recorded_ir(wrt, journaled) or self.ir
         return self.ir
@@ -102,6 +113,10 @@ class Variants:
 
     def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
         return self.entry("adjoint", wrt, journaled)
+
+    def tangent(self, wrt: frozenset[str]) -> Entry:
+        """Takes the kernel's arguments, then the tangents of `wrt` in parameter order."""
+        return self.entry("tangent", wrt, frozenset())
 
 
 Request = tuple[Variants, Form, frozenset[str], frozenset[str]]

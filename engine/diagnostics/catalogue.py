@@ -36,4 +36,5 @@ CODES: dict[str, str] = {
     "E403": "gradient check failed",
     "E404": "nothing was checked",
     "E405": "unknown kernel, input or output in a mask",
+    "E406": "bad tangent for a forward derivative",
 }

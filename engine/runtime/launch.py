@@ -62,7 +62,7 @@ def launch(
     plan = kernel._plan or kernel.plan
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     if inputs.__class__ is not list or outputs.__class__ is not list:
-        inputs, outputs = _listed(kernel, inputs), _listed(kernel, outputs)
+        inputs, outputs = as_list(kernel, inputs), as_list(kernel, outputs)
     values, blob = plan.bind([*inputs, *outputs], shape)
     if adjoint:
         return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])
@@ -101,7 +101,7 @@ def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
     return shape
 
 
-def _listed(kernel: Kernel, group: Any) -> list[Any]:
+def as_list(kernel: Kernel, group: Any) -> list[Any]:
     """Inputs or outputs as a list. Raises LaunchError (E201) for one argument without a list."""
     if isinstance(group, array) or (group is not None and not hasattr(group, "__iter__")):
         raise fail("E201", f"kernel {kernel.key!r}: inputs and outputs are lists of arguments",

@@ -31,7 +31,7 @@ def check_loss(loss: object) -> array:
             help="pass a cotangent for every element instead: backward(grads={array: cotangent})",
         )
     if not loss.requires_grad:
-        raise seed_error("the loss does not require a gradient", help=_how(loss))
+        raise seed_error("the loss does not require a gradient", help=grad_help(loss))
     return loss
 
 
@@ -47,19 +47,20 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
         if g is None:
             continue
         if not a.requires_grad:
-            raise seed_error("a cotangent was given for an array that does not require a gradient",
-                             f"shape {a.shape} of {a.dtype.__name__}", help=_how(a))  # fmt: skip
-        out.append((a, _cotangent(a, g)))
+            message = "a cotangent was given for an array that does not require a gradient"
+            raise seed_error(message, f"shape {a.shape} of {a.dtype.__name__}", help=grad_help(a))
+        out.append((a, fitted(a, g, "cotangent")))
     return out
 
 
-def _how(a: array) -> str:
+def grad_help(a: array) -> str:
     if not is_float(a._ir):
         return "only arrays with float elements can have a gradient"
     return "make it with requires_grad=True, before the launches are recorded"
 
 
-def _cotangent(a: array, g: Any) -> np.ndarray[Any, Any]:
+def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, Any]:
+    """A cotangent or tangent (`what`) of an array as a NumPy copy. Raises TapeError (`code`)."""
     if isinstance(g, array):
         got = f"shape {g.shape} of {g.dtype.__name__}"
         fits = g.shape == a.shape and g._ir.element == a._ir.element
@@ -72,8 +73,9 @@ def _cotangent(a: array, g: Any) -> np.ndarray[Any, Any]:
         got = f"shape {found.shape} of {found.dtype}"
         fits = found.dtype.kind in "iuf" and found.shape == a._parts.shape
     if not fits:
-        raise seed_error("a cotangent does not fit its array",
-                         f"expected shape {a.shape} of {a.dtype.__name__}, got {got}")  # fmt: skip
+        note = f"expected shape {a.shape} of {a.dtype.__name__}, got {got}"
+        message = f"a {what} does not fit its array"
+        raise TapeError(Diagnostic(code, message, call_span(), notes=(note,)))
     with np.errstate(all="ignore"):
         return found.astype(a._parts.dtype)
 

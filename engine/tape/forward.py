@@ -1,0 +1,202 @@
+"""Forward mode over recorded operations: tangents in memory of their own, launch by launch.
+
+Tangents live in a twin of the arrays' memory: arrays that share or overlap in memory
+share or overlap there too. No user array is written: a launch runs on copies of what
+it changes, at the values that its inputs had when it was recorded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compile.pipeline import Request, prefetch
+from engine.diagnostics import Diagnostic, TapeError
+from engine.runtime.array import array
+from engine.runtime.execute import run
+from engine.runtime.plan import Plan
+from engine.runtime.storage import Storage, allocate
+from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+
+NumpyArray = np.ndarray[Any, Any]
+# contents(parameter index): what an array argument held; None where it still holds it.
+Contents = Callable[[int], NumpyArray | None]
+
+
+class Twin:
+    """Zeroed memory laid out like that of some arrays, a block for each stretch of addresses."""
+
+    def __init__(self, arrays: Iterable[array]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._memory: list[Storage | None] = []
+        for lo, hi in sorted((a.lo, a.hi) for a in arrays if a.size):
+            if self._ends and lo < self._ends[-1]:
+                self._ends[-1] = max(hi, self._ends[-1])
+            else:
+                self._starts.append(lo)
+                self._ends.append(hi)
+                self._memory.append(None)
+
+    def block(self, a: array) -> int:
+        """The number of the block that holds an array; -1 where none does."""
+        k = bisect_right(self._starts, a.lo) - 1
+        return k if k >= 0 and a.hi <= self._ends[k] and a.size else -1
+
+    def of(self, a: array) -> array:
+        """The array in the place of `a`. Empty arrays, and those that have none, get new zeros."""
+        k = self.block(a)
+        if k < 0:
+            return array._allocate(a.shape, a._ir.element, zero=True)
+        memory = self._memory[k]
+        if memory is None:
+            memory = self._memory[k] = allocate(self._ends[k] - self._starts[k], zero=True)
+        at = memory.lo + a.ptr - self._starts[k]
+        return array._make(memory, at, a.shape, a.strides, a._ir.element)
+
+
+def run_tangent(
+    plan: Plan, dim: tuple[int, ...], values: Sequence[Any], contents: Contents, tangents: Twin,
+    wrt: frozenset[str],
+) -> None:  # fmt: skip
+    """Runs the tangent of a launch: reads and changes `tangents` of the array parameters `wrt`."""
+    arrays = {p.index: a for p in plan.array_params if (a := values[p.index]) is not None}
+    private = Twin(arrays.values())
+    changed = {private.block(arrays[i]) for i in plan.writes if i in arrays}
+    parts: list[bytes] = []
+    alive: list[array] = []
+    for p in plan.params:
+        value = values[p.index]
+        if p.array_kind is None:
+            parts.append(p.pack(value))
+            continue
+        if value is None:
+            parts.append(p.null)
+            continue
+        was = contents(p.index)
+        if private.block(value) in changed:
+            given = value
+            value = private.of(given)
+            if p.index in plan.inputs:
+                value._parts[...] = given._parts if was is None else was
+        elif was is not None:
+            value = array._allocate(value.shape, value._ir.element, zero=False)
+            value._parts[...] = was
+        alive.append(value)
+        parts.append(value._packed)
+    for p in plan.params:
+        if p.name in wrt:
+            tan = tangents.of(values[p.index])
+            alive.append(tan)
+            parts.append(tan._packed)
+    run(plan.variants.tangent(wrt), dim, b"".join(parts))
+
+
+# ---- tapes
+
+
+def push(records: Sequence[Record], seeds: Mapping[array, NumpyArray]) -> Twin:
+    """The tangents of all arrays with gradients on a tape, after its last record.
+
+    seeds: tangents of arrays before the first record; all others are zero.
+    Raises TapeError (E401) for a record that has no forward rule, and where the
+    contents of a launch's input are lost.
+    """
+    moving = [a for r in records for a in r.arrays if a.requires_grad]
+    tangents = Twin([*moving, *seeds])
+    state = _State(tangents, {tangents.block(a) for a in seeds})
+    for a, seed in seeds.items():
+        tangents.of(a)._parts[...] = seed
+    for record in records:
+        if type(record) not in _RULES:
+            raise TapeError(
+                Diagnostic(
+                    "E401", f"{record.name} on the tape has no forward derivative", record.site,
+                    help="functions given to record_func know the backward pass alone; "
+                    "write what they do as a kernel",
+                )
+            )  # fmt: skip
+    prefetch([r for record in records for r in _requests(record)])
+    for record in records:
+        _RULES[type(record)](record, state)
+    return tangents
+
+
+class _State:
+    """Tangents on their way through a tape. live: blocks with tangents that may not be zero."""
+
+    def __init__(self, tangents: Twin, live: set[int]) -> None:
+        self.tangents = tangents
+        self.live = live
+
+
+def _wrt(record: LaunchRecord) -> dict[str, array]:
+    """The arguments through which derivatives flow, by parameter name."""
+    found = ((p.name, record.values[p.index]) for p in record.plan.floats)
+    return {name: a for name, a in found if a is not None and a.requires_grad}
+
+
+def _requests(record: Record) -> list[Request]:
+    if not isinstance(record, LaunchRecord) or 0 in record.dim:
+        return []
+    wrt = frozenset(_wrt(record))
+    useful = wrt & record.plan.variants.written
+    return [(record.plan.variants, "tangent", wrt, frozenset())] if useful else []
+
+
+def _launch(record: LaunchRecord, state: _State) -> None:
+    wrt = _wrt(record)
+    blocks = {name: state.tangents.block(a) for name, a in wrt.items()}
+    written = {blocks[name] for name in wrt if name in record.plan.variants.written}
+    if 0 in record.dim or not written or not state.live.intersection(blocks.values()):
+        return
+    state.live |= written
+    run_tangent(record.plan, record.dim, record.values, lambda i: _recorded(record, i),
+                state.tangents, frozenset(wrt))  # fmt: skip
+
+
+def _recorded(record: LaunchRecord, index: int) -> NumpyArray | None:
+    """What an argument held when the launch was recorded; None where it still holds it."""
+    if index not in record.plan.inputs:
+        return None
+    a, hold = record.values[index], record.holds.get(index)
+    if hold is None or hold.lost:
+        raise TapeError(
+            Diagnostic(
+                "E401", f"what argument {record.plan.params[index].name!r} of kernel "
+                f"{record.name!r} held at its launch is not known any more", record.site,
+                help="record with config.tape_snapshots = \"lazy\" or \"eager\"" if hold is None
+                else "raise config.snapshot_limit_bytes before recording",
+            )
+        )  # fmt: skip
+    if hold.data is None:
+        return None
+    return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
+
+
+def _copy(record: CopyRecord, state: _State) -> None:
+    if not record.dest.requires_grad:
+        return
+    to, of = (state.tangents.block(a) for a in (record.dest, record.src))
+    dest = state.tangents.of(record.dest)._parts
+    if not record.src.requires_grad or of not in state.live:
+        dest[...] = 0
+        return
+    state.live.add(to)
+    with np.errstate(all="ignore"):
+        np.copyto(dest, state.tangents.of(record.src)._parts, casting="unsafe")
+
+
+def _overwrite(record: OverwriteRecord, state: _State) -> None:
+    if state.tangents.block(record.dest) in state.live:
+        state.tangents.of(record.dest)._parts[...] = 0
+
+
+_RULES: dict[type, Callable[[Any, _State], None]] = {
+    LaunchRecord: _launch,
+    CopyRecord: _copy,
+    OverwriteRecord: _overwrite,
+}
