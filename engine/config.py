@@ -44,6 +44,9 @@ snapshot_limit_bytes: int = 4 << 30
 # Memory that user code may change unseen (through a NumPy view, say) is copied at once, up to
 # this size of one array. What larger arrays held cannot be known later.
 snapshot_exposed_bytes: int = 64 << 20
+# What a backward pass reads where an input of a launch was overwritten after it: what the array
+# contains at present (as Warp does), or what it contained when the launch was recorded.
+tape_overwritten: Literal["present", "restored"] = "present"
 
 # ---- accepted for programs written for Warp
 

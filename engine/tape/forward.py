@@ -159,22 +159,7 @@ def _launch(record: LaunchRecord, state: _State) -> None:
 
 
 def _recorded(record: LaunchRecord, index: int) -> NumpyArray | None:
-    """What an argument held when the launch was recorded; None where it still holds it."""
-    if index not in record.plan.inputs:
-        return None
-    a, hold = record.values[index], record.holds.get(index)
-    if hold is None or hold.lost:
-        raise TapeError(
-            Diagnostic(
-                "E401", f"what argument {record.plan.params[index].name!r} of kernel "
-                f"{record.name!r} held at its launch is not known any more", record.site,
-                help="record with config.tape_snapshots = \"lazy\" or \"eager\"" if hold is None
-                else "raise config.snapshot_limit_bytes before recording",
-            )
-        )  # fmt: skip
-    if hold.data is None:
-        return None
-    return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
+    return record.contents(index) if index in record.plan.inputs else None
 
 
 def _copy(record: CopyRecord, state: _State) -> None:

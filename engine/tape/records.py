@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import config
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, Span, TapeError
 from engine.diagnostics.site import Site
@@ -182,6 +183,38 @@ class LaunchRecord(Record):
             )  # fmt: skip
         return present
 
+    def contents(self, index: int) -> NumpyArray | None:
+        """What an input held at the launch, as a fresh copy; None where it still holds it.
+
+        Raises TapeError (E401) where it is not known any more.
+        """
+        a, hold = self.values[index], self.holds.get(index)
+        if hold is None or hold.lost:
+            raise TapeError(
+                Diagnostic(
+                    "E401", f"what argument {self.plan.params[index].name!r} of kernel "
+                    f"{self.name!r} held at its launch is not known any more", self.site,
+                    help="record with config.tape_snapshots = 'lazy'" if hold is None
+                    else "raise config.snapshot_limit_bytes before recording",
+                )
+            )  # fmt: skip
+        if hold.data is None:
+            return None
+        return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
+
+    def _restored(self) -> tuple[bytes, Sequence[array]]:
+        """The arguments as they were at the launch, and what keeps their memory alive."""
+        parts, alive = [], []
+        for p, v in zip(self.plan.params, self.values, strict=True):
+            if p.array_kind is not None and v is not None and p.index in self.plan.inputs:
+                was = self.contents(p.index)
+                if was is not None:
+                    v = array._allocate(v.shape, v._ir.element, zero=False)
+                    v._parts[...] = was
+                    alive.append(v)
+            parts.append(p.pack(v) if p.array_kind is None else p.null if v is None else v._packed)
+        return b"".join(parts), alive
+
     def requests(self) -> list[Request]:
         selection = self._now()
         if not selection.useful:
@@ -208,7 +241,10 @@ class LaunchRecord(Record):
         for g in grads:
             g.storage.before_write(g.lo, g.hi)
         entry = self.plan.variants.adjoint(selection.wrt, selection.journaled)
-        run(entry, self.dim, self.blob + b"".join([g._packed for g in grads]), self.journal)
+        blob, _alive = (
+            self._restored() if config.tape_overwritten == "restored" else (self.blob, ())
+        )
+        run(entry, self.dim, blob + b"".join([g._packed for g in grads]), self.journal)
 
 
 class CopyRecord(Record):

@@ -156,10 +156,10 @@ class Tape:
             grads: cotangents (arrays or NumPy arrays) of other arrays, which are copied
                 over what their `grad` held.
 
-        The backward pass uses the arrays' present contents, except where a kernel
-        overwrites what it reads: those values were saved. Gradients of overwritten
-        arrays are consumed (unless made with retain_grad). If the pass raises,
-        gradients may be partly added: call `zero` before the next one.
+        The backward pass uses the arrays' present contents (see `config.tape_overwritten`),
+        except where a kernel overwrites what it reads: those values were saved. Gradients
+        of overwritten arrays are consumed (unless made with retain_grad). If the pass
+        raises, gradients may be partly added: call `zero` before the next one.
 
         Raises TapeError E402 for a loss or cotangent that does not fit, E401 where
         requires_grad came too late; CompilerError where an adjoint does not compile.
