@@ -44,6 +44,11 @@ snapshot_limit_bytes: int = 4 << 30
 # Memory that user code may change unseen (through a NumPy view, say) is copied at once, up to
 # this size of one array. What larger arrays held cannot be known later.
 snapshot_exposed_bytes: int = 64 << 20
+# Bytes that the values which one thread saves for its reverse sweep may take up. Loops that
+# would save more are run once more instead, segment by segment (see `engine.ad.checkpoints`).
+stack_limit_bytes: int = 128 << 20
+# Bytes that a recorded launch may save of what it overwrites, for its adjoint.
+journal_limit_bytes: int = 4 << 30
 # What a backward pass reads where an input of a launch was overwritten after it: what the array
 # contains at present (as Warp does), or what it contained when the launch was recorded.
 tape_overwritten: Literal["present", "restored"] = "present"

@@ -160,7 +160,7 @@ class _Dead:
 
     def has_effect(self, block: n.Block) -> bool:
         for s in n.walk(block):
-            if isinstance(s, (n.Store, n.Atomic, n.JournalWrite)):
+            if isinstance(s, (n.Store, n.Atomic, n.JournalWrite, n.Reserve)):
                 return True
             if isinstance(s, n.Push) and s.stack in self.stacks:
                 return True

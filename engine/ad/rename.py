@@ -72,6 +72,8 @@ def map_stmt(s: n.Stmt, f: AtomMap, blocks: Callable[[n.Block], n.Block]) -> n.S
         return replace(s, values=many(s.values))
     if isinstance(s, (n.Push, n.JournalWrite)):
         return replace(s, value=f(s.value))
+    if isinstance(s, n.Reserve):
+        return replace(s, size=f(s.size))
     if isinstance(s, n.Pop):
         return replace(s, dst=var(s.dst))
     if isinstance(s, n.JournalRead):

@@ -8,7 +8,8 @@ ends, the value from before it. Only `Set` destroys values, so only `Set` saves
 and restores. A loop saves the variables that its body changes at the start of
 each iteration; its reverse takes them back, runs the body's forward sweep again
 and then the body's reverse. Memory is one set of carried variables for each
-iteration of one level, whatever the body computes.
+iteration of one level, whatever the body computes; where that is too much, see
+`engine.ad.checkpoints`.
 
 What the forward sweep may not do again (stores, atomics), it leaves out; what it
 cannot read again, because the launch itself changed it, comes from the journal
@@ -18,25 +19,19 @@ that the recorded launch wrote. Everything emitted in excess is removed by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.ad import checkpoints as cp
 from engine.ad.activity import active
 from engine.ad.adjoint_rules import AdjointRules
+from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.rename import fresh_copy, names_in
 from engine.ad.structure import trip_count
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
-from engine.lang.types import INT64, ArrayType, Type
-
-SLOT = 8  # bytes of one journal slot
-
-
-def slots_of(t: Type) -> int:
-    """Journal slots that a value takes."""
-    assert not isinstance(t, ArrayType)
-    return -(-t.size // SLOT)
+from engine.lang.types import INT64
 
 
 @dataclass(frozen=True)
@@ -52,12 +47,23 @@ class Adjoint:
 
 
 class _Forward:
-    """Emits primal statements without their effects."""
+    """Emits primal statements without their effects.
 
-    def __init__(self, names: Names, journal: n.Var, sites: frozenset[int]) -> None:
+    measured: nested loops (by identity) whose iterations the forward sweep counts, to
+    know beforehand what the reverse sweep saves. checkpoint: save segments of loops.
+    """
+
+    def __init__(
+        self, names: Names, journal: n.Var, sites: frozenset[int], measured: Mapping[int, int],
+        checkpoint: bool,
+    ) -> None:  # fmt: skip
         self.names = names
         self.journal = journal
         self.sites = sites
+        self.measured = measured
+        self.checkpoint = checkpoint
+        self.most: dict[int, n.Var] = {}  # by measured loop: the most iterations that it had
+        self.nested: dict[int, cp.Stacks] = {}
         self.next_stack = 0
         # What the forward sweep kept for the reverse sweep, by the statement's identity.
         self.kept: dict[int, tuple[n.Var, ...]] = {}
@@ -65,19 +71,26 @@ class _Forward:
         self.trips: dict[int, n.Atom] = {}
         self.bounds: dict[int, tuple[n.Atom, n.Atom]] = {}
         self.stacks: dict[int, tuple[tuple[n.Var, int], ...]] = {}
+        self.segments: dict[int, tuple[cp.Stacks, n.Block, n.Block]] = {}
 
-    def plain(self, block: n.Block) -> n.Block:
+    def plain(self, block: n.Block, measure: bool = False) -> n.Block:
         """The block as it ran, with no effect on memory; nothing is saved."""
         out: list[n.Stmt] = []
         for s in block:
             b = Builder(self.names, s.span)
             if not self.effect_free(s, b):
                 if isinstance(s, n.If):
-                    b.add(n.If(s.cond, self.plain(s.then), self.plain(s.orelse), s.span))
-                elif isinstance(s, n.For):
-                    b.add(replace(s, body=self.plain(s.body)))
-                elif isinstance(s, n.While):
-                    b.add(replace(s, test=self.plain(s.test), body=self.plain(s.body)))
+                    then, orelse = self.plain(s.then, measure), self.plain(s.orelse, measure)
+                    b.add(n.If(s.cond, then, orelse, s.span))
+                elif isinstance(s, (n.For, n.While)):
+                    loop: n.For | n.While = replace(s, body=self.plain(s.body, measure))
+                    if isinstance(loop, n.While):
+                        loop = replace(loop, test=self.plain(loop.test))
+                    if measure and id(s) in self.measured:
+                        self.most[id(s)] = b.variable(INT64, "most")
+                        cp.counted(b, loop, self.most[id(s)])
+                    else:
+                        b.add(loop)
                 else:
                     b.add(s)
             out += b.stmts
@@ -106,7 +119,7 @@ class _Forward:
                 step = const(slots_of(dst.type), INT64)
                 b.set(self.journal, b.op("add", self.journal, step))
 
-    def saving(self, block: n.Block) -> n.Block:
+    def saving(self, block: n.Block, outermost: bool = False) -> n.Block:
         """The forward sweep of a block whose reverse sweep follows later."""
         out: list[n.Stmt] = []
         for s in block:
@@ -117,9 +130,10 @@ class _Forward:
             elif isinstance(s, n.If):
                 cond = held(b, s.cond)
                 self.conds[id(s)] = cond
-                b.add(n.If(cond, self.saving(s.then), self.saving(s.orelse), s.span))
+                then, orelse = self.saving(s.then, outermost), self.saving(s.orelse, outermost)
+                b.add(n.If(cond, then, orelse, s.span))
             elif isinstance(s, (n.For, n.While)):
-                self.loop(b, s)
+                self.loop(b, s, outermost)
             elif isinstance(s, (n.Load, n.Atomic, n.Call)):
                 # The read itself may move the journal; its reverse moves it back.
                 if s.site in self.sites:
@@ -134,15 +148,25 @@ class _Forward:
     def save(self, b: Builder, s: n.Stmt, variables: Sequence[n.Var]) -> None:
         self.kept[id(s)] = tuple(b.op("copy", v, base=f"{v.name}_was") for v in variables)
 
-    def loop(self, b: Builder, s: n.For | n.While) -> None:
-        body = self.plain(s.body)
+    def stacks_for(self, variables: Sequence[n.Var]) -> tuple[tuple[n.Var, int], ...]:
+        first = self.next_stack
+        self.next_stack += len(variables)
+        return tuple((v, first + i) for i, v in enumerate(variables))
+
+    def loop(self, b: Builder, s: n.For | n.While, outermost: bool) -> None:
+        body = self.plain(s.body, measure=outermost)
         test = self.plain(s.test) if isinstance(s, n.While) else ()
         carried = tuple(n.set_in((*test, *body)))
         self.save(b, s, carried)
-        stacks = tuple((v, self.next_stack + i) for i, v in enumerate(carried))
-        self.next_stack += len(stacks)
-        self.stacks[id(s)] = stacks
-        pushes = tuple(n.Push(k, v, s.span) for v, k in stacks)
+        stacks = self.stacks[id(s)] = self.stacks_for(carried)
+        if not outermost and cp.may_be_long(s):
+            self.nested[id(s)] = stacks
+        pushes = push(stacks, s)
+        if self.checkpoint and cp.may_be_long(s):
+            segments = self.stacks_for(carried)
+            self.segments[id(s)] = (segments, test, body)
+            left, pushes = cp.checkpointed(b, segments, s)
+            b.set(left, const(0, INT64))
         if isinstance(s, n.For):
             start, stop, step = (held(b, a) for a in (s.start, s.stop, s.step))
             self.bounds[id(s)] = (start, step)
@@ -150,7 +174,7 @@ class _Forward:
             # This copy has a loop variable of its own; the reverse sweep defines s.var.
             k = n.Var(self.names.fresh(s.var.name), s.var.type)
             copied, _ = fresh_copy(body, self.names, {s.var: k})
-            b.add(n.For(k, start, stop, step, pushes + copied, s.span))
+            b.add(n.For(k, start, stop, step, (*pushes, *copied), s.span))
             return
         trips = b.variable(INT64, "trips")
         b.set(trips, const(0, INT64))
@@ -204,11 +228,26 @@ class _Reverse:
         stacks = self.f.stacks[id(s)]
         kept = self.f.kept[id(s)]
         trips = self.f.trips[id(s)]
-        t = s.var.type if isinstance(s, n.For) else INT64
-        body = b.child()
-        k = b.temp(t, "k")
-        for v, stack in reversed(stacks):
-            body.add(n.Pop(v, stack, s.span))
+        if id(s) in self.f.segments:
+            segments, test, again = self.f.segments[id(s)]
+            bounds = self.f.bounds.get(id(s))
+            loop = cp.Loop(s, segments, stacks, trips, bounds, test, again)
+            cp.reversed_in_segments(b, loop, lambda body, k: self.iteration(body, s, k))
+        else:
+            t = s.var.type if isinstance(s, n.For) else INT64
+            body = b.child()
+            k = b.temp(t, "k")
+            body.stmts += pop(stacks, s)
+            self.iteration(body, s, k)
+            one = const(1, t)  # type: ignore[arg-type]
+            last = b.op("sub", trips, one)
+            minus = const(-1, t)  # type: ignore[arg-type]
+            b.add(n.For(k, last, minus, minus, body.block(), s.span))
+        for (v, _), was in zip(stacks, kept, strict=True):
+            b.set(v, was)
+
+    def iteration(self, body: Builder, s: n.For | n.While, k: n.Atom) -> None:
+        """The reverse of iteration k, whose variables have been taken back."""
         if isinstance(s, n.For):
             start, step = self.f.bounds[id(s)]
             offset = body.op("mul", k, step)
@@ -221,12 +260,6 @@ class _Reverse:
                 if not d.mutable and d in self.rules.vars:
                     body.set(self.rules.vars[d], const(0, d.type))  # type: ignore[arg-type]
         body.stmts += [*forward, *backward]
-        one = const(1, t)  # type: ignore[arg-type]
-        last = b.op("sub", trips, one)
-        minus = const(-1, t)  # type: ignore[arg-type]
-        b.add(n.For(k, last, minus, minus, body.block(), s.span))
-        for (v, _), was in zip(stacks, kept, strict=True):
-            b.set(v, was)
 
 
 def _unsafe_calls(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
@@ -257,34 +290,44 @@ def _read_sites(fn: n.Function) -> frozenset[int]:
     return frozenset(s.site for s in n.walk(fn.body) if isinstance(s, n.JournalRead))
 
 
-def reverse(fn: n.Function, wrt: frozenset[str], journaled: frozenset[str]) -> Adjoint:
+def reverse(
+    fn: n.Function, wrt: frozenset[str], journaled: frozenset[str], checkpoint: bool = False
+) -> Adjoint:
     """The adjoint of a prepared kernel.
 
     wrt: array parameters that have a gradient. journaled: array parameters whose
     elements the launch changes (or may change through another name), so that their
     reads cannot be repeated. Only reads whose values the reverse sweep needs end up
-    in `sites`.
+    in `sites`. checkpoint: save less in loops and run them once more; the sites are the
+    same.
     """
     sites = _journal_sites(fn, journaled)
+    measured: Mapping[int, int] = {}
     while True:
-        out = _build(fn, wrt, sites)
+        out, nested = _build(fn, wrt, sites, measured, checkpoint)
         needed = _read_sites(out) & sites
-        if needed == sites:
+        if needed == sites and nested == measured:
             return Adjoint(out, sites)
-        sites = needed
+        sites, measured = needed, nested
 
 
-def _build(fn: n.Function, wrt: frozenset[str], sites: frozenset[int]) -> n.Function:
+def _build(
+    fn: n.Function, wrt: frozenset[str], sites: frozenset[int], measured: Mapping[int, int],
+    checkpoint: bool,
+) -> tuple[n.Function, Mapping[int, int]]:  # fmt: skip
+    """The adjoint, and what nested loops save in each iteration (in bytes, by identity)."""
     names = Names(names_in(fn))
     adjoints = {
         p.name: n.Var(names.fresh(f"adj_{p.name}"), p.type) for p in fn.params if p.name in wrt
     }
     journal = n.Var(names.fresh("journal"), INT64, mutable=True)
-    forward = _Forward(names, journal, sites)
+    forward = _Forward(names, journal, sites, measured, checkpoint)
     rules = AdjointRules(names, adjoints, active(fn, wrt))
-    sweep = forward.saving(fn.body)
+    sweep = forward.saving(fn.body, outermost=True)
     b = Builder(names, fn.span)
     b.stmts += sweep
+    if forward.most:
+        cp.reserve(b, {most: measured[k] for k, most in forward.most.items()})
     b.stmts += _Reverse(forward, rules).block(fn.body)
     out = n.Function(
         name=f"{fn.name}_adjoint",
@@ -295,4 +338,7 @@ def _build(fn: n.Function, wrt: frozenset[str], sites: frozenset[int]) -> n.Func
         span=fn.span,
         adjoints=frozenset(a.name for a in adjoints.values()),
     )
-    return remove_dead(propagate(out))
+    out = remove_dead(propagate(out))
+    live = {s.stack for s in n.walk(out.body) if isinstance(s, n.Push)}
+    nested = {k: size for k, x in forward.nested.items() if (size := cp.saved_bytes(x, live))}
+    return out, {} if checkpoint else nested

@@ -116,7 +116,7 @@ class _Tangent:
             self.atomic(b, s)
         elif isinstance(s, n.Call):
             self.call(b, s)
-        elif isinstance(s, (n.Push, n.Pop, n.JournalWrite, n.JournalRead)):
+        elif isinstance(s, (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead)):
             raise TypeError(f"{self.fn.name} saves values: only code as lowered has a tangent")
         elif isinstance(s, n.Return):
             moved = zip(s.values, self.varied.results, strict=False)

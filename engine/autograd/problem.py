@@ -7,15 +7,15 @@ precisions, the launch's own and lifted to float64.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import ad
-from engine.compile.host import ERRORS, Entry, Launch, release
+from engine import ad, config
+from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
 from engine.compile.pipeline import Variants
 from engine.lang.types import (
     ArrayType,
@@ -115,11 +115,21 @@ class Precision:
         """Gives the journal's memory back."""
         release(self.launch)
 
-    def run(self, entry: Entry, args: bytes, begin: int = 0, end: int | None = None) -> None:
+    def run(
+        self, entry: Entry, args: bytes, begin: int = 0, end: int | None = None,
+        spare: Callable[[], Entry] | None = None,
+    ) -> None:  # fmt: skip
+        """Runs a kernel. spare: the form that takes over where the stack's limit is reached."""
         self.launch.begin = begin
         self.launch.end = self.threads if end is None else end
         self.launch.error = 0
+        self.launch.stack.limit = config.stack_limit_bytes
+        written = self.launch.journal.size
         entry.call(args, ctypes.byref(self.launch))
+        if self.launch.error == ERROR_STACK and spare is not None:
+            self.launch.error = 0
+            spare().call(args, ctypes.byref(self.launch))
+            self.launch.journal.size = written
         if self.launch.error:
             raise LaunchFailed(ERRORS.get(self.launch.error, "unknown error"))
 
@@ -167,7 +177,10 @@ class Precision:
             g.fill(0)
         for name, w in seeds.items():
             self.grads[name][...] = w
-        self.run(self.variants.adjoint(self.wrt, self.journaled), self.adjoint_args, begin, end)
+        self.run(
+            self.variants.adjoint(self.wrt, self.journaled), self.adjoint_args, begin, end,
+            lambda: self.variants.checkpointed(self.wrt, self.journaled),
+        )  # fmt: skip
         return self.grads
 
 

@@ -62,13 +62,17 @@ def _run(e: Emitter) -> list[str]:
         out.append("    eng::ctx_t ctx = eng::enter(L);")
     out.append("    const int64_t begin = L->begin, end = L->end;")
     call = f"{e.call(e.fn, [local(p) for p in e.fn.params])};"
-    if facts.reads:
-        call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
+    down = bool(e.fn.adjoints)
     if facts.writes:
         call += " eng::close_frame(ctx);"
-    if facts.context:
+    if facts.context and down:
+        k = "k" if facts.axes == 0 else f"row - (stop - k{facts.axes - 1})"
+        reads = "true" if facts.reads else "false"
+        call += f" if (ctx.error) {{ eng::abandon(L, ctx, {k}, {reads}); break; }}"
+    elif facts.context:
         call += " if (ctx.error) break;"
-    down = bool(e.fn.adjoints)
+    if facts.reads:
+        call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
     # No promise that threads are independent (GCC ivdep, clang assume_safety): compilers
     # also take it for the memory of a thread's own vectors, and for two parameters that
     # are one array. They check at run time whether arrays overlap.

@@ -9,7 +9,7 @@ from engine.lang.types import ArrayType
 
 LINEAR = -1  # the thread's linear index; 0 to 3 are coordinates
 
-_SAVES = (n.Push, n.Pop, n.JournalWrite, n.JournalRead)
+_SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead)
 
 
 @dataclass(frozen=True)

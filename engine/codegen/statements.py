@@ -233,6 +233,9 @@ class Body:
     def pop(self, s: n.Pop) -> None:
         self.assign(s.dst, f"eng::pop<{self.e.type(s.dst.type)}>(ctx)")
 
+    def reserve(self, s: n.Reserve) -> None:
+        self.line(f"if (!eng::reserve(ctx, {self.atom(s.size)})) {self.leave()}")
+
     def journal_write(self, s: n.JournalWrite) -> None:
         self.line(f"if (!eng::journal_write(ctx, {self.atom(s.value)})) {self.leave()}")
 
@@ -255,6 +258,7 @@ _WRITERS: dict[type, Callable[[Body, Any], None]] = {
     n.Return: Body.return_,
     n.Push: Body.push,
     n.Pop: Body.pop,
+    n.Reserve: Body.reserve,
     n.JournalWrite: Body.journal_write,
     n.JournalRead: Body.journal_read,
 }

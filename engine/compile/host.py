@@ -30,20 +30,29 @@ _SYMBOL = "ENGINE_ENTRY"
 # Text for one compiler run; more is shared by several at once.
 _BATCH_CHARS = 8_000
 
+ERROR_STACK = 4  # the one after which a form of the adjoint that saves less can go on
 ERRORS = {
     1: "no memory is left for saved values",
     2: "a saved value was read that was never written",
     3: "the launch has more threads along an axis than a 32-bit index can count",
+    4: "the values that one thread saves exceed the limit",
+    5: "the values that the launch saves for its adjoint exceed the limit",
 }
 
 
 class Buffer(ctypes.Structure):
-    """`eng_buf`: memory that kernels make grow, in bytes. Empty at first."""
+    """`eng_buf`: memory that kernels make grow, in bytes. Empty at first. limit: 0 for none."""
 
-    _fields_ = (("data", ctypes.c_void_p), ("size", ctypes.c_int64), ("cap", ctypes.c_int64))
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("cap", ctypes.c_int64),
+        ("limit", ctypes.c_int64),
+    )
     data: int | None
     size: int
     cap: int
+    limit: int
 
 
 class Launch(ctypes.Structure):

@@ -3,6 +3,7 @@
 forward   the kernel as written
 recorded  prepare -> record          (a launch on a tape whose adjoint needs a journal)
 adjoint   prepare -> reverse
+          again with checkpoints     (the same in less memory, where a loop saves too much)
 tangent   tangent                    (forward mode)
 """
 
@@ -19,7 +20,7 @@ from engine.ir.nodes import Function
 from engine.ir.verify import verify
 from engine.lang.types import ArrayType
 
-Form = Literal["forward", "recorded", "adjoint", "tangent"]
+Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent"]
 Key = tuple[frozenset[str], frozenset[str]]
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
@@ -67,6 +68,12 @@ class Variants:
                 self._adjoints[key] = out
             return self._adjoints[key]
 
+    def checkpointed_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function:
+        """The adjoint that saves segments of loops. It reads the same journal."""
+        out = ad.reverse(self.prepared, wrt, journaled, checkpoint=True)
+        assert out.sites == self.adjoint_ir(wrt, journaled).sites
+        return _checked(out.fn)
+
     def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
         """The forward kernel that writes the journal; None where the adjoint needs none."""
         sites = self.adjoint_ir(wrt, journaled).sites
@@ -89,6 +96,8 @@ class Variants:
         """The IR that is compiled for a form."""
         if form == "adjoint":
             return self.adjoint_ir(wrt, journaled).fn
+        if form == "checkpointed":
+            return self.checkpointed_ir(wrt, journaled)
         if form == "tangent":
             return self.tangent_ir(wrt)
         if form == "recorded":
@@ -113,6 +122,9 @@ class Variants:
 
     def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
         return self.entry("adjoint", wrt, journaled)
+
+    def checkpointed(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
+        return self.entry("checkpointed", wrt, journaled)
 
     def tangent(self, wrt: frozenset[str]) -> Entry:
         """Takes the kernel's arguments, then the tangents of `wrt` in parameter order."""

@@ -324,6 +324,8 @@ class _Thread:
             if stack != s.stack:
                 raise self.error(f"pop of stack {s.stack} does not match its push", s.span)
             self.frame[s.dst.name] = value
+        elif isinstance(s, n.Reserve):
+            self.value(s.size, s.span)  # there is no limit here
         elif isinstance(s, n.JournalWrite):
             assert not isinstance(s.value.type, ArrayType)
             self.journal.write(self.value(s.value, s.span), s.value.type.size)

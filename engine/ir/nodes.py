@@ -211,6 +211,18 @@ class Pop:
 
 
 @dataclass(frozen=True, slots=True)
+class Reserve:
+    """Abandons the thread unless `size` more bytes may be saved on its stack. Adjoint code only.
+
+    It stands between the forward sweep and the first effect, so that a thread that is
+    abandoned has left no trace and can be run again by code that needs less.
+    """
+
+    size: Atom
+    span: Span = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class JournalWrite:
     """Appends a value to the launch's journal (forward code of a recorded launch)."""
 
@@ -235,7 +247,7 @@ class JournalRead:
 
 Stmt = (
     Let | Set | Load | Store | Atomic | Call | If | For | While | Break | Continue | Return
-    | Push | Pop | JournalWrite | JournalRead
+    | Push | Pop | Reserve | JournalWrite | JournalRead
 )  # fmt: skip
 Block = tuple[Stmt, ...]
 
@@ -315,6 +327,8 @@ def uses_of(s: Stmt) -> tuple[Atom, ...]:
         return (s.start, s.stop, s.step)
     if isinstance(s, Return):
         return s.values
+    if isinstance(s, Reserve):
+        return (s.size,)
     if isinstance(s, JournalRead):
         return (s.pos,)
     return ()

@@ -36,6 +36,8 @@ def _line(s: n.Stmt) -> str:
         return f"push s{s.stack} <- {s.value}"
     if isinstance(s, n.Pop):
         return f"{s.dst}: {s.dst.type} {':=' if s.dst.mutable else '='} pop s{s.stack}"
+    if isinstance(s, n.Reserve):
+        return f"reserve {s.size}"
     if isinstance(s, n.JournalWrite):
         return f"journal #{s.site} <- {s.value}"
     if isinstance(s, n.JournalRead):

@@ -125,6 +125,8 @@ class _Checker:
                 self.name(s.dst)
             else:
                 self.define(s.dst)
+        elif isinstance(s, n.Reserve):
+            same(INT64, s.size.type, "the number of bytes")
         elif isinstance(s, n.JournalRead):
             same(INT64, s.pos.type, "the journal position")
             self.define(s.dst)

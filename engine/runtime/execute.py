@@ -5,17 +5,19 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 
-from engine.compile.host import ERRORS, Buffer, Entry, Launch, release
+from engine import config
+from engine.compile.host import ERROR_STACK, ERRORS, Buffer, Entry, Launch, release
 from engine.diagnostics import LaunchError
-from engine.runtime.errors import fail
+from engine.runtime.errors import fail, size_text
 
-ERROR_JOURNAL, ERROR_INDEX = 2, 3
-# dim[4], ndim, begin, end, error; then two buffers and a position, which start empty.
+ERROR_JOURNAL, ERROR_INDEX, ERROR_JOURNAL_LIMIT = 2, 3, 5
+# dim[4], ndim, begin, end, error; then two buffers, which start empty.
 _HEAD = struct.Struct("<8q")
+_LIMITED = struct.Struct("<24xq")
 _BUFFER = ctypes.sizeof(Buffer)
-_REST = bytes(ctypes.sizeof(Launch) - _HEAD.size)
 
 
 class Journal:
@@ -40,41 +42,68 @@ class Journal:
 
 
 @lru_cache(maxsize=1024)
-def _template(dim: tuple[int, ...]) -> bytes:
+def _template(dim: tuple[int, ...], stack_limit: int, journal_limit: int) -> bytes:
     sizes = dim + (1,) * (4 - len(dim))
-    return _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0) + _REST
+    head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
+    return head + _LIMITED.pack(stack_limit) + _LIMITED.pack(journal_limit)
 
 
-def run(
-    entry: Entry, dim: tuple[int, ...], blob: bytes, journal: Journal | None = None
-) -> Journal | None:
+def _state(dim: tuple[int, ...]) -> Launch:
+    return Launch.from_buffer_copy(
+        _template(dim, config.stack_limit_bytes, config.journal_limit_bytes)
+    )
+
+
+def run(entry: Entry, dim: tuple[int, ...], blob: bytes) -> Journal | None:
     """Runs a kernel over its whole grid; gives what it wrote to its journal.
 
-    journal: what an adjoint reads. Raises LaunchError: E205 for a grid with more threads
-    than 32-bit indices count (nothing has run then); E209 where memory ran out, E401
-    where the adjoint reads what no launch saved (outputs are undefined after both).
+    Raises LaunchError: E205 for a grid with more threads than 32-bit indices count
+    (nothing has run then); E209 where memory, or what the journal may take of it, ran
+    out (outputs are undefined then).
     """
     if 0 in dim:
         return None
-    state = Launch.from_buffer_copy(_template(dim))
+    state = _state(dim)
+    entry.call(blob, ctypes.byref(state))
+    left = Journal(state) if state.journal.data else None
+    if state.error:
+        raise _stopped(entry, dim, state.error)
+    return left
+
+
+def run_adjoint(
+    entry: Entry,
+    dim: tuple[int, ...],
+    blob: bytes,
+    journal: Journal | None = None,
+    spare: Callable[[], Entry] | None = None,
+) -> int:
+    """Runs an adjoint over its whole grid; gives the bytes of stack that it allocated.
+
+    journal: what the launch wrote. spare: gives the form of the adjoint that saves less;
+    it takes over at the first thread whose saved values exceed `config.stack_limit_bytes`.
+    Raises LaunchError: E205 as above; E209 where memory ran out, or the limit is
+    exceeded all the same; E401 where the adjoint reads what no launch saved. Gradients
+    are undefined after the last two.
+    """
+    if 0 in dim:
+        return 0
+    state = _state(dim)
     if journal is not None:
         journal.lend(state)
-    entry.call(blob, ctypes.byref(state))
-    stack, written = state.stack.data, state.journal.data
-    if journal is not None:
-        ctypes.memset(ctypes.byref(state.journal), 0, _BUFFER)
-        written = None
-    error = state.error
-    if stack:
-        kept = Launch()
-        ctypes.memmove(ctypes.byref(kept.journal), ctypes.byref(state.journal), _BUFFER)
-        ctypes.memset(ctypes.byref(state.journal), 0, _BUFFER)
+    try:
+        entry.call(blob, ctypes.byref(state))
+        if state.error == ERROR_STACK and spare is not None:
+            state.error = 0
+            entry = spare()
+            entry.call(blob, ctypes.byref(state))
+        if state.error:
+            raise _stopped(entry, dim, state.error)
+        return state.stack.cap
+    finally:
+        if journal is not None:
+            ctypes.memset(ctypes.byref(state.journal), 0, _BUFFER)
         release(state)
-        state = kept
-    left = Journal(state) if written else None
-    if error:
-        raise _stopped(entry, dim, error)
-    return left
 
 
 def _stopped(entry: Entry, dim: tuple[int, ...], error: int) -> LaunchError:
@@ -87,5 +116,13 @@ def _stopped(entry: Entry, dim: tuple[int, ...], error: int) -> LaunchError:
     if error == ERROR_JOURNAL:
         return fail("E401", f"the adjoint of kernel {name!r} stopped", what,
                     help="was memory of the kernel changed without the tape knowing?")  # fmt: skip
+    limit = {
+        ERROR_STACK: ("stack_limit_bytes", config.stack_limit_bytes),
+        ERROR_JOURNAL_LIMIT: ("journal_limit_bytes", config.journal_limit_bytes),
+    }.get(error)
+    if limit is not None:
+        return fail("E209", f"kernel {name!r} stopped: {what}",
+                    f"config.{limit[0]} is {size_text(limit[1])}",
+                    help=f"raise config.{limit[0]}, or split the work")  # fmt: skip
     return fail("E209", f"kernel {name!r} stopped: {what}",
                 help="launch fewer threads at once on the tape")  # fmt: skip

@@ -12,6 +12,7 @@ from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.execute import run
+from engine.runtime.execute import run_adjoint as run_reversed
 from engine.runtime.kernel import Kernel
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
@@ -148,7 +149,8 @@ def run_adjoint(
     entry = plan.variants.adjoint(wrt, journaled)
     for a in given:
         a.storage.before_write(a.lo, a.hi)
-    run(entry, shape, blob + b"".join(a._packed for a in given))
+    run_reversed(entry, shape, blob + b"".join(a._packed for a in given),
+                      spare=lambda: plan.variants.checkpointed(wrt, journaled))  # fmt: skip
 
 
 class Command:

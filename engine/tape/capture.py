@@ -38,16 +38,9 @@ class Capture:
     @property
     def bytes(self) -> int:
         """Memory that the copies of inputs take up."""
-        from engine.tape.records import LaunchRecord
+        from engine.tape.memory import memory_of
 
-        holds = {
-            id(h): h.nbytes
-            for tape in self.tapes
-            for r in tape.records
-            if isinstance(r, LaunchRecord)
-            for h in r.snapshots
-        }
-        return sum(holds.values())
+        return memory_of([r for tape in self.tapes for r in tape.records]).inputs
 
     def _observe(self, kernel: Kernel, dim: tuple[int, ...]) -> None:
         del dim

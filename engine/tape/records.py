@@ -14,7 +14,7 @@ from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
-from engine.runtime.execute import Journal, run
+from engine.runtime.execute import Journal, run_adjoint
 from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Call, Plan, Selection
 from engine.runtime.storage import Hold
@@ -71,6 +71,7 @@ class LaunchRecord(Record):
         "journal",
         "plan",
         "selection",
+        "stack_bytes",
         "values",
     )
 
@@ -85,6 +86,8 @@ class LaunchRecord(Record):
         self.aliased = aliased
         self.selection = selection
         self.journal: Journal | None = None
+        # Memory of the values that a thread of its last backward pass saved.
+        self.stack_bytes = 0
         self.holds: dict[int, Hold] = {}
 
     @property
@@ -153,6 +156,11 @@ class LaunchRecord(Record):
                 if why:
                     out[self.plan.params[i].name] = why
         return out
+
+    @property
+    def journal_bytes(self) -> int:
+        """Memory of the values that the launch saved for its adjoint."""
+        return 0 if self.journal is None else self.journal.nbytes
 
     @property
     def snapshots(self) -> Sequence[Hold]:
@@ -244,7 +252,10 @@ class LaunchRecord(Record):
         blob, _alive = (
             self._restored() if config.tape_overwritten == "restored" else (self.blob, ())
         )
-        run(entry, self.dim, blob + b"".join([g._packed for g in grads]), self.journal)
+        self.stack_bytes = run_adjoint(
+            entry, self.dim, blob + b"".join([g._packed for g in grads]), self.journal,
+            lambda: self.plan.variants.checkpointed(selection.wrt, selection.journaled),
+        )  # fmt: skip
 
 
 class CopyRecord(Record):

@@ -17,6 +17,7 @@ from engine.runtime.launch import grid
 from engine.runtime.plan import Call
 from engine.tape import capture
 from engine.tape.backward import check_loss, check_seeds, run_backward
+from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.scopes import Scope, ScopeStack
 
@@ -178,6 +179,11 @@ class Tape:
             run_backward(self.records)
         finally:
             recording.active.reset(token)
+
+    @property
+    def memory(self) -> MemoryUse:
+        """The memory that the tape takes up beside arrays and their gradients."""
+        return memory_of(self.records)
 
     @property
     def gradients(self) -> dict[array, array]:

@@ -21,6 +21,7 @@ struct eng_buf {
     unsigned char* data;
     int64_t size;  // bytes in use
     int64_t cap;   // bytes allocated
+    int64_t limit;  // bytes that may be allocated; 0: any
 };
 
 struct eng_launch {
@@ -40,6 +41,8 @@ enum error_t : int64_t {
     error_memory = 1,   // no memory for saved values
     error_journal = 2,  // read of a value that was never saved
     error_index = 3,    // the launch is too large for 32-bit thread indices
+    error_stack = 4,    // a thread's saved values exceed the limit
+    error_journal_limit = 5,  // the launch's journal exceeds the limit
 };
 
 template <class T> struct unsigned_of { using type = T; };

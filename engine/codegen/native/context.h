@@ -24,10 +24,12 @@ ENG_INLINE void leave(eng_launch* L, const ctx_t& c) {
 }
 
 // By value, so that the caller's buffer need not live in memory. Doubles the capacity;
-// returns a buffer with the old capacity where there is no memory.
+// returns a buffer with the old capacity where there is no memory, or the limit is reached.
 static __attribute__((noinline, cold, unused)) eng_buf grow(eng_buf b, int64_t need) {
     int64_t cap = b.cap < 4096 ? 4096 : b.cap * 2;
     while (cap < b.size + need) cap *= 2;
+    if (b.limit > 0 && cap > b.limit) cap = b.limit;
+    if (cap < b.size + need) return b;
     void* data = __builtin_realloc(b.data, uint64_t(cap));
     if (data) {
         b.data = static_cast<unsigned char*>(data);
@@ -37,12 +39,16 @@ static __attribute__((noinline, cold, unused)) eng_buf grow(eng_buf b, int64_t n
 }
 
 // False where memory has run out; the thread is abandoned then.
-template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value) {
+ENG_INLINE bool exceeds(const eng_buf& b, int64_t need) {
+    return b.limit > 0 && b.size + need > b.limit;
+}
+
+template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value, error_t limit) {
     constexpr int64_t n = slot_bytes<T>;
     if (__builtin_expect(b.size + n > b.cap, 0)) {
         b = grow(b, n);
         if (b.size + n > b.cap) {
-            c.error = error_memory;
+            c.error = exceeds(b, n) ? limit : error_memory;
             return false;
         }
     }
@@ -52,7 +58,14 @@ template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value) 
 }
 
 template <class T> ENG_INLINE bool push(ctx_t& c, const T& value) {
-    return append(c, c.stack, value);
+    return append(c, c.stack, value, error_stack);
+}
+
+// Whether a thread that has had no effect yet may save `need` more bytes.
+ENG_INLINE bool reserve(ctx_t& c, int64_t need) {
+    if (__builtin_expect(!exceeds(c.stack, need), 1)) return true;
+    c.error = error_stack;
+    return false;
 }
 
 // Pushes and pops pair up; an empty stack gives zero instead of foreign memory.
@@ -68,13 +81,13 @@ template <class T> ENG_INLINE T pop(ctx_t& c) {
 }
 
 template <class T> ENG_INLINE bool journal_write(ctx_t& c, const T& value) {
-    return append(c, c.journal, value);
+    return append(c, c.journal, value, error_journal_limit);
 }
 
 // The journal is a sequence of frames, one for each thread in the order in which they ran: the
 // thread's entries, then the place where they begin. Adjoint threads take them from the end.
 ENG_INLINE bool close_frame(ctx_t& c) {
-    if (!append(c, c.journal, c.frame)) return false;
+    if (!append(c, c.journal, c.frame, error_journal_limit)) return false;
     c.frame = c.journal.size;
     return true;
 }
@@ -89,6 +102,14 @@ ENG_INLINE void open_frame(ctx_t& c) {
 }
 
 ENG_INLINE void next_frame(ctx_t& c) { c.cursor = c.frame; }
+
+// An adjoint's thread k was abandoned: notes that it and those before it are left to do, with
+// their frames of the journal.
+ENG_INLINE void abandon(eng_launch* L, ctx_t& c, int64_t k, bool reads) {
+    L->end = k + 1;
+    c.stack.size = 0;
+    if (reads) c.journal.size = c.cursor + 8;
+}
 
 template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
     T value{};

@@ -96,7 +96,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_out = eng::arg<eng::array_t<double,1,FLAT>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(ctx, v_x, v_out, v_adj_x, v_adj_out, k); if (ctx.error) break; }
+    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(ctx, v_x, v_out, v_adj_x, v_adj_out, k); if (ctx.error) { eng::abandon(L, ctx, k, false); break; } }
     eng::leave(L, ctx);
 }
 }

@@ -1,0 +1,34 @@
+"""How much memory a tape takes up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.tape.records import LaunchRecord, Record
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Bytes beside arrays and their gradients.
+
+    inputs: copies of launch inputs that were overwritten (`config.snapshot_limit_bytes`).
+    journals: values that launches saved because they overwrite them themselves
+    (`config.journal_limit_bytes` each). stack: the largest stack of the last backward
+    pass, for the loop values of one thread (`config.stack_limit_bytes`); freed after it.
+    """
+
+    inputs: int
+    journals: int
+    stack: int
+
+
+def memory_of(records: Sequence[Record]) -> MemoryUse:
+    """The memory of some records."""
+    launches = [r for r in records if isinstance(r, LaunchRecord)]
+    held = {id(h): h.nbytes for r in launches for h in r.snapshots}
+    return MemoryUse(
+        inputs=sum(held.values()),
+        journals=sum(r.journal_bytes for r in launches),
+        stack=max((r.stack_bytes for r in launches), default=0),
+    )
