@@ -206,7 +206,7 @@ class LaunchRecord(Record):
                     else "raise config.snapshot_limit_bytes before recording",
                 )
             )  # fmt: skip
-        if hold.data is None:
+        if hold.storage is not None:
             return None
         return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
 
