@@ -69,11 +69,29 @@ class _Lift:
     def block(self, block: n.Block) -> n.Block:
         out: list[n.Stmt] = []
         for s in block:
+            if isinstance(s, n.Let) and s.op == "reinterpret":
+                out += self.bits(s)
+                continue
             s = map_stmt(s, self.atom, self.block)
             if isinstance(s, n.Call):
                 s = replace(s, func=self.function(s.func))
             out.append(s)
         return tuple(out)
+
+    def bits(self, s: n.Let) -> list[n.Stmt]:
+        """The bytes of a float32 are those of the number rounded to float32."""
+        arg = self.atom(s.args[0])
+        out: list[n.Stmt] = []
+        if arg.type != s.args[0].type:
+            narrow = n.Var(f"{s.dst.name}__from", s.args[0].type)
+            out.append(n.Let(narrow, "cast", (arg,), s.span))
+            arg = narrow
+        dst = self.var(s.dst)
+        raw = dst if dst.type == s.dst.type else n.Var(f"{s.dst.name}__raw", s.dst.type)
+        out.append(n.Let(raw, "reinterpret", (arg,), s.span))
+        if raw != dst:
+            out.append(n.Let(dst, "cast", (raw,), s.span))
+        return out
 
     def function(self, fn: n.Function) -> n.Function:
         if id(fn) not in self.functions:

@@ -1,7 +1,7 @@
 """The names of the language, for functions of `engine.builtins.library` to import.
 
 Any name can be imported from here; it stands for the builtin of that name when the
-function is compiled.
+function is compiled. Names that begin with an underscore are for the library alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ class Name:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
+    if name.startswith("__"):
         raise AttributeError(name)
     return Name(name)

@@ -23,7 +23,7 @@ from engine.builtins.rules import (
 )
 from engine.ir.builder import E
 from engine.ir.ops import Derivative, Domain, Infer, NoDerivative, Op, Vjp, register
-from engine.lang.types import INT32, Type, VectorType, scalar_of
+from engine.lang.types import UINT32, Type, VectorType, scalar_of
 
 _LINE = (-2.0, 2.0)
 _AWAY = (0.5, 2.0)
@@ -94,7 +94,7 @@ def _arg(better: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
             missing = v[best] != v[best] and v[k] == v[k]
             if better(v[k], v[best]) or missing:
                 best = k
-        return np.int32(best)
+        return np.uint32(best)
 
     return apply
 
@@ -229,7 +229,7 @@ vector_op(
 
 
 def _component_type(types: Sequence[Type]) -> Type | None:
-    return INT32 if len(types) == 1 and i.vector(types[0]) else None
+    return UINT32 if len(types) == 1 and i.vector(types[0]) else None
 
 
 def _reduction(name: str, user: str, doc: str, arg: str, f: Callable[[Any, Any], Any]) -> None:

@@ -59,7 +59,7 @@ OPERATORS: dict[str, tuple[Candidate, ...]] = {
     "@": _PRODUCTS,
     "/": (Candidate("div"), Candidate("unscale")),
     "//": (Candidate("floordiv"),),
-    "%": (Candidate("mod"),),
+    "%": (Candidate("mod"), Candidate("mod_vec")),
     "**": (Candidate("pow"),),
     "==": (Candidate("eq"),),
     "!=": (Candidate("ne"),),
@@ -70,17 +70,21 @@ OPERATORS: dict[str, tuple[Candidate, ...]] = {
     "and": (Candidate("land"),),
     "or": (Candidate("lor"),),
     "not": (Candidate("lnot"),),
-    "&": (Candidate("bitand"), Candidate("land")),
-    "|": (Candidate("bitor"), Candidate("lor")),
-    "^": (Candidate("bitxor"), Candidate("ne")),
-    "<<": (Candidate("shl"),),
-    ">>": (Candidate("shr"),),
-    "~": (Candidate("invert"),),
+    "&": (Candidate("bitand"), Candidate("land"), Candidate("bitand_vec")),
+    "|": (Candidate("bitor"), Candidate("lor"), Candidate("bitor_vec")),
+    "^": (Candidate("bitxor"), Candidate("ne"), Candidate("bitxor_vec")),
+    "<<": (Candidate("shl"), Candidate("shl_vec")),
+    ">>": (Candidate("shr"), Candidate("shr_vec")),
+    "~": (Candidate("invert"), Candidate("invert_vec")),
 }
 
 # Names that are not simply the overloads of one user name.
 _SPECIAL: dict[str, tuple[Candidate, ...]] = {
     "mul": OPERATORS["*"],
+    "pos": (Candidate("copy"),),
+    # Of Warp: faster and less exact on a GPU. Here they are exact.
+    "div_approx": OPERATORS["/"],
+    "inverse_approx": (Candidate("inverse"),),
     # Deprecated in Warp: the value for a false condition comes first.
     "select": (Candidate("select", (0, 2, 1)), Candidate("where_int", (0, 2, 1))),
 }
@@ -88,13 +92,17 @@ _SPECIAL: dict[str, tuple[Candidate, ...]] = {
 
 # Names whose arguments come in another order than those of the operation.
 _DOCS = {
+    "pos": "pos(x): x itself.",
+    "div_approx": "div_approx(a, b): the same as div(a, b), exact.",
+    "inverse_approx": "inverse_approx(a): the same as inverse(a), exact.",
     "select": "select(cond, a, b): b where the condition holds, else a; where() reads better.",
 }
 
 
 def names() -> list[str]:
-    """Every name that `resolve` knows, without operators, in order."""
-    return sorted({*OVERLOADS, *_SPECIAL, *(n for n in COMPOSITES if n.isidentifier())})
+    """Every name that users can call, without operators, in order."""
+    every = {*OVERLOADS, *_SPECIAL, *(n for n in COMPOSITES if n.isidentifier())}
+    return sorted(n for n in every if not n.startswith("_"))
 
 
 def candidates(user_name: str) -> tuple[Candidate, ...]:

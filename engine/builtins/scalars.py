@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.builtins import infer as i
 from engine.builtins import numeric as m
+from engine.builtins import quantile
 from engine.builtins.rules import FLAT, Maybe, by_component, call, choose, nonzero_or_one
 from engine.ir.builder import E
 from engine.ir.nodes import Const
@@ -97,6 +98,18 @@ _float("erf", "erf(x): error function.", m.erf,
        lambda a, y: (2 / math.sqrt(math.pi) * (-a[0] * a[0]).call("exp"),), _LINE)  # fmt: skip
 _float("erfc", "erfc(x): 1 - erf(x), accurate for large x.", m.erfc,
        lambda a, y: (-2 / math.sqrt(math.pi) * (-a[0] * a[0]).call("exp"),), _LINE)  # fmt: skip
+
+
+def _inverse_erf_slope(y: E) -> E:
+    return math.sqrt(math.pi) / 2 * (y * y).call("exp")
+
+
+_float("erfinv", "erfinv(x): the number whose erf is x; infinite at -1 and 1, NaN beyond.",
+       quantile.erfinv, lambda a, y: (_inverse_erf_slope(y),), (-0.95, 0.95),
+       singular=(-1.0, 1.0))  # fmt: skip
+_float("erfcinv", "erfcinv(x): the number whose erfc is x, accurate for small x; infinite at 0 and "
+       "2, NaN beyond.", quantile.erfcinv, lambda a, y: (-_inverse_erf_slope(y),), (0.05, 1.95),
+       singular=(0.0, 2.0))  # fmt: skip
 
 
 def _pow_partials(a: Sequence[E], out: E) -> Sequence[Maybe]:

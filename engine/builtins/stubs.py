@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
 from engine.builtins.resolve import describe, names, resolve, suggest
+from engine.builtins.special import SPECIAL
 from engine.diagnostics import Diagnostic, EngineError
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
@@ -19,11 +20,9 @@ from engine.lang.types import (
     INT64,
     SCALARS,
     UINT64,
-    MatrixType,
     ScalarType,
     Type,
     ValueType,
-    shape_of,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ KERNEL_ONLY: dict[str, str] = {
     "atomic_min": "atomic_min(array, i..., value): lowers an element, gives the old value.",
     "atomic_max": "atomic_max(array, i..., value): raises an element, gives the old value.",
 }
-_IDENTITY = "identity(n, dtype): the n x n matrix with ones on its diagonal."
 
 
 def _fail(code: str, message: str, help: str) -> NoReturn:
@@ -95,7 +93,8 @@ class Builtin:
         self.__builtin_name__ = name
         self.__name__ = name
         self.__qualname__ = name
-        self.__doc__ = KERNEL_ONLY.get(name) or "\n".join(describe(name)) or _IDENTITY
+        special = SPECIAL[name].doc if name in SPECIAL else ""
+        self.__doc__ = KERNEL_ONLY.get(name) or special or "\n".join(describe(name))
 
     def __repr__(self) -> str:
         return f"<engine builtin {self.__builtin_name__}>"
@@ -108,8 +107,8 @@ class Builtin:
                 f"{name}() was called outside a kernel",
                 "call it in a function decorated with @kernel or @func",
             )
-        if name == "identity":
-            return _identity(*args, **named)
+        if name in SPECIAL:
+            return SPECIAL[name].host(*args, **named)
         if named:
             _fail("E106", f"{name}() takes no named arguments", self.__doc__ or "")
         found = [_type_of(a) for a in args]
@@ -143,25 +142,30 @@ instantiate: Callable[[Composite, Sequence[Type]], Function] | None = None
 
 
 def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
-    """A call of a composite on the host: its IR, interpreted. One value, or a tuple."""
+    """A call of a composite on the host: its IR, interpreted. One value, or a tuple.
+
+    Arguments stay as they are: the state of random numbers does not advance on the host.
+    """
     tried = with_defaults(name, list(args), types, list(weak))
     fits = ((v, t, choose(name, t, plain)) for v, t, plain in tried)
     values, kinds, found = next((x for x in fits if x[2] is not None), ([], [], None))
     if found is None:
         _fail("E104", f"{name}() does not take ({', '.join(map(str, types))})",
               suggest(name, types))  # fmt: skip
-    if found.composite.updates:
-        _fail(
-            "E106",
-            f"{name}() was called outside a kernel",
-            "it changes its argument: call it in a function decorated with @kernel or @func",
-        )
     typed = [c or t for c, t in zip(found.casts, kinds, strict=True)]
     assert instantiate is not None
     fn = instantiate(found.composite, typed)
     given = [_to_numpy(v, t) for v, t in zip(values, typed, strict=True)]  # type: ignore[arg-type]
     results = evaluate(fn, given)
-    out = tuple(_from_numpy(v, t) for v, t in zip(results, fn.results, strict=True))
+    count = len(results) - len(found.composite.updates)
+    if not count:
+        _fail(
+            "E106",
+            f"{name}() was called outside a kernel with variables to set",
+            f"leave them out and use the results: ... = {name}(a)",
+        )
+    found_results = zip(results[:count], fn.results, strict=False)
+    out = tuple(_from_numpy(v, t) for v, t in found_results)
     return out[0] if len(out) == 1 else out
 
 
@@ -170,16 +174,6 @@ def _describe(value: object) -> str:
     return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"
 
 
-def _identity(n: Any, dtype: Any = float) -> Any:
-    from engine.lang.values import to_value_type
-
-    scalar = to_value_type(dtype)
-    if not isinstance(scalar, ScalarType) or not isinstance(n, (int, np.integer)) or n < 1:
-        _fail("E104", f"identity() does not take ({_describe(n)}, {_describe(dtype)})", _IDENTITY)
-    t = MatrixType(scalar, int(n), int(n))
-    return _from_numpy(np.eye(*shape_of(t), dtype=scalar.numpy), t)
-
-
 BUILTINS: dict[str, Builtin] = {
-    name: Builtin(name) for name in sorted({*names(), *KERNEL_ONLY, "identity"})
+    name: Builtin(name) for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL})
 }

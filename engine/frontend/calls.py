@@ -10,6 +10,7 @@ from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
 from engine.frontend.atomics import ATOMICS, lower_atomic
+from engine.frontend.casts import lower_reinterpret
 from engine.frontend.composites import call_composite
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
@@ -117,6 +118,10 @@ _SPECIAL: dict[str, Special] = {
 }
 
 
+# Those that take arguments by name.
+_NAMED: dict[str, Special] = {"identity": lower_identity, "cast": lower_reinterpret}
+
+
 def lower_call(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.Call)
     return _call(cx, node, statement=False)
@@ -156,8 +161,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
         return _type(cx, node)
     if name is None:
         return _not_callable(cx, node, obj)
-    if name == "identity":
-        return lower_identity(cx, node)
+    if name in _NAMED:
+        return _NAMED[name](cx, node)
     if node.keywords:
         return cx.error(
             "E106",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from engine.builtins.composite import Composite, choose, with_defaults
+from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
 from engine.diagnostics import UNKNOWN, Span
 from engine.frontend.context import Context
 from engine.frontend.operands import Operand, Several, Value, adapt, literal
+from engine.frontend.scope import Scope
 from engine.frontend.userfunc import UserFunc
 from engine.ir.nodes import Block, Call, For, Function, If, Stmt, While
 from engine.lang.types import Type
@@ -78,14 +79,38 @@ def call_composite(
         _write_back(cx, [nodes[k] if k < len(nodes) else None for k in updates],
                     results[len(results) - len(updates) :])  # fmt: skip
         kept = results[: len(results) - len(updates)]
+        if not kept and not all(isinstance(n, ast.Name) for n in nodes[1:]):
+            at = next(n for n in nodes[1:] if not isinstance(n, ast.Name))
+            return cx.error(
+                "E106",
+                at,
+                f"`{name}` gives this argument a value, but it is no variable",
+                f"write `... = {cx.api}.{name}(...)` and use the results",
+            )
         return kept[0] if len(kept) == 1 else Several(tuple(kept))
     return None
 
 
 def _write_back(cx: Context, nodes: Sequence[ast.expr | None], values: Sequence[Value]) -> None:
-    """Gives changed arguments their new values; a temporary has none to keep."""
+    """Gives variables their new values. An element or component is passed by its value only."""
     from engine.frontend.assign import assign
 
     for node, value in zip(nodes, values, strict=True):
-        if isinstance(node, (ast.Name, ast.Subscript, ast.Attribute)):
+        if isinstance(node, ast.Name):
             assign(cx, node, value, node)
+
+
+def changed_arguments(scope: Scope, node: ast.Call) -> Iterator[ast.expr]:
+    """The arguments of a call that a composite may change. By name: no types are known yet."""
+    name = getattr(_known(scope, node.func), "__builtin_name__", "")
+    positions = {k for c in COMPOSITES.get(name, ()) for k in c.updates}
+    yield from (a for k, a in enumerate(node.args) if k in positions)
+
+
+def _known(scope: Scope, node: ast.expr) -> object:
+    """The object that `f` or `module.f` names; None for anything else."""
+    if isinstance(node, ast.Name):
+        return scope.lookup(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_known(scope, node.value), node.attr, None)
+    return None

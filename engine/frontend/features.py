@@ -25,8 +25,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("expect_*", "tests inside kernels", "store the values and compare them on the host"),
     ("static", "`static` expressions",
      "compute the value outside the kernel and use the name of that variable"),
-    ("svd2 svd3 qr3 eig3", "matrix decompositions",
-     "compute them on the host with numpy, or write the iteration in the kernel"),
     ("dense_*", "dense solvers in kernels", "use numpy.linalg on the host"),
     ("float16 bfloat16 half", "16-bit floats", "use `float32`"),
     ("vec2h vec3h vec4h mat22h mat33h mat44h", "16-bit floats", "use the float32 form"),

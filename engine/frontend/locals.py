@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
     """assigned: every local name. plain: see above. components: names with an assignment
-    to a part of them (`v[0] = ...`). walrus: names assigned inside expressions.
+    to a part of them (`v[0] = ...`). walrus: names assigned inside expressions, also by a
+    call that changes its arguments (the state of random numbers).
     stored_in: names assigned in a loop, by the id of the loop's node.
     """
 
@@ -122,13 +123,22 @@ class _Coverage:
             return
 
 
-def plan_locals(tree: ast.FunctionDef) -> LocalPlan:
-    """Analyses a desugared function."""
+def _changes_nothing(_: ast.Call) -> Iterable[ast.expr]:
+    return ()
+
+
+def plan_locals(
+    tree: ast.FunctionDef, changed: Callable[[ast.Call], Iterable[ast.expr]] = _changes_nothing
+) -> LocalPlan:
+    """Analyses a desugared function. changed: the arguments that a call gives new values."""
     args = tree.args
     params = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     assigned = {name for s in tree.body for name in stores(s)} | set(params)
     nodes = [n for s in tree.body for n in ast.walk(s)]
     walrus = {n.target.id for n in nodes if isinstance(n, ast.NamedExpr)}
+    for n in nodes:
+        if isinstance(n, ast.Call):
+            walrus |= {a.id for a in changed(n) if isinstance(a, ast.Name)} & assigned
     components = {
         root
         for n in nodes

@@ -8,6 +8,7 @@ several `return`s) are learnt in one round and used in the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError
@@ -15,6 +16,7 @@ from engine.diagnostics import Diagnostic, KernelError
 # These fill the tables of handlers.
 from engine.frontend import assign, calls, exprs, flow, logic, places  # noqa: F401
 from engine.frontend.annotations import parameter_types, result_types
+from engine.frontend.composites import changed_arguments
 from engine.frontend.context import Context, Learnt, Prepared
 from engine.frontend.desugar import desugar
 from engine.frontend.exprs import unassigned
@@ -42,7 +44,7 @@ def prepare(func: Callable[..., Any], is_kernel: bool) -> Prepared:
         desugar(source.tree, rejected)
         annotated = parameter_types(func, source, scope, report, is_kernel)
         results = None if is_kernel else result_types(func, source, scope, report)
-        plan = plan_locals(source.tree)
+        plan = plan_locals(source.tree, partial(changed_arguments, scope))
     except RecursionError:
         raise too_deep(source) from None
     return Prepared(source, scope, rejected, plan, report, annotated, results, is_kernel)

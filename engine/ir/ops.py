@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # infer(argument types) -> result type, or None where the types do not fit.
 Infer = Callable[[Sequence[Type]], Type | None]
+# fits(argument types, result type): whether an explicit operation gives that type.
+Fits = Callable[[Sequence[Type], Type], bool]
 # spell(argument types, result type) -> a C expression with {0}, {1}, ... for operands.
 Spell = Callable[[Sequence[Type], Type], str]
 
@@ -74,7 +76,8 @@ class Op:
     name: unique name in the IR. user: the name in kernels (`sin`), shared by
     overloads; empty for operations that only syntax or passes make. infer: result
     type; None from it means that the overload does not apply; `explicit` operations
-    (casts, constructors) take the result type from their destination instead.
+    (casts, constructors) take the result type from their destination instead, which
+    `fits` checks.
     c: the spelling shared by C++ and CUDA; cuda: where it differs. numpy: meaning
     on NumPy values, as numpy(*args), or numpy(result_type, *args) if `explicit`.
     """
@@ -88,6 +91,7 @@ class Op:
     user: str = ""
     cuda: str | Spell | None = None
     explicit: bool = False
+    fits: Fits | None = None
     domain: Domain = Domain()
 
     def spelling(self, args: Sequence[Type], result: Type, cuda: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
@@ -164,7 +165,8 @@ class _Checker:
         op = OPS[s.op]
         shown = f"{s.op}({', '.join(map(str, types))})"
         if op.explicit:
-            need(_explicit(s.op, types, s.dst.type), f"{shown} does not give a {s.dst.type}")
+            fits = op.fits or partial(_explicit, s.op)
+            need(fits(types, s.dst.type), f"{shown} does not give a {s.dst.type}")
         else:
             result = op.infer(types)
             need(result is not None, f"{shown} does not exist")

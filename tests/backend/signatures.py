@@ -32,6 +32,7 @@ from engine.lang.types import (
     scalar_of,
     shape_of,
 )
+from tests.packed import index_limit, packed_types
 
 Array = np.ndarray[Any, Any]
 
@@ -55,6 +56,9 @@ class Signature:
 
     def indexed_by(self, k: int) -> int | None:
         """How many values argument `k` may have, where it is an index."""
+        packed = index_limit(self.op)
+        if packed is not None:
+            return packed if k == 1 else None
         if not self.op.startswith(("extract", "insert")) or not 0 < k:
             return None
         value = self.op.startswith("insert") and k == len(self.args) - 1
@@ -154,6 +158,16 @@ def _casts() -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
         yield (MatrixType(a, 2, 2),), MatrixType(b, 2, 2)
 
 
+def _reinterpreted() -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
+    same_size: list[list[ValueType]] = [
+        [FLOAT32, INT32, SCALARS["uint32"], VectorType(UINT8, 4)],
+        [FLOAT64, INT64, UINT64, VectorType(FLOAT32, 2)],
+    ]
+    for group in same_size:
+        for a, b in itertools.permutations(group, 2):
+            yield (a,), b
+
+
 def _indexed(name: str) -> Iterator[tuple[ValueType, ...]]:
     for s, index in ((FLOAT32, INT32), (FLOAT64, INT64)):
         for t in (VectorType(s, 3), MatrixType(s, 2, 3)):
@@ -178,11 +192,14 @@ def _explicit(name: str) -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
 def _of(name: str) -> Iterator[Signature]:
     op = OPS[name]
     if op.explicit:
-        pairs = _casts() if name == "cast" else _explicit(name)
+        table = {"cast": _casts, "reinterpret": _reinterpreted}
+        pairs = table[name]() if name in table else _explicit(name)
         yield from (Signature(name, args, result) for args, result in pairs)
         return
     if name.startswith(("extract", "insert")):
         candidates = list(_indexed(name))
+    elif index_limit(name) is not None:
+        candidates = [t for s in (FLOAT32, FLOAT64) for t in packed_types(name, s)]
     else:
         pools = ([TYPES], [TYPES] * 2, [TERNARY] * 3)
         candidates = [types for pool in pools for types in itertools.product(*pool)]

@@ -1,5 +1,5 @@
 """Builtins written in the kernel language. Importing this package registers them."""
 
-from engine.builtins.library import norms
+from engine.builtins.library import arithmetic, decompositions, norms
 
-__all__ = ["norms"]
+__all__ = ["arithmetic", "decompositions", "norms"]

@@ -116,19 +116,19 @@ ENG_VEC T max_of(const vec_t<N, T>& v) {
     return r;
 }
 // The first extreme component; NaN loses against any number.
-ENG_VEC int32_t argmin(const vec_t<N, T>& v) {
-    int32_t at = 0;
+ENG_VEC uint32_t argmin(const vec_t<N, T>& v) {
+    uint32_t at = 0;
     T r = v.c[0];
     ENG_UNROLL for (int i = 1; i < N; ++i) {
-        if (v.c[i] < r || (r != r && v.c[i] == v.c[i])) at = i, r = v.c[i];
+        if (v.c[i] < r || (r != r && v.c[i] == v.c[i])) at = uint32_t(i), r = v.c[i];
     }
     return at;
 }
-ENG_VEC int32_t argmax(const vec_t<N, T>& v) {
-    int32_t at = 0;
+ENG_VEC uint32_t argmax(const vec_t<N, T>& v) {
+    uint32_t at = 0;
     T r = v.c[0];
     ENG_UNROLL for (int i = 1; i < N; ++i) {
-        if (v.c[i] > r || (r != r && v.c[i] == v.c[i])) at = i, r = v.c[i];
+        if (v.c[i] > r || (r != r && v.c[i] == v.c[i])) at = uint32_t(i), r = v.c[i];
     }
     return at;
 }

@@ -24,6 +24,7 @@ from engine.lang.types import (
     scalar_of,
     shape_of,
 )
+from tests.packed import index_limit, packed_types
 
 RNG_SEED = 20240607
 
@@ -60,6 +61,10 @@ def signatures(s: ScalarType) -> list[tuple[str, tuple[Type, ...], Type]]:
         if name in explicit:
             out += [(name, args, result) for args, result in explicit[name]]
             continue
+        for packed in packed_types(name, s):
+            result = op.infer(packed)
+            assert result is not None
+            out.append((name, packed, result))
         conditions: list[Type] = [BOOL, INT32]
         kinds = [pool(s)] * len(op.domain.intervals)
         if name in ("select", "where_int"):
@@ -78,6 +83,28 @@ def differentiable(s: ScalarType) -> list[Any]:
     ]
 
 
+def _apart(values: Any) -> bool:
+    """Whether no two are close, neither with the same sign nor with different ones."""
+    v = np.abs(values)
+    return bool(np.min(np.abs(v[:, None] - v) + 9 * np.eye(len(v))) > 0.2)
+
+
+def _symmetric_apart(a: Any) -> bool:
+    return _apart(np.linalg.eigvalsh(a + a.T))
+
+
+def _singular_apart(a: Any) -> bool:
+    return _apart(np.linalg.svd(a)[1])
+
+
+DECOMPOSED = {
+    "svd2": _singular_apart,
+    "svd3": _singular_apart,
+    "eig3": _symmetric_apart,
+    "qr3": lambda a: abs(np.linalg.det(a)) > 0.5,
+}
+
+
 def sample(name: str, types: tuple[Type, ...], rng: Any, dtype: Any = np.float64) -> list[Any]:
     """Random arguments inside the operation's domain, away from ties and singular matrices."""
     while True:
@@ -92,6 +119,7 @@ def _one(name: str, types: tuple[Type, ...], k: int, rng: Any, dtype: Any) -> An
         return np.bool_(rng.random() < 0.5)
     if t == INT32:
         limit = shape_of(types[0])[k - 1] if k else 2  # type: ignore[arg-type]
+        limit = index_limit(name) or limit
         return np.int32(rng.integers(limit))
     intervals = OPS[name].domain.intervals
     low, high = intervals[min(k, len(intervals) - 1)]
@@ -101,6 +129,8 @@ def _one(name: str, types: tuple[Type, ...], k: int, rng: Any, dtype: Any) -> An
 def _safe(name: str, args: list[Any]) -> bool:
     if name in ("determinant", "inverse"):
         return bool(0.5 < abs(np.linalg.det(args[0])))
+    if name in DECOMPOSED:
+        return DECOMPOSED[name](args[0])
     if name.startswith(("min", "max", "clamp")):
         values = np.sort(np.stack(args, -1) if len(args) > 1 else args[0], -1)
         return bool(np.all(np.diff(values, axis=-1) > 1e-2))

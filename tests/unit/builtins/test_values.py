@@ -30,6 +30,7 @@ from engine.lang.types import (
     scalar_of,
     shape_of,
 )
+from tests.packed import packed_types
 
 INF, NAN = math.inf, math.nan
 I32 = np.iinfo(np.int32)
@@ -50,7 +51,11 @@ FLOATS: list[tuple[str, tuple[float, ...], float]] = [
     ("log", (0.5,), math.log(0.5)), ("log", (0.0,), -INF), ("log", (-1.0,), NAN),
     ("log2", (8.0,), 3.0), ("log10", (0.001,), -3.0), ("sqrt", (2.0,), math.sqrt(2)),
     ("sqrt", (-1.0,), NAN), ("cbrt", (-8.0,), -2.0), ("erf", (0.5,), math.erf(0.5)),
-    ("erfc", (3.0,), math.erfc(3.0)), ("copysign", (3.0, -0.0), -3.0),
+    ("erfc", (3.0,), math.erfc(3.0)), ("erfinv", (0.5,), 0.4769362762044699),
+    ("erfinv", (1.0,), INF), ("erfinv", (-1.0,), -INF), ("erfinv", (1.5,), NAN),
+    ("erfcinv", (0.5,), 0.4769362762044699), ("erfcinv", (1.5,), -0.4769362762044699),
+    ("erfcinv", (0.0,), INF), ("erfcinv", (2.0,), -INF), ("erfcinv", (-0.5,), NAN),
+    ("copysign", (3.0, -0.0), -3.0),
     ("frac", (2.75,), 0.75), ("frac", (-2.75,), -0.75), ("degrees", (math.pi,), 180.0),
     ("radians", (180.0,), math.pi), ("lerp", (1.0, 3.0, 0.25), 1.5),
     ("smoothstep", (0.0, 2.0, 0.5), 0.15625), ("smoothstep", (0.0, 2.0, 3.0), 1.0),
@@ -151,7 +156,7 @@ def values_of(t: Type, rng: Any) -> Any:
 
 
 def every_type() -> list[Type]:
-    out: list[Type] = list(SCALARS.values())
+    out: list[Type] = [*SCALARS.values(), MatrixType(FLOAT32, 2, 2)]
     for s in (FLOAT32, FLOAT64, INT32, UINT8):
         out += [VectorType(s, 3), MatrixType(s, 3, 3), VectorType(s, 2), MatrixType(s, 2, 3)]
     return out
@@ -166,20 +171,21 @@ def test_result_type_is_the_inferred_one(name: str) -> None:
         return
     rng = np.random.default_rng(7)
     found = 0
-    for count in (1, 2, 3):
-        for types in itertools.product(every_type(), repeat=count):
-            result = op.infer(types)
-            if result is None or isinstance(result, ArrayType):
-                continue
-            found += 1
-            got = op.numpy(*(values_of(t, rng) for t in types))
-            assert got.dtype == scalar_of(result).numpy, types
-            assert got.shape == shape_of(result), types
-            spelling = op.spelling(types, result)
-            assert all(spelling.count(f"{{{k}}}") for k in range(count))
-            assert spelling.format(*"abc"[:count])
-            if is_float(result) and not any(is_float(t) for t in types):
-                assert isinstance(op.derivative, NoDerivative)
+    usual = (itertools.product(every_type(), repeat=count) for count in (1, 2, 3))
+    packed = [packed_types(name, s) for s in (FLOAT32, FLOAT64)]
+    for types in itertools.chain(*usual, *packed):
+        result = op.infer(types)
+        if result is None or isinstance(result, ArrayType):
+            continue
+        found += 1
+        got = op.numpy(*(values_of(t, rng) for t in types))
+        assert got.dtype == scalar_of(result).numpy, types
+        assert got.shape == shape_of(result), types
+        spelling = op.spelling(types, result)
+        assert all(spelling.count(f"{{{k}}}") for k in range(len(types)))
+        assert spelling.format(*"abc"[: len(types)])
+        if is_float(result) and not any(is_float(t) for t in types):
+            assert isinstance(op.derivative, NoDerivative)
     assert found
 
 

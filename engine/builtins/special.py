@@ -1,0 +1,115 @@
+"""Builtins that no operation stands for: the frontend has code for each, and so has the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from engine.builtins.bits import reinterpretable
+from engine.ir.ops import OPS
+from engine.lang.types import (
+    MatrixType,
+    ScalarType,
+    Type,
+    ValueType,
+    VectorType,
+    scalar_of,
+    shape_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A builtin with its doc and what it does on the host. family: where the docs list it."""
+
+    doc: str
+    host: Callable[..., Any]
+    family: str
+
+
+def _refuse(name: str, *args: Any) -> NoReturn:
+    from engine.builtins.stubs import _describe, _fail
+
+    shown = ", ".join(_describe(a) for a in args)
+    _fail("E104", f"{name}() does not take ({shown})", SPECIAL[name].doc)
+
+
+def _value_of(x: Any, t: Type) -> Any:
+    from engine.builtins.stubs import _from_numpy
+
+    return _from_numpy(x, t)
+
+
+def _known(x: Any) -> ValueType | None:
+    from engine.builtins.stubs import _type_of
+
+    found = _type_of(x)
+    return None if found is None else found[0]
+
+
+def _identity(n: Any, dtype: Any = float) -> Any:
+    from engine.lang.values import to_value_type
+
+    scalar = to_value_type(dtype)
+    if not isinstance(scalar, ScalarType) or not isinstance(n, (int, np.integer)) or n < 1:
+        _refuse("identity", n, dtype)
+    t = MatrixType(scalar, int(n), int(n))
+    return _value_of(np.eye(*shape_of(t), dtype=scalar.numpy), t)
+
+
+def _cast(a: Any, dtype: Any) -> Any:
+    from engine.lang.values import to_value_type
+
+    have, want = _known(a), to_value_type(dtype)
+    if have is None or (have != want and not reinterpretable(have, want)):
+        _refuse("cast", a, dtype)
+    data = np.asarray(a, scalar_of(have).numpy)
+    return _value_of(OPS["reinterpret"].numpy(want, data) if have != want else data[()], want)
+
+
+def _from_vectors(name: str, vectors: tuple[Any, ...], rows: bool) -> Any:
+    kinds = [_known(v) for v in vectors]
+    first = kinds[0] if kinds else None
+    if not isinstance(first, VectorType) or any(k != first for k in kinds):
+        _refuse(name, *vectors)
+    data = np.stack([np.asarray(v) for v in vectors], 0 if rows else 1)
+    return _value_of(data, MatrixType(first.scalar, *data.shape))
+
+
+def _length(a: Any) -> Any:
+    try:
+        return len(a)
+    except TypeError:
+        _refuse("len", a)
+
+
+SPECIAL: dict[str, Special] = {
+    "identity": Special(
+        "identity(n, dtype): the n x n matrix with ones on its diagonal.", _identity, "matrices"
+    ),
+    "matrix_from_rows": Special(
+        "matrix_from_rows(v, ...): the matrix that has these vectors as rows.",
+        lambda *v: _from_vectors("matrix_from_rows", v, rows=True),
+        "matrices",
+    ),
+    "matrix_from_cols": Special(
+        "matrix_from_cols(v, ...): the matrix that has these vectors as columns.",
+        lambda *v: _from_vectors("matrix_from_cols", v, rows=False),
+        "matrices",
+    ),
+    "cast": Special(
+        "cast(x, dtype): the bytes of x read as another type of the same size; no derivative. To "
+        "convert a number, call the type: int(x).",
+        _cast,
+        "bits",
+    ),
+    "len": Special(
+        "len(x): components of a vector, rows of a matrix, elements of an array along its first "
+        "dimension.",
+        _length,
+        "structure",
+    ),
+}

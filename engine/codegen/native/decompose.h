@@ -1,0 +1,234 @@
+// Singular values, eigenvalues and QR of small matrices; see engine/builtins/decompose.py, which
+// does the same operation by operation. Results are packed one after the other, row by row.
+#pragma once
+#include "mat.h"
+
+namespace eng {
+
+template <class T> constexpr T epsilon = T(sizeof(T) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16);
+constexpr int jacobi_sweeps = 15;
+
+ENG_INLINE float ldexp(float x, int e) { return __builtin_ldexpf(x, e); }
+ENG_INLINE double ldexp(double x, int e) { return __builtin_ldexp(x, e); }
+
+// Parts of packed results: the R whose components start at k.
+template <class R, int N, class T, class I> ENG_INLINE R part(const vec_t<N, T>& p, I k) {
+    ENG_EACH(R, p.c[k + i])
+}
+template <int N, class T, class I, class X>
+ENG_INLINE vec_t<N, T> put_part(vec_t<N, T> p, I k, const X& x) {
+    ENG_UNROLL for (int i = 0; i < X::count; ++i) p.c[k + i] = x.c[i];
+    return p;
+}
+
+template <int N, class T> ENG_INLINE vec_t<N, T> column(const mat_t<N, N, T>& m, int j) {
+    using V = vec_t<N, T>;
+    ENG_EACH(V, m(i, j))
+}
+
+// v divided by its length, which is given too; the first axis for zero.
+template <int N, class T> ENG_INLINE vec_t<N, T> unit(const vec_t<N, T>& v, T& size) {
+    using V = vec_t<N, T>;
+    size = length(v);
+    const bool none = size == T(0);
+    const T by = none ? T(1) : size;
+    ENG_EACH(V, none ? T(i == 0) : v.c[i] / by)
+}
+
+template <class T> ENG_INLINE vec_t<3, T> perpendicular(const vec_t<3, T>& u) {
+    int k = 0;
+    for (int i = 1; i < 3; ++i) {
+        if (fabs(u.c[i]) < fabs(u.c[k])) k = i;
+    }
+    const T at = u.c[k];
+    vec_t<3, T> v{{-u.c[0] * at, -u.c[1] * at, -u.c[2] * at}};
+    v.c[k] = T(1) + v.c[k];
+    T size;
+    return unit(v, size);
+}
+
+template <class T>
+ENG_INLINE vec_t<3, T> beside(const vec_t<3, T>& u, vec_t<3, T> v, T& along, T& size) {
+    const T least = T(2) * epsilon<T> * length(v);
+    along = T(0);
+    for (int k = 0; k < 3; ++k) {
+        const T d = dot(u, v);
+        along = along + d;
+        for (int i = 0; i < 3; ++i) v.c[i] = v.c[i] - u.c[i] * d;
+    }
+    const vec_t<3, T> w = unit(v, size);
+    if (size > least) return w;
+    size = T(0);
+    return perpendicular(u);
+}
+
+// Divides the matrix by 2^e, which makes the largest entry one of [1/2, 1). False for Inf and NaN.
+template <int N, class T> ENG_INLINE bool rescale(mat_t<N, N, T>& m, int& e) {
+    T top = T(0);
+    bool ok = true;
+    for (int i = 0; i < N * N; ++i) {
+        const T size = fabs(m.c[i]);
+        ok &= size < infinity<T>;
+        top = size > top ? size : top;
+    }
+    e = 0;
+    if (!ok) return false;
+    if (sizeof(T) == 4) (void)__builtin_frexpf(float(top), &e);
+    else (void)__builtin_frexp(double(top), &e);
+    for (int i = 0; i < N * N; ++i) m.c[i] = ldexp(m.c[i], -e);
+    return true;
+}
+
+template <class T> struct rotation_t {
+    T t, c, s;
+    ENG_MEMBER explicit rotation_t(T zeta) {
+        t = copysign(T(1), zeta) / (fabs(zeta) + sqrt(T(1) + zeta * zeta));
+        c = T(1) / sqrt(T(1) + t * t);
+        s = c * t;
+    }
+    template <int N> ENG_MEMBER void turn(mat_t<N, N, T>& m, int p, int q) const {
+        for (int i = 0; i < N; ++i) {
+            const T x = m(i, p), y = m(i, q);
+            m(i, p) = c * x - s * y;
+            m(i, q) = s * x + c * y;
+        }
+    }
+};
+
+template <int N, class T> ENG_INLINE void swap_columns(mat_t<N, N, T>& m, int p, int q) {
+    for (int i = 0; i < N; ++i) {
+        const T x = m(i, p);
+        m(i, p) = m(i, q);
+        m(i, q) = -x;
+    }
+}
+
+// Rotates the columns of b until they are orthogonal, the longest first; gives the rotation.
+template <int N, class T> static inline mat_t<N, N, T> orthogonal_columns(mat_t<N, N, T>& b) {
+    mat_t<N, N, T> v = identity<mat_t<N, N, T>>();
+    for (int sweep = 0; sweep < jacobi_sweeps; ++sweep) {
+        bool done = true;
+        for (int p = 0; p < N - 1; ++p) {
+            for (int q = p + 1; q < N; ++q) {
+                const vec_t<N, T> x = column(b, p), y = column(b, q);
+                const T alpha = dot(x, x), beta = dot(y, y), gamma = dot(x, y);
+                if (fabs(gamma) <= epsilon<T> * (sqrt(alpha) * sqrt(beta))) continue;
+                const rotation_t<T> r((beta - alpha) / (T(2) * gamma));
+                r.turn(b, p, q);
+                r.turn(v, p, q);
+                done = false;
+            }
+        }
+        if (done) break;
+    }
+    for (int p = 0; p < N - 1; ++p) {
+        for (int q = p + 1; q < N; ++q) {
+            const vec_t<N, T> x = column(b, p), y = column(b, q);
+            if (dot(x, x) < dot(y, y)) {
+                swap_columns(b, p, q);
+                swap_columns(v, p, q);
+            }
+        }
+    }
+    return v;
+}
+
+template <class T> static inline vec_t<10, T> svd2(mat_t<2, 2, T> b) {
+    int e;
+    if (!rescale(b, e)) return fill<vec_t<10, T>>(quiet_nan<T>);
+    const mat_t<2, 2, T> v = orthogonal_columns(b);
+    T size;
+    const vec_t<2, T> u = unit(column(b, 0), size);
+    vec_t<2, T> w{{-u.c[1], u.c[0]}};
+    T small = dot(w, column(b, 1));
+    if (small < T(0)) {
+        w = neg(w);
+        small = -small;
+    }
+    return vec_t<10, T>{{u.c[0], w.c[0], u.c[1], w.c[1], ldexp(size, e), ldexp(small, e), v.c[0],
+                         v.c[1], v.c[2], v.c[3]}};
+}
+
+template <class T> static inline vec_t<21, T> svd3(mat_t<3, 3, T> b) {
+    int e;
+    if (!rescale(b, e)) return fill<vec_t<21, T>>(quiet_nan<T>);
+    const mat_t<3, 3, T> v = orthogonal_columns(b);
+    T size, along, middle;
+    const vec_t<3, T> u0 = unit(column(b, 0), size);
+    const vec_t<3, T> u1 = beside(u0, column(b, 1), along, middle);
+    const vec_t<3, T> u2 = cross(u0, u1);
+    vec_t<21, T> r;
+    for (int i = 0; i < 3; ++i) {
+        r.c[3 * i] = u0.c[i];
+        r.c[3 * i + 1] = u1.c[i];
+        r.c[3 * i + 2] = u2.c[i];
+    }
+    r.c[9] = ldexp(size, e);
+    r.c[10] = ldexp(middle, e);
+    r.c[11] = ldexp(dot(u2, column(b, 2)), e);
+    return put_part(r, 12, v);
+}
+
+template <class T> static inline vec_t<12, T> eig3(mat_t<3, 3, T> m) {
+    int e;
+    if (!rescale(m, e)) return fill<vec_t<12, T>>(quiet_nan<T>);
+    mat_t<3, 3, T> a, q = identity<mat_t<3, 3, T>>();
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) a(i, j) = T(0.5) * (m(i, j) + m(j, i));
+    }
+    for (int sweep = 0; sweep < jacobi_sweeps; ++sweep) {
+        bool done = true;
+        for (int i = 0; i < 2; ++i) {
+            for (int j = i + 1; j < 3; ++j) {
+                const T off = a(i, j);
+                if (fabs(off) <= epsilon<T> * T(0.125)) continue;
+                const rotation_t<T> r((a(j, j) - a(i, i)) / (T(2) * off));
+                a(i, i) = a(i, i) - r.t * off;
+                a(j, j) = a(j, j) + r.t * off;
+                const int k = 3 - i - j;
+                const T x = a(k, i), y = a(k, j);
+                a(k, i) = a(i, k) = r.c * x - r.s * y;
+                a(k, j) = a(j, k) = r.s * x + r.c * y;
+                a(i, j) = a(j, i) = T(0);
+                r.turn(q, i, j);
+                done = false;
+            }
+        }
+        if (done) break;
+    }
+    vec_t<3, T> d = get_diag(a);
+    for (int i = 0; i < 2; ++i) {
+        for (int j = i + 1; j < 3; ++j) {
+            if (d.c[i] < d.c[j]) {
+                const T x = d.c[i];
+                d.c[i] = d.c[j];
+                d.c[j] = x;
+                swap_columns(q, i, j);
+            }
+        }
+    }
+    vec_t<12, T> r;
+    for (int i = 0; i < 3; ++i) r.c[9 + i] = ldexp(d.c[i], e);
+    return put_part(r, 0, q);
+}
+
+template <class T> static inline vec_t<18, T> qr3(mat_t<3, 3, T> a) {
+    int e;
+    if (!rescale(a, e)) return fill<vec_t<18, T>>(quiet_nan<T>);
+    T size, along, across;
+    const vec_t<3, T> q0 = unit(column(a, 0), size);
+    const vec_t<3, T> q1 = beside(q0, column(a, 1), along, across);
+    const vec_t<3, T> q2 = cross(q0, q1), last = column(a, 2);
+    vec_t<18, T> r;
+    for (int i = 0; i < 3; ++i) {
+        r.c[3 * i] = q0.c[i];
+        r.c[3 * i + 1] = q1.c[i];
+        r.c[3 * i + 2] = q2.c[i];
+    }
+    const mat_t<3, 3, T> upper{{ldexp(size, e), ldexp(along, e), ldexp(dot(q0, last), e), T(0),
+                                ldexp(across, e), ldexp(dot(q1, last), e), T(0), T(0),
+                                ldexp(dot(q2, last), e)}};
+    return put_part(r, 9, upper);
+}
+
+}  // namespace eng
