@@ -16,6 +16,7 @@ from engine.ir.ops import OPS, OVERLOADS
 from engine.lang.types import (
     FLOAT32,
     INT32,
+    UINT32,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -132,6 +133,7 @@ def ways_to_type(
             targets[scalar_of(t)] = None
     if any(weak):
         targets.setdefault(FLOAT32)
+        targets.setdefault(UINT32)  # for functions of nothing else
 
     def options(t: Type, w: bool) -> list[ScalarType | None]:
         if not w or not isinstance(t, ScalarType) or t.kind == "b":

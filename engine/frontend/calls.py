@@ -174,7 +174,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
         return lower_atomic(cx, node, ATOMICS[name], statement)
     if name in _SPECIAL:
         return _SPECIAL[name](cx, node)
-    args = [cx.scalar_value(a, "an argument") for a in node.args]
+    lower = cx.value if name in COMPOSITES else cx.scalar_value
+    args = [lower(a, "an argument") for a in node.args]
     if obj in (min, max, pow) and len(args) > 2 and obj is not pow:
         return _chain(cx, node, name, args)
     if name in COMPOSITES:

@@ -1,5 +1,5 @@
 """Builtins written in the kernel language. Importing this package registers them."""
 
-from engine.builtins.library import arithmetic, decompositions, norms
+from engine.builtins.library import arithmetic, decompositions, noise, norms, random, search
 
-__all__ = ["arithmetic", "decompositions", "norms"]
+__all__ = ["arithmetic", "decompositions", "noise", "norms", "random", "search"]

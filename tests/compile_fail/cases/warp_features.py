@@ -15,8 +15,6 @@ def kernel(a: wp.array(dtype=float)):
     #   ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
     l = wp.zeros(shape=3, dtype=float)
     #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E112 `wp.zeros`: local arrays are not supported
-    r = wp.rand_init(i)
-    #   ^^^^^^^^^^^^ E112 `wp.rand_init`: random numbers in kernels are not supported
     print("value", a[i])
     # ^^^^^^^^^^^^^^^^^^ E112 `print`: printing from a kernel is not supported
 

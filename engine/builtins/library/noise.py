@@ -1,0 +1,300 @@
+"""Gradient noise on a lattice, after K. Perlin, and fields without divergence made from it.
+
+K. Perlin, "An Image Synthesizer" (1985), with the interpolation of "Improving Noise" (2002), whose
+second derivative is continuous; R. Bridson et al., "Curl-Noise for Procedural Fluid Flow" (2007).
+The vector at a lattice point is random, with components from a hash of the point; its mean square
+length is 1. The functions below give the noise and its gradient together; what is not used is
+removed by the compiler, and derivatives of both are those of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.builtins import infer as i
+from engine.builtins import language as wp
+from engine.builtins.composite import composite
+from engine.ir.ops import Domain
+from engine.lang.types import INT32, UINT32, Type, VectorType, scalar_of
+from engine.lang.values import int64, uint32
+
+_STATE = (0.0, 4294967295.0)
+_LINE = (-3.0, 3.0)
+
+
+def _vector(t: Type, *lengths: int) -> bool:
+    return isinstance(t, VectorType) and i.float_vector(t) and t.length in lengths
+
+
+def _at(*lengths: int, more: int = 0) -> Callable[[Sequence[Type]], bool]:
+    """A state, a point with so many components (0: a number) and `more` whole numbers."""
+
+    def accepts(types: Sequence[Type]) -> bool:
+        if len(types) != 2 + more or types[0] != UINT32 or any(t != INT32 for t in types[2:]):
+            return False
+        return i.floating(types[1]) if 0 in lengths else _vector(types[1], *lengths)
+
+    return accepts
+
+
+def _hidden(name: str, accepts: Callable[[Sequence[Type]], bool]) -> Callable[[Any], Any]:
+    return composite(f"{name}: part of the noise functions.", accepts, user=name)
+
+
+# ---- the lattice
+
+
+@_hidden("_lattice_vector", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 2))
+def lattice_vector_2(h: Any, like: Any) -> Any:
+    """Two components of 16 bits, uniform in a square."""
+    x, y = like.dtype(h & 65535), like.dtype(h >> 16)
+    return (type(like)(x, y) - type(like)(32767.5)) * (1.224744871391589 / 32768.0)
+
+
+@_hidden("_lattice_vector", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 3))
+def lattice_vector_3(h: Any, like: Any) -> Any:
+    """Three components of 10 bits, uniform in a cube."""
+    x, y, z = like.dtype(h & 1023), like.dtype((h >> 10) & 1023), like.dtype((h >> 20) & 1023)
+    return (type(like)(x, y, z) - type(like)(511.5)) * (1.0 / 512.0)
+
+
+@_hidden("_lattice_vector", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 4))
+def lattice_vector_4(h: Any, like: Any) -> Any:
+    """Four components of 8 bits, uniform in a hypercube."""
+    x, y = like.dtype(h & 255), like.dtype((h >> 8) & 255)
+    z, w = like.dtype((h >> 16) & 255), like.dtype(h >> 24)
+    return (type(like)(x, y, z, w) - type(like)(127.5)) * (0.8660254037844386 / 128.0)
+
+
+@_hidden("_corner", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 2, 3, 4))
+def corner(h: Any, d: Any) -> Any:
+    """The linear function of one lattice point: value at the offset d from it, and gradient."""
+    g = wp._lattice_vector(h, d)
+    return wp.dot(g, d), g
+
+
+def _blend_types(t: Sequence[Type]) -> bool:
+    values = len(t) == 6 and t[0] == t[2] == t[4] and i.floating(t[0])
+    return values and t[1] == t[3] == t[5] and _vector(t[1], 2, 3, 4)
+
+
+@_hidden("_blend", _blend_types)
+def blend(v: Any, g: Any, w: Any, h: Any, t: Any, axis: Any) -> Any:
+    """From the function (v, g) at t = 0 to (w, h) at t = 1, t counted along the axis."""
+    fade = t * t * t * (t * (t * 6.0 - 15.0) + 10.0)
+    slope = 30.0 * t * t * (t * (t - 2.0) + 1.0)
+    return wp.lerp(v, w, fade), wp.lerp(g, h, fade) + axis * (slope * (w - v))
+
+
+def _cells(count: int) -> Callable[[Sequence[Type]], bool]:
+    """A hash, two lattice coordinates along each of so many axes, and the offset."""
+    size = 1 + 2 * count
+    return lambda t: (
+        len(t) == size + 1
+        and all(c == UINT32 for c in t[:size])
+        and _vector(t[size], *range(max(2, count), 5))
+    )
+
+
+@_hidden("_plane", _cells(2))
+def plane(h: Any, x: Any, x1: Any, y: Any, y1: Any, d: Any) -> Any:
+    """Along the two first axes. d may have more."""
+    e0, e1 = type(d)(), type(d)()
+    e0[0] = 1.0
+    e1[1] = 1.0
+    low, high = wp._pcg(y + h), wp._pcg(y1 + h)
+    v00, g00 = wp._corner(wp._pcg(x + low), d)
+    v10, g10 = wp._corner(wp._pcg(x1 + low), d - e0)
+    v01, g01 = wp._corner(wp._pcg(x + high), d - e1)
+    v11, g11 = wp._corner(wp._pcg(x1 + high), d - e0 - e1)
+    v0, g0 = wp._blend(v00, g00, v10, g10, d[0], e0)
+    v1, g1 = wp._blend(v01, g01, v11, g11, d[0], e0)
+    return wp._blend(v0, g0, v1, g1, d[1], e1)
+
+
+@_hidden("_volume", _cells(3))
+def volume(h: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, d: Any) -> Any:
+    """Along the three first axes."""
+    e = type(d)()
+    e[2] = 1.0
+    v0, g0 = wp._plane(wp._pcg(z + h), x, x1, y, y1, d)
+    v1, g1 = wp._plane(wp._pcg(z1 + h), x, x1, y, y1, d - e)
+    return wp._blend(v0, g0, v1, g1, d[2], e)
+
+
+@_hidden("_hypervolume", _cells(4))
+def hypervolume(
+    h: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, w: Any, w1: Any, d: Any
+) -> Any:
+    """Along all four axes."""
+    e = type(d)()
+    e[3] = 1.0
+    v0, g0 = wp._volume(wp._pcg(w + h), x, x1, y, y1, z, z1, d)
+    v1, g1 = wp._volume(wp._pcg(w1 + h), x, x1, y, y1, z, z1, d - e)
+    return wp._blend(v0, g0, v1, g1, d[3], e)
+
+
+@_hidden("_cell", lambda t: len(t) == 2 and i.floating(t[0]) and t[1] == INT32)
+def cell(x: Any, period: Any) -> Any:
+    """The lattice coordinates on both sides of x, and the way from the first; period 0: none."""
+    below = wp.floor(x)
+    n = int64(below)
+    m = n + int64(1)
+    p = int64(period)
+    # Division by 0 gives 0.
+    n -= wp.floordiv(n, p) * p
+    m -= wp.floordiv(m, p) * p
+    return uint32(n), uint32(m), x - below
+
+
+# ---- noise of a point, its gradient, and the periodic forms
+
+_NOISE = (
+    "noise(state, p): smooth noise at a point p, a number or a vector of 2 to 4 components: 0 at "
+    "whole coordinates, between -2 and 2, its features about 1 wide. The state, which does not "
+    "change, chooses the field."
+)
+_PNOISE = (
+    "pnoise(state, p, px, ...): noise that repeats itself after px, ... whole units along each "
+    "axis; a period below 1 counts as none."
+)
+
+
+@composite(_NOISE, _at(0), domain=Domain((_STATE, _LINE)))
+def noise(state: Any, p: Any) -> Any:
+    return wp.pnoise(state, p, 0)
+
+
+@composite(_NOISE, _at(2), user="noise", domain=Domain((_STATE, _LINE)))
+def noise_2(state: Any, p: Any) -> Any:
+    return wp.pnoise(state, p, 0, 0)
+
+
+@composite(_NOISE, _at(3), user="noise", domain=Domain((_STATE, _LINE)))
+def noise_3(state: Any, p: Any) -> Any:
+    return wp.pnoise(state, p, 0, 0, 0)
+
+
+@composite(_NOISE, _at(4), user="noise", domain=Domain((_STATE, _LINE)))
+def noise_4(state: Any, p: Any) -> Any:
+    return wp.pnoise(state, p, 0, 0, 0, 0)
+
+
+def _periodic(n: int) -> Domain:
+    return Domain((_STATE, _LINE, *((2.0, 5.0),) * max(1, n)))
+
+
+@composite(_PNOISE, _at(0, more=1), domain=_periodic(1))
+def pnoise(state: Any, p: Any, px: Any) -> Any:
+    n, m, d = wp._cell(p, wp.max(px, 0))
+    unit = type(p)(1.0 / 2147483648.0)
+    low = (type(p)(wp._pcg(n + state) >> 8) * (unit * 256.0) - 1.0) * d
+    high = (type(p)(wp._pcg(m + state) >> 8) * (unit * 256.0) - 1.0) * (d - 1.0)
+    return 1.7320508075688772 * wp.lerp(low, high, d * d * d * (d * (d * 6.0 - 15.0) + 10.0))
+
+
+@_hidden("_field", _at(2, more=2))
+def field_2(state: Any, p: Any, px: Any, py: Any) -> Any:
+    x, x1, dx = wp._cell(p[0], wp.max(px, 0))
+    y, y1, dy = wp._cell(p[1], wp.max(py, 0))
+    return wp._plane(state, x, x1, y, y1, type(p)(dx, dy))
+
+
+@_hidden("_field", _at(3, more=3))
+def field_3(state: Any, p: Any, px: Any, py: Any, pz: Any) -> Any:
+    x, x1, dx = wp._cell(p[0], wp.max(px, 0))
+    y, y1, dy = wp._cell(p[1], wp.max(py, 0))
+    z, z1, dz = wp._cell(p[2], wp.max(pz, 0))
+    return wp._volume(state, x, x1, y, y1, z, z1, type(p)(dx, dy, dz))
+
+
+@_hidden("_field", _at(4, more=4))
+def field_4(state: Any, p: Any, px: Any, py: Any, pz: Any, pt: Any) -> Any:
+    x, x1, dx = wp._cell(p[0], wp.max(px, 0))
+    y, y1, dy = wp._cell(p[1], wp.max(py, 0))
+    z, z1, dz = wp._cell(p[2], wp.max(pz, 0))
+    t, t1, dt = wp._cell(p[3], wp.max(pt, 0))
+    return wp._hypervolume(state, x, x1, y, y1, z, z1, t, t1, type(p)(dx, dy, dz, dt))
+
+
+@composite(_PNOISE, _at(2, more=2), user="pnoise", domain=_periodic(2))
+def pnoise_2(state: Any, p: Any, px: Any, py: Any) -> Any:
+    value, _gradient = wp._field(state, p, px, py)
+    return value
+
+
+@composite(_PNOISE, _at(3, more=3), user="pnoise", domain=_periodic(3))
+def pnoise_3(state: Any, p: Any, px: Any, py: Any, pz: Any) -> Any:
+    value, _gradient = wp._field(state, p, px, py, pz)
+    return value
+
+
+@composite(_PNOISE, _at(4, more=4), user="pnoise", domain=_periodic(4))
+def pnoise_4(state: Any, p: Any, px: Any, py: Any, pz: Any, pt: Any) -> Any:
+    value, _gradient = wp._field(state, p, px, py, pz, pt)
+    return value
+
+
+# ---- curl noise
+
+
+def _curl_types(length: int) -> Callable[[Sequence[Type]], bool]:
+    def accepts(t: Sequence[Type]) -> bool:
+        fits = len(t) == 5 and t[0] == UINT32 and _vector(t[1], length)
+        return fits and t[2] in (UINT32, INT32) and t[3] == t[4] == scalar_of(t[1])
+
+    return accepts
+
+
+_CURL = (
+    "curlnoise(state, p, octaves=1, lacunarity=2.0, gain=0.5): a smooth vector field without "
+    "divergence: the curl of noise at a point p of 2 or 3 components, or of 3 and the time. It is "
+    "a sum of octaves with the frequencies lacunarity**k and the weights gain**k."
+)
+_CURL_DOMAIN = Domain((_STATE, _LINE, (1.0, 3.0), (1.5, 2.5), (0.3, 0.8)))
+
+
+@composite(_CURL, _curl_types(2), domain=_CURL_DOMAIN)
+def curlnoise(state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain: Any = 0.5) -> Any:
+    total = type(p)()
+    frequency, weight = p.dtype(1.0), p.dtype(1.0)
+    for _ in range(int(octaves)):
+        _value, g = wp._field(state, p * frequency, 0, 0)
+        total += type(p)(g[1], -g[0]) * weight
+        frequency *= lacunarity
+        weight *= gain
+    return total
+
+
+@composite(_CURL, _curl_types(3), user="curlnoise", domain=_CURL_DOMAIN)
+def curlnoise_3(
+    state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain: Any = 0.5
+) -> Any:
+    total = type(p)()
+    frequency, weight = p.dtype(1.0), p.dtype(1.0)
+    for _ in range(int(octaves)):
+        for k in range(3):
+            # One component of the potential: its gradient goes round to the two others.
+            _value, g = wp._field(wp._pcg(state + uint32(k)), p * frequency, 0, 0, 0)
+            total[(k + 1) % 3] += g[(k + 2) % 3] * weight
+            total[(k + 2) % 3] -= g[(k + 1) % 3] * weight
+        frequency *= lacunarity
+        weight *= gain
+    return total
+
+
+@composite(_CURL, _curl_types(4), user="curlnoise", domain=_CURL_DOMAIN)
+def curlnoise_4(
+    state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain: Any = 0.5
+) -> Any:
+    total = type(wp._part_vec3(p, 0))()
+    frequency, weight = p.dtype(1.0), p.dtype(1.0)
+    for _ in range(int(octaves)):
+        for k in range(3):
+            _value, g = wp._field(wp._pcg(state + uint32(k)), p * frequency, 0, 0, 0, 0)
+            total[(k + 1) % 3] += g[(k + 2) % 3] * weight
+            total[(k + 2) % 3] -= g[(k + 1) % 3] * weight
+        frequency *= lacunarity
+        weight *= gain
+    return total
