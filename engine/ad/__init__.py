@@ -1,5 +1,6 @@
 """Passes over the IR: what differentiates kernels, and what gets them ready for it."""
 
+from engine.ad.clashes import clashes
 from engine.ad.guard import guard
 from engine.ad.lift import lift
 from engine.ad.prepare import prepare, read_params, written_params
@@ -8,6 +9,6 @@ from engine.ad.reverse import Adjoint, reverse
 from engine.ad.tangent import tangent
 
 __all__ = [
-    "Adjoint", "guard", "lift", "prepare", "read_params", "record", "reverse", "tangent",
+    "Adjoint", "clashes", "guard", "lift", "prepare", "read_params", "record", "reverse", "tangent",
     "written_params",
 ]  # fmt: skip

@@ -18,6 +18,8 @@ def names_in(fn: n.Function) -> list[str]:
     out = {p.name for p in fn.params}
     for s in n.walk(fn.body):
         out.update(d.name for d in n.defs_of(s))
+        # A variable that is read and never set is zero; its name is taken all the same.
+        out.update(a.name for a in n.uses_of(s) if isinstance(a, n.Var) and a.mutable)
     return sorted(out)
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 from engine import ad, config
 from engine.ad.cleanup import float_params
 from engine.compile.host import Entry, compile_functions
-from engine.ir.nodes import Function
+from engine.ir.nodes import Function, Store
 from engine.ir.verify import verify
 from engine.lang.types import ArrayType
 
@@ -42,6 +42,7 @@ class Variants:
         self._prepared: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
         self._tangents: dict[frozenset[str], Function] = {}
+        self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
 
     @property
@@ -58,6 +59,13 @@ class Variants:
         `aliased`: parameters that are read and share memory with a written one.
         """
         return (self.read & self.written) | (aliased & self.read)
+
+    def clashes(self, dim: tuple[int, ...], arrays: frozenset[str]) -> list[Store]:
+        """Stores by which threads certainly overwrite each other; see `engine.ad.clashes`."""
+        key = (tuple(min(n, 2) for n in dim), arrays)
+        if key not in self._clashes:
+            self._clashes[key] = ad.clashes(self.ir, dim, arrays)
+        return self._clashes[key]
 
     def adjoint_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> ad.Adjoint:
         with _lock:

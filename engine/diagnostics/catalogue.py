@@ -37,4 +37,5 @@ CODES: dict[str, str] = {
     "E404": "nothing was checked",
     "E405": "unknown kernel, input or output in a mask",
     "E406": "bad tangent for a forward derivative",
+    "E407": "threads overwrite each other's values",
 }

@@ -144,6 +144,7 @@ def _requests(record: Record) -> list[Request]:
         return []
     wrt = frozenset(_wrt(record))
     useful = wrt & record.plan.variants.written
+    record.check_order(useful)
     return [(record.plan.variants, "tangent", wrt, frozenset())] if useful else []
 
 

@@ -223,10 +223,25 @@ class LaunchRecord(Record):
             parts.append(p.pack(v) if p.array_kind is None else p.null if v is None else v._packed)
         return b"".join(parts), alive
 
+    def check_order(self, wrt: frozenset[str]) -> None:
+        """Raises TapeError (E407) where the order of threads certainly decides what stays."""
+        for s in self.plan.variants.clashes(self.dim, wrt):
+            raise TapeError(
+                Diagnostic(
+                    "E407", f"all threads of kernel {self.name!r} store a value of their own to "
+                    f"one element of {s.array.name!r}, so no gradient is right", s.span,
+                    help="let one thread store it, or combine the values: "
+                    f"atomic_add({s.array.name}, ...)",
+                    notes=(f"it was launched with dim={self.dim}"
+                           + (f" at {self.site}" if self.site else ""),),
+                )
+            )  # fmt: skip
+
     def requests(self) -> list[Request]:
         selection = self._now()
         if not selection.useful:
             return []
+        self.check_order(selection.wrt)
         return [(self.plan.variants, "adjoint", selection.wrt, selection.journaled)]
 
     def backward(self) -> None:

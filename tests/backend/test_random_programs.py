@@ -1,4 +1,7 @@
-"""Compiled code against the interpreter, for random programs: primal, recorded and adjoint."""
+"""Compiled code against the interpreter, for random programs: primal, recorded, adjoint, tangent.
+
+`ENGINE_COMPILED_PROGRAMS` sets how many programs run (default 20).
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,34 @@ import pytest
 from engine.compile.host import Launch, release
 from engine.compile.pipeline import Variants, prefetch
 from engine.ir import interp
-from tests.property.programs import ARRAYS, SIZE, program
+from tests.property.programs import ARRAYS, DIM, SIZE, program
+from tests.property.test_random_programs import assert_transposed
 
-COUNT = int(os.environ.get("ENGINE_COMPILED_PROGRAMS", "30"))
+COUNT = int(os.environ.get("ENGINE_COMPILED_PROGRAMS", "20"))
+BATCH = 30  # programs that are compiled together
 WRT = frozenset(ARRAYS)
 TRIPS = 3
+FORMS = ("forward", "recorded", "adjoint", "checkpointed", "tangent")
 
 
 @pytest.fixture(scope="module")
-def compiled() -> list[Variants]:
-    made = [Variants(program(seed)) for seed in range(COUNT)]
-    forms = ("forward", "recorded", "adjoint")
-    prefetch([(v, form, WRT, v.journaled()) for v in made for form in forms])
-    return made
+def compiled() -> dict[int, Variants]:
+    return {}
+
+
+def variants(seed: int, compiled: dict[int, Variants]) -> Variants:
+    if seed not in compiled:
+        first = seed - seed % BATCH
+        made = {k: Variants(program(k)) for k in range(first, min(first + BATCH, COUNT))}
+        wanted = [(v, form, WRT, _journaled(v, form)) for v in made.values() for form in FORMS]
+        prefetch(wanted)
+        compiled.clear()
+        compiled.update(made)
+    return compiled[seed]
+
+
+def _journaled(v: Variants, form: str) -> frozenset[str]:
+    return frozenset() if form == "tangent" else v.journaled()
 
 
 def pack(arrays: list[np.ndarray], extra: tuple[np.ndarray, ...] = ()) -> bytes:
@@ -34,24 +52,33 @@ def pack(arrays: list[np.ndarray], extra: tuple[np.ndarray, ...] = ()) -> bytes:
 
 
 def launch(entry, args: bytes, state: Launch) -> None:
-    state.dim[0], state.ndim, state.begin, state.end = 1, 1, 0, 1
+    state.dim[0], state.ndim, state.begin, state.end = DIM, 1, 0, DIM
     entry.call(args, ctypes.byref(state))
     assert state.error == 0
 
 
+def assert_close(got: list[np.ndarray], expected: list[np.ndarray], rtol: float) -> None:
+    for x, y in zip(got, expected, strict=True):
+        scale = float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * (scale + 1e-3))
+
+
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_compiled_code_means_what_the_interpreter_says(seed: int, compiled) -> None:
-    v = compiled[seed]
+    v = variants(seed, compiled)
     rng = np.random.default_rng(seed)
     start = [rng.uniform(-1.5, 1.5, SIZE) for _ in ARRAYS]
     weights = [rng.standard_normal(SIZE) for _ in ARRAYS]
+    direction = [rng.standard_normal(SIZE) for _ in ARRAYS]
     expected = [a.copy() for a in start]
     journal = interp.Journal()
     fn = v.recorded_ir(WRT, v.journaled()) or v.ir
-    interp.run(fn, [*expected, TRIPS], (1,), journal=journal)
+    interp.run(fn, [*expected, TRIPS], DIM, journal=journal)
     want = [w.copy() for w in weights]
     adjoint = v.adjoint_ir(WRT, v.journaled()).fn
-    interp.run(adjoint, [*[a.copy() for a in expected], TRIPS, *want], (1,), journal=journal)
+    interp.run(adjoint, [*[a.copy() for a in expected], TRIPS, *want], DIM, journal=journal)
+    moved = [t.copy() for t in direction]
+    interp.run(v.tangent_ir(WRT), [*[a.copy() for a in start], TRIPS, *moved], DIM)
 
     state = Launch()
     try:
@@ -59,11 +86,15 @@ def test_compiled_code_means_what_the_interpreter_says(seed: int, compiled) -> N
             if entry is not None:
                 got = [a.copy() for a in start]
                 launch(entry, pack(got), state)
-                for x, y in zip(got, expected, strict=True):
-                    np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
-        grads = [w.copy() for w in weights]
-        launch(v.adjoint(WRT, v.journaled()), pack(got, tuple(grads)), state)
-        for x, y in zip(grads, want, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
+                assert_close(got, expected, 1e-12)
+        for entry in (v.adjoint(WRT, v.journaled()), v.checkpointed(WRT, v.journaled())):
+            grads = [w.copy() for w in weights]
+            launch(entry, pack(got, tuple(grads)), state)
+            assert_close(grads, want, 1e-9)
+        ahead, tangents = [a.copy() for a in start], [t.copy() for t in direction]
+        launch(v.tangent(WRT), pack(ahead, tuple(tangents)), state)
+        assert_close(ahead, expected, 1e-12)
+        assert_close(tangents, moved, 1e-9)
+        assert_transposed(tangents, weights, direction, grads)
     finally:
         release(state)

@@ -14,7 +14,7 @@ import pytest
 from engine import ad
 from engine.ir import interp
 from engine.ir.verify import verify
-from tests.property.programs import ARRAYS, SIZE, program
+from tests.property.programs import ARRAYS, DIM, SIZE, program
 
 COUNT = int(os.environ.get("ENGINE_PROGRAMS", "150"))
 WRT = frozenset(ARRAYS)
@@ -27,7 +27,7 @@ def start(seed: int) -> list[np.ndarray]:
 
 def run(fn, arrays, trips=3, journal=None, extra=()):
     memory = [a.copy() for a in arrays]
-    interp.run(fn, [*memory, trips, *extra], (1,), journal=journal or interp.Journal())
+    interp.run(fn, [*memory, trips, *extra], DIM, journal=journal or interp.Journal())
     return memory
 
 
@@ -42,10 +42,26 @@ def adjoint(fn, arrays, weights):
     after = run(ad.record(prepared, out.sites), arrays, journal=journal)
     grads = [w.copy() for w in weights]
     held = [a.copy() for a in after]
-    interp.run(out.fn, [*held, 3, *grads], (1,), journal=journal)
+    interp.run(out.fn, [*held, 3, *grads], DIM, journal=journal)
     for kept, before in zip(held, after, strict=True):
         np.testing.assert_array_equal(kept, before)  # the backward pass changes gradients alone
     return after, grads
+
+
+def pushed(fn, arrays, direction):
+    """J v by the tangent program, and what it leaves in the arrays."""
+    out = ad.tangent(fn, WRT)
+    verify(out)
+    moved = [v.copy() for v in direction]
+    return run(out, arrays, extra=moved), moved
+
+
+def assert_transposed(moved, weights, direction, grads, rtol=1e-9):
+    """<J v, w> = <v, J' w>, up to rounding of the largest terms."""
+    ahead = [float(t @ w) for t, w in zip(moved, weights, strict=True)]
+    back = [float(v @ g) for v, g in zip(direction, grads, strict=True)]
+    scale = sum(map(abs, [*ahead, *back])) + sum(float(np.abs(g).sum()) for g in grads)
+    assert abs(sum(ahead) - sum(back)) <= rtol * scale + 1e-12
 
 
 def differences(fn, arrays, weights):
@@ -73,16 +89,20 @@ def differences(fn, arrays, weights):
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
-def test_adjoint_is_the_derivative(seed: int) -> None:
+def test_adjoint_and_tangent_are_the_derivative(seed: int) -> None:
     fn = program(seed)
     verify(fn)
     arrays = start(seed)
     rng = np.random.default_rng(seed + 10_000)
     weights = [rng.standard_normal(SIZE) for _ in ARRAYS]
+    direction = [rng.standard_normal(SIZE) for _ in ARRAYS]
     expected_after = run(fn, arrays)
     after, grads = adjoint(fn, arrays, weights)
-    for x, y in zip(after, expected_after, strict=True):
-        np.testing.assert_array_equal(x, y)
+    also_after, moved = pushed(fn, arrays, direction)
+    for x, y, z in zip(after, also_after, expected_after, strict=True):
+        np.testing.assert_array_equal(x, z)
+        np.testing.assert_array_equal(y, z)
+    assert_transposed(moved, weights, direction, grads)
     expected, trusted = differences(fn, arrays, weights)
     if not trusted:
         pytest.skip("a branch lies within the difference step")

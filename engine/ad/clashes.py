@@ -1,0 +1,115 @@
+"""Stores by which the threads of a launch certainly overwrite each other's value.
+
+Which value stays depends on the order of the threads, which no derivative can know.
+Only what is certain counts: a store that every thread runs, to an element that is the
+same for all of them, of a value that each takes from an element of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.ad.prepare import written_params
+from engine.ir import nodes as n
+from engine.ir.ops import OPS, NoDerivative
+from engine.lang.types import ArrayType, is_float
+
+# Operations whose value may be that of one argument alone, whatever the other is.
+_CHOOSING = ("select", "where", "min", "max", "clamp")
+
+
+def clashes(fn: n.Function, dim: Sequence[int], arrays: frozenset[str]) -> list[n.Store]:
+    """Such stores of a kernel launched over `dim`, to the array parameters `arrays`."""
+    body = list(_by_every_thread(fn.body))
+    seen = _Threads(fn, dim)
+    out = []
+    for s in body:
+        seen.statement(s)
+        if (
+            isinstance(s, n.Store)
+            and s.array.name in arrays
+            and all(a in seen.uniform or isinstance(a, n.Const) for a in (*s.index, *s.path))
+            and s.value in seen.own
+        ):
+            out.append(s)
+    return [s for s in out if not _written_later(fn.body, s)]
+
+
+def _by_every_thread(block: n.Block) -> Iterator[n.Stmt]:
+    for s in block:
+        yield s
+        if any(isinstance(x, n.Return) for x in n.walk((s,))):
+            return
+
+
+def _written_later(body: n.Block, store: n.Store) -> bool:
+    """Whether a statement after a store may write the same array."""
+    at = next(k for k, s in enumerate(body) if s is store)
+    for s in n.walk(body[at + 1 :]):
+        if isinstance(s, (n.Store, n.Atomic)) and s.array == store.array:
+            return True
+        if isinstance(s, n.Call):
+            written = written_params(s.func)
+            for p, a in zip(s.func.params, s.args, strict=True):
+                if a == store.array and p.name in written:
+                    return True
+    return False
+
+
+class _Threads:
+    """What is known of temporaries: the same for all threads, or another for each.
+
+    uniform: the same. apart: integers that are different wherever two threads differ in
+    some axis. own: values taken from another element by threads that differ in it.
+    """
+
+    def __init__(self, fn: n.Function, dim: Sequence[int]) -> None:
+        self.dim = tuple(dim)
+        self.uniform: set[n.Atom] = set(fn.params)
+        self.apart: set[n.Atom] = set()
+        self.own: set[n.Atom] = set()
+        self.written = written_params(fn)
+
+    def statement(self, s: n.Stmt) -> None:
+        if isinstance(s, n.Load):
+            if s.array.name not in self.written and self.same(s.index) and self.same(s.path):
+                self.uniform.add(s.dst)
+            if any(a in self.apart for a in s.index):
+                self.own.add(s.dst)
+        elif isinstance(s, n.Let):
+            self.operation(s)
+
+    def same(self, atoms: Sequence[n.Atom]) -> bool:
+        return all(isinstance(a, n.Const) or a in self.uniform for a in atoms)
+
+    def operation(self, s: n.Let) -> None:
+        if s.op == "tid":
+            if self.extent(s) > 1:
+                self.apart.add(s.dst)
+            return
+        if self.same(s.args):
+            self.uniform.add(s.dst)
+            return
+        if s.op in ("add", "sub", "copy"):
+            moving = [a for a in s.args if a in self.apart]
+            if len(moving) == 1 and self.same([a for a in s.args if a is not moving[0]]):
+                self.apart.add(s.dst)
+        smooth = not isinstance(OPS[s.op].derivative, NoDerivative)
+        taken = [a for a in s.args if a in self.own]
+        cancels = len(taken) > 1 and s.op in ("sub", "div")
+        if smooth and taken and _float(s.dst) and not s.op.startswith(_CHOOSING) and not cancels:
+            self.own.add(s.dst)
+
+    def extent(self, s: n.Let) -> int:
+        """How many values a `tid` has in the launch."""
+        axis, arity = (int(a.value) for a in s.args if isinstance(a, n.Const))  # type: ignore[arg-type]
+        if arity == 1:
+            total = 1
+            for size in self.dim:
+                total *= size
+            return total
+        return self.dim[axis] if axis < len(self.dim) else 1
+
+
+def _float(v: n.Var) -> bool:
+    return not isinstance(v.type, ArrayType) and is_float(v.type)
