@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from engine.diagnostics.site import Site, call_site
 from engine.runtime import recording
+from engine.tape.captured import captured
+from engine.tape.memory import memory_of
+from engine.tape.records import Record
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
-    from engine.tape.records import Record
 
 # Called before a launch runs: kernel key, how many launches came before, the user's call.
 OnLaunch = Callable[[str, int, "Site | None"], None]
@@ -21,10 +23,20 @@ OnLaunch = Callable[[str, int, "Site | None"], None]
 
 @dataclass(slots=True)
 class CapturedTape:
-    """What one tape recorded between two resets. Outlives the tape."""
+    """What one tape recorded between two resets. Outlives the tape, and its arrays.
+
+    records: see `engine.tape.captured`; they cannot be run backwards.
+    """
 
     index: int
-    records: list[Record]
+    capture: Capture = field(repr=False)
+    records: list[Record] = field(default_factory=list)
+
+    def look(self) -> None:
+        """Takes note of arrays that came to require a gradient, while they are there."""
+        for r in self.records:
+            for a in r.arrays:
+                a.requires_grad  # noqa: B018
 
 
 @dataclass(slots=True)
@@ -34,12 +46,11 @@ class Capture:
     tapes: list[CapturedTape] = field(default_factory=list)
     launches: int = 0
     on_launch: OnLaunch | None = None
+    open: bool = True
 
     @property
     def bytes(self) -> int:
         """Memory that the copies of inputs take up."""
-        from engine.tape.memory import memory_of
-
         return memory_of([r for tape in self.tapes for r in tape.records]).inputs
 
     def _observe(self, kernel: Kernel, dim: tuple[int, ...]) -> None:
@@ -50,37 +61,74 @@ class Capture:
             self.on_launch(kernel.key, index, call_site(2))
 
 
-# Of the whole process, not of a context: tapes made in any thread are captured.
-_current: Capture | None = None
+# Of the whole process, not of a context: tapes made in any thread are captured. Several may be
+# open: that of a tool around the program, and the program's own.
+_open: list[Capture] = []
 _lock = threading.Lock()
 
 
-def register(records: list[Record]) -> CapturedTape | None:
-    """Tells the capture, if there is one, of a tape's (new) list of records."""
-    with _lock:
-        if _current is None:
-            return None
-        tape = CapturedTape(len(_current.tapes), records)
-        _current.tapes.append(tape)
-        return tape
+class Captures:
+    """Where one tape's records go: to each capture that was open when recording began."""
+
+    __slots__ = ("_records", "_tapes")
+
+    def __init__(self, records: list[Record]) -> None:
+        self._begin(records)
+
+    def _begin(self, records: list[Record]) -> None:
+        # The list tells whether the tape was reset since.
+        self._records: list[Record] | None = records
+        with _lock:
+            self._tapes = [CapturedTape(len(c.tapes), c) for c in _open]
+            for t in self._tapes:
+                t.capture.tapes.append(t)
+
+    @property
+    def open(self) -> bool:
+        """Whether anyone looks."""
+        return any(t.capture.open for t in self._tapes)
+
+    def add(self, record: Record, records: list[Record]) -> None:
+        """Tells of a record that is about to be added to the tape's records."""
+        if not self._tapes:
+            return
+        if records is not self._records:
+            self._begin(records)
+        seen = None
+        for t in self._tapes:
+            if t.capture.open:
+                seen = seen or captured(record)
+                t.records.append(seen)
+
+    def look(self) -> None:
+        """To be called before a backward pass."""
+        for t in self._tapes:
+            if t.capture.open:
+                t.look()
+
+    def forget(self) -> None:
+        """To be called when the tape forgets its records."""
+        self._records = None
 
 
 @contextmanager
 def capturing(on_launch: OnLaunch | None = None) -> Iterator[Capture]:
     """While active, every tape that is made is captured, with copies of all launch inputs.
 
-    The captured records outlive their tapes, `Tape.reset` included.
+    What is captured outlives its tape (`Tape.reset` included) and keeps no array of the
+    program alive. The copies take up to `config.snapshot_limit_bytes`; inputs of launches
+    beyond that are lost. Captures may be nested: each sees every tape made while it is active.
 
     on_launch: called before each launch runs, also of launches off any tape.
     """
-    global _current
     capture = Capture(on_launch=on_launch)
     with _lock:
-        outer, _current = _current, capture
+        _open.append(capture)
     recording.observers.append(capture._observe)
     try:
         yield capture
     finally:
         recording.observers.remove(capture._observe)
         with _lock:
-            _current = outer
+            capture.open = False
+            _open[:] = [c for c in _open if c is not capture]

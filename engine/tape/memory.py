@@ -26,7 +26,7 @@ class MemoryUse:
 def memory_of(records: Sequence[Record]) -> MemoryUse:
     """The memory of some records."""
     launches = [r for r in records if isinstance(r, LaunchRecord)]
-    held = {id(h): h.nbytes for r in launches for h in r.snapshots}
+    held = {id(c): c.data.nbytes for r in launches for h in r.snapshots for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),
         journals=sum(r.journal_bytes for r in launches),

@@ -142,8 +142,11 @@ class LaunchRecord(Record):
                 hold = self.holds[p.index]
                 out.append(hold.read(v.ptr, parts.shape, parts.strides, parts.dtype))
             else:
-                out.append(None if p.index in self.plan.inputs else np.array(v._parts))
+                out.append(None if p.index in self.plan.inputs else self._only_written(v))
         return out
+
+    def _only_written(self, a: Any) -> NumpyArray:
+        return np.array(a._parts)
 
     @property
     def lost(self) -> dict[str, str]:

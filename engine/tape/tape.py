@@ -15,8 +15,8 @@ from engine.runtime.execute import Journal
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Call
-from engine.tape import capture
 from engine.tape.backward import check_loss, check_seeds, run_backward
+from engine.tape.capture import Captures
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.scopes import Scope, ScopeStack
@@ -42,7 +42,7 @@ class Tape:
         self._scopes = ScopeStack()
         self._seeded: dict[int, array] = {}
         self._token: Token[recording.Recorder | None] | None = None
-        self._capture = capture.register(self.records)
+        self._captures = Captures(self.records)
 
     # ---- recording
 
@@ -80,9 +80,9 @@ class Tape:
         aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
         selection = call.plan.select(call.values, aliased)
         record = LaunchRecord(call, site, aliased, selection)
-        mode = config.tape_snapshots
-        if mode != "off" or self._capture is not None:
-            record.take_holds(eager=mode == "eager" or self._capture is not None)
+        mode, captured = config.tape_snapshots, self._captures.open
+        if mode != "off" or captured:
+            record.take_holds(eager=mode == "eager" or captured)
         return record
 
     def record_copy(self, dest: array, src: array, site: Site | None) -> None:
@@ -143,8 +143,7 @@ class Tape:
             raise self._misused("record_scope_end without an open scope")
 
     def _append(self, record: Record) -> None:
-        if self._capture is not None and self._capture.records is not self.records:
-            self._capture = capture.register(self.records)
+        self._captures.add(record, self.records)
         self.records.append(record)
 
     # ---- backward
@@ -165,6 +164,7 @@ class Tape:
         Raises TapeError E402 for a loss or cotangent that does not fit, E401 where
         requires_grad came too late; CompilerError where an adjoint does not compile.
         """
+        self._captures.look()
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
@@ -209,6 +209,7 @@ class Tape:
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
         self.zero()
+        self._captures.forget()
         self.records = []
         self._scopes = ScopeStack()
         self._seeded = {}

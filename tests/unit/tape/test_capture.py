@@ -2,10 +2,16 @@
 
 import gc
 import threading
+import weakref
 
 import numpy as np
+import pytest
 
 import engine as wp
+from engine import config
+from engine.autograd import check_tape
+from engine.autograd.lost import with_reasons
+from engine.runtime import chunks
 
 
 @wp.kernel
@@ -93,5 +99,103 @@ def test_nested_captures():
             launch(wp.ones(3), wp.zeros(3))
         with wp.Tape():
             launch(wp.ones(3), wp.zeros(3))
-    assert len(inner.tapes) == len(outer.tapes) == 1
+    assert (len(inner.tapes), len(outer.tapes)) == (1, 2)
+    assert [t.index for t in outer.tapes] == [0, 1]
+    assert [len(t.records) for t in (*inner.tapes, *outer.tapes)] == [1, 1, 1]
     assert (inner.launches, outer.launches) == (1, 2)
+
+
+def test_a_tape_goes_on_after_the_inner_capture():
+    with wp.capturing() as outer:
+        with wp.capturing() as inner:
+            tape = wp.Tape()
+            with tape:
+                launch(wp.ones(3), wp.zeros(3))
+        with tape:
+            launch(wp.ones(3), wp.zeros(3))
+    with tape:
+        launch(wp.ones(3), wp.zeros(3))
+    assert [len(t.records) for t in inner.tapes] == [1]
+    assert [len(t.records) for t in outer.tapes] == [2]
+    assert len(tape.records) == 3
+
+
+def test_arrays_and_gradients_are_let_go():
+    kept = []
+
+    def one_iteration(x):
+        y, z = (wp.zeros(3, requires_grad=True) for _ in range(2))
+        kept.extend(weakref.ref(a.storage) for a in (y, z, y.grad, z.grad))
+        tape = wp.Tape()
+        with tape:
+            launch(x, y)
+            launch(y, z)
+            wp.copy(z, y)
+            z.zero_()
+            tape.record_func(lambda: y.grad, [y, z])
+        tape.backward(grads={z: wp.ones(3)})
+        return tape
+
+    x = wp.ones(3, requires_grad=True)
+    with wp.capturing() as capture:
+        one_iteration(x).reset()
+        tape = one_iteration(x)
+        tape.records = []
+        with tape:
+            launch(x, x)
+        del tape
+        gc.collect()
+        assert [r() for r in kept] == [None] * len(kept)
+    for captured in capture.tapes[:2]:
+        first, second, *others = captured.records
+        assert first.inputs_at_record()[0].tolist() == [1, 1, 1]
+        assert second.inputs_at_record()[0].tolist() == [2, 2, 2]
+        assert [r.name for r in others] == ["copy", "zero_", "<lambda>"]
+        for r in captured.records:
+            with pytest.raises(wp.TapeError, match="E401"):
+                r.backward()
+        assert {p.verdict for p in check_tape(captured).launches[1].pairs} == {"pass"}
+    assert capture.bytes == 2 * 12 + 12
+
+
+def test_flags_that_are_set_late_count():
+    x, y = wp.ones(3), wp.zeros(3)
+    with wp.capturing() as capture:
+        tape = wp.Tape()
+        with tape:
+            launch(x, y)
+        x.requires_grad = y.requires_grad = True
+        tape.backward(grads={y: wp.ones(3)})
+        assert x.grad.list() == [2, 2, 2]
+        del x, y
+        tape.reset()
+    (result,) = check_tape(capture.tapes[0]).launches
+    assert [p.verdict for p in result.pairs] == ["pass"]
+
+
+def test_overlaps_are_seen_when_the_arrays_are_gone():
+    def work():
+        a = wp.array(np.arange(8.0), dtype=float, requires_grad=True)
+        grid = a.reshape((4, 2))
+        with wp.Tape():
+            wp.launch(double, 4, [grid[:, 0]], [grid[:, 1]])
+            wp.launch(double, 4, [a[:4]], [a[2:6]])
+
+    with wp.capturing() as capture:
+        work()
+        gc.collect()
+    columns, shifted = check_tape(capture.tapes[0]).launches
+    assert [p.verdict for p in columns.pairs] == ["pass"]
+    assert "overlap" in shifted.skipped
+
+
+def test_beyond_the_limit_launches_are_not_checked(monkeypatch):
+    monkeypatch.setattr(config, "snapshot_limit_bytes", chunks.held() + 30)
+    with wp.capturing() as capture:
+        for k in range(4):
+            with wp.Tape():
+                launch(wp.full(3, float(k), requires_grad=True), wp.zeros(3, requires_grad=True))
+    results = [with_reasons(check_tape(t), t.records).launches[0] for t in capture.tapes]
+    assert [len(r.pairs) for r in results] == [1, 1, 0, 0]
+    assert "engine.config.snapshot_limit_bytes" in results[2].skipped
+    assert capture.bytes == 24

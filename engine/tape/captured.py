@@ -1,0 +1,92 @@
+"""Records without the user's arrays: to be looked at, not to be run backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compile.pipeline import Request
+from engine.diagnostics import Diagnostic, TapeError
+from engine.runtime.array import array
+from engine.runtime.plan import Call
+from engine.tape.outline import outline
+from engine.tape.records import FuncRecord, LaunchRecord, Record
+
+
+def captured(record: Record) -> Record:
+    """A record that says the same and keeps none of the user's memory alive."""
+    if isinstance(record, LaunchRecord):
+        return CapturedLaunch(record)
+    if isinstance(record, FuncRecord):
+        # Its closure may hold arrays, and these all others that they came from.
+        return FuncRecord(_Gone(record.name), [], record._site)
+    return CapturedWrite(record)
+
+
+class CapturedLaunch(LaunchRecord):
+    """A launch as a check needs it: outlines of its arrays, and what its inputs contained.
+
+    Arrays that it only wrote come as zeros in `inputs_at_record`.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, r: LaunchRecord) -> None:
+        values = [outline(v) if isinstance(v, array) else v for v in r.values]
+        call = Call(r.plan, r.dim, values, b"", r.input_count)
+        super().__init__(call, r._site, r.aliased, r.selection)
+        self.holds = r.holds
+
+    def _only_written(self, a: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(a.blank())
+
+    def requests(self) -> list[Request]:
+        return []
+
+    def backward(self) -> None:
+        raise _gone(self)
+
+
+class CapturedWrite(Record):
+    """A copy, or another write from the host."""
+
+    __slots__ = ("_arrays", "_name", "_written")
+
+    def __init__(self, r: Record) -> None:
+        self._arrays: list[Any] = [outline(a) for a in r.arrays]
+        self._written: list[Any] = [outline(a) for a in r.written]
+        self._name = r.name
+        self._site = r._site
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return self._arrays
+
+    @property
+    def written(self) -> Sequence[array]:
+        return self._written
+
+    def backward(self) -> None:
+        raise _gone(self)
+
+
+class _Gone:
+    """Has the name of a function, and cannot be called."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self) -> None:
+        raise TapeError(Diagnostic("E401", f"the captured function {self.__name__!r} is gone"))
+
+
+def _gone(record: Record) -> TapeError:
+    return TapeError(
+        Diagnostic("E401", f"the arrays of the captured {record.name!r} are gone", record.site)
+    )

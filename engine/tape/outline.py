@@ -1,0 +1,86 @@
+"""What is known of an array after it may be gone: where it was, not what it held."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from engine.runtime.annotation import ElementInfo
+from engine.runtime.array import array
+
+
+class Outline:
+    """Stands for an array among the arguments of a captured launch. Keeps no memory alive.
+
+    Addresses tell which arguments of one launch share memory; another launch may have
+    had other arrays there.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "lo", "ptr", "shape", "size",
+                 "strides")  # fmt: skip
+
+    def __init__(self, a: array) -> None:
+        self.ptr: int = a.ptr
+        self.lo: int = a.lo
+        self.hi: int = a.hi
+        self.shape: tuple[int, ...] = a.shape
+        self.strides: tuple[int, ...] = a.strides
+        self.size: int = a.size
+        self._info: ElementInfo = a._info
+        self._flag = a.requires_grad
+        self._array = weakref.ref(a)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the array required a gradient at record, or at a later look while it lived."""
+        if not self._flag:
+            a = self._array()
+            self._flag = a is not None and a.requires_grad
+        return self._flag
+
+    @property
+    def dtype(self) -> type:
+        """The element type."""
+        return self._info.dtype
+
+    def extent(self) -> tuple[int, int]:
+        """The range of addresses that the elements took up; the end is exclusive."""
+        return self.lo, self.hi
+
+    @property
+    def _parts(self) -> np.ndarray[Any, Any]:
+        """The geometry as NumPy has it, components last. Its elements must not be read."""
+        return np.asarray(_Addresses(self))
+
+    def blank(self) -> np.ndarray[Any, Any]:
+        """Zeros in the array's shape, components last."""
+        return np.zeros(self.shape + self._info.inner, self._info.numpy)
+
+
+class _Addresses:
+    """Addresses for NumPy to compute with."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, o: Outline) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": o.shape + o._info.inner,
+            "strides": o.strides + o._info.steps,
+            "typestr": np.dtype(o._info.numpy).str,
+            "data": (o.ptr, True),
+        }
+
+
+# One outline for all launches that an array takes part in.
+_known: weakref.WeakKeyDictionary[array, Outline] = weakref.WeakKeyDictionary()
+
+
+def outline(a: array) -> Outline:
+    """The outline of an array as it is now."""
+    found = _known.get(a)
+    if found is None or found._flag != a.requires_grad:
+        found = _known[a] = Outline(a)
+    return found
