@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from adtool import __version__
 from adtool.report import SCHEMA, Failure, Finding, Launch, Pair, Report, Severity, Worst, exit_code
 from adtool.rules import load_rules
+from adtool.rules.base import more_memory
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -96,6 +97,7 @@ def _nothing(
     help = "see the notes for the places, and `adtool explain G012`"
     if any(flags):
         help = "create the arrays to differentiate with requires_grad=True"
+    help = next(filter(None, map(more_memory, reasons)), help)
     kind = "no-gradient" if all(flags) else "skipped"
     return Failure(kind, f"nothing was checked: {listed}{more}", help)
 

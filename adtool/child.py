@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 import engine
-from adtool import codec, files, status, streams
+from adtool import codec, files, memory, status, streams
 from adtool.exits import because
 from adtool.job import CheckOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
 from engine.autograd import check_tape
+from engine.autograd.lost import with_reasons
 from engine.autograd.results import TapeResult
 
 if TYPE_CHECKING:
@@ -84,7 +85,13 @@ def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
         else:
             page.launch(kernel, index, site.code.co_filename, site.line)
 
-    with engine.capturing(on_launch=on_launch) as capture:
+    def wants(kernel: str) -> bool:
+        return not job.options.deselects(kernel)
+
+    engine.config.snapshot_limit_bytes = memory.limit(
+        job.options.memory, engine.config.snapshot_limit_bytes
+    )
+    with engine.capturing(on_launch, wants) as capture:
         try:
             _use_device(job.options.device)
             with _modules_kept():
@@ -101,7 +108,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
             stream.flush()
     if error is not None:
         return _failed(error)
-    return _check(list(capture.tapes), job.options, page)
+    return _check(capture.tapes, job.options, page)
 
 
 @contextlib.contextmanager
@@ -150,14 +157,13 @@ def _use_device(name: str | None) -> None:
 
 
 def _check(
-    tapes: Sequence[CapturedTape], options: CheckOptions, page: status.StatusWriter
+    captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter
 ) -> Outcome:
-    """Checks all tapes that hold something, numbered from 0."""
+    """Checks all tapes that hold something, numbered from 0. Empties them when it is done."""
     signal.alarm(0)  # one that the target set for itself
-    made = len(tapes)
-    tapes = [t for t in tapes if t.records]
+    tapes = [t for t in captured if t.records]
     kernels = _kernels(tapes)
-    done: list[TapeResult] = [TapeResult(0, ())] if made and not tapes else []
+    done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
     try:
         for number, tape in enumerate(tapes):
             page.check(number, len(tapes), 0, len(tape.records), "")
@@ -174,7 +180,8 @@ def _check(
                     seed=options.seed,
                     progress=_Progress(page, number, len(tapes)),
                 )
-            done.append(replace(result, tape=number))
+            done.append(replace(with_reasons(result, tape.records), tape=number))
+            tape.records.clear()
     except engine.EngineError as error:
         return _refused(error, f"tape {len(done)} could not be checked", tuple(done))
     return Outcome("done", tapes=tuple(done), kernels=kernels)

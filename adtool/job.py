@@ -11,7 +11,8 @@ class CheckOptions:
     """How tapes are checked; None leaves a choice to the engine.
 
     kernels, skip_kernels: glob patterns of kernel names. max_inputs, max_outputs:
-    how many scalars of an array are compared, all for values <= 0.
+    how many scalars of an array are compared, all for values <= 0. memory: GiB that
+    copies of what launches read may take.
     """
 
     eps: float | None = None
@@ -23,6 +24,7 @@ class CheckOptions:
     max_outputs: int = -1
     device: str | None = None
     seed: int = 0
+    memory: float | None = None
 
     def deselects(self, kernel: str) -> bool:
         """Whether the user asked for this kernel to be left out."""

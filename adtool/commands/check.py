@@ -137,6 +137,15 @@ def check(
             help="Time limit for script and checks together; 0: none.",
         ),
     ] = TIMEOUT,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GIB",
+            callback=_above(0),
+            rich_help_panel=_RUN,
+            help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
+        ),
+    ] = None,
     format: Annotated[
         Format,
         typer.Option(
@@ -171,7 +180,7 @@ def check(
     target = _target(script, module, ctx.meta.get("adtool.target_args", ()))
     options = CheckOptions(
         eps, atol, rtol, tuple(kernel or ()), tuple(skip_kernel or ()),
-        max_inputs, max_outputs, device, seed,
+        max_inputs, max_outputs, device, seed, memory,
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)
     session = _run(Job(target, options), timeout, format, plain)

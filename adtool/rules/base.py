@@ -164,6 +164,13 @@ def other_pairs(group: list[Hit], shown: Hit, limit: int = 6) -> tuple[str, ...]
     return (f"also in {', '.join(listed)}{more}",)
 
 
+def more_memory(reason: str) -> str:
+    """What to do about contents that were not kept; empty where memory is not the reason."""
+    if "snapshot_limit_bytes" not in reason:
+        return ""
+    return "allow more with --memory GIB, or check fewer kernels at once with --kernel PATTERN"
+
+
 def _fill(text: str) -> str:
     paragraphs = textwrap.dedent(text).strip().split("\n\n")
     return "\n\n".join(textwrap.fill(p, 78) for p in paragraphs)

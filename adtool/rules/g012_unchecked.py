@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule, grouped, seen
+from adtool.rules.base import Manual, Rule, grouped, more_memory, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -36,7 +36,9 @@ class Unchecked(Rule):
     manual = Manual(
         what="""
             Something on the tape was not checked: a function recorded with its own backward
-            function, a launch that has no array with a gradient, a kernel without an adjoint.
+            function, a launch that has no array with a gradient, a kernel without an adjoint,
+            a launch whose inputs are not known any more because copies of all that launches
+            read would have taken too much memory.
             Kernels left out by --kernel or --skip-kernel are no finding.
             """,
         why="""
@@ -52,7 +54,8 @@ class Unchecked(Rule):
         todo="""
             Check that part by itself: give it to a kernel, or test its backward function
             against differences. Where a launch is skipped because no input asks for a
-            gradient, see whether `requires_grad=True` was forgotten.
+            gradient, see whether `requires_grad=True` was forgotten. Where copies took too
+            much memory, allow more with --memory, or run once for each kernel with --kernel.
             """,
     )
 
@@ -65,7 +68,8 @@ class Unchecked(Rule):
             where = seen(count, first.tape, first.index, "record" if first.record else "launch")
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
-                f"`adtool explain {self.code}` says how to check such parts by themselves",
+                more_memory(first.reason)
+                or f"`adtool explain {self.code}` says how to check such parts by themselves",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
                 kernel=first.kernel, count=count,
             )  # fmt: skip

@@ -41,12 +41,20 @@ class CapturedTape:
 
 @dataclass(slots=True)
 class Capture:
-    """Everything captured so far. launches: how many launches ran, on a tape or not."""
+    """Everything captured so far. launches: how many launches ran, on a tape or not.
+
+    wants: says for a kernel's key whether to copy what its launches read; None for all.
+    """
 
     tapes: list[CapturedTape] = field(default_factory=list)
     launches: int = 0
     on_launch: OnLaunch | None = None
+    wants: Callable[[str], bool] | None = None
     open: bool = True
+
+    def copies(self, kernel: str) -> bool:
+        """Whether to copy what launches of a kernel read."""
+        return self.open and (self.wants is None or self.wants(kernel))
 
     @property
     def bytes(self) -> int:
@@ -83,10 +91,9 @@ class Captures:
             for t in self._tapes:
                 t.capture.tapes.append(t)
 
-    @property
-    def open(self) -> bool:
-        """Whether anyone looks."""
-        return any(t.capture.open for t in self._tapes)
+    def copies(self, kernel: str) -> bool:
+        """Whether anyone needs what launches of a kernel read."""
+        return any(t.capture.copies(kernel) for t in self._tapes)
 
     def add(self, record: Record, records: list[Record]) -> None:
         """Tells of a record that is about to be added to the tape's records."""
@@ -97,7 +104,7 @@ class Captures:
         seen = None
         for t in self._tapes:
             if t.capture.open:
-                seen = seen or captured(record)
+                seen = seen or captured(record, self.copies(record.name))
                 t.records.append(seen)
 
     def look(self) -> None:
@@ -112,16 +119,19 @@ class Captures:
 
 
 @contextmanager
-def capturing(on_launch: OnLaunch | None = None) -> Iterator[Capture]:
+def capturing(
+    on_launch: OnLaunch | None = None, wants: Callable[[str], bool] | None = None
+) -> Iterator[Capture]:
     """While active, every tape that is made is captured, with copies of all launch inputs.
 
     What is captured outlives its tape (`Tape.reset` included) and keeps no array of the
     program alive. The copies take up to `config.snapshot_limit_bytes`; inputs of launches
     beyond that are lost. Captures may be nested: each sees every tape made while it is active.
 
-    on_launch: called before each launch runs, also of launches off any tape.
+    on_launch: called before each launch runs, also of launches off any tape. wants: says
+    for a kernel's key whether its launches will be checked; what others read is not copied.
     """
-    capture = Capture(on_launch=on_launch)
+    capture = Capture(on_launch=on_launch, wants=wants)
     with _lock:
         _open.append(capture)
     recording.observers.append(capture._observe)

@@ -15,10 +15,13 @@ from engine.tape.outline import outline
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 
 
-def captured(record: Record) -> Record:
-    """A record that says the same and keeps none of the user's memory alive."""
+def captured(record: Record, contents: bool = True) -> Record:
+    """A record that says the same and keeps none of the user's memory alive.
+
+    contents: whether the copies of what a launch read are kept.
+    """
     if isinstance(record, LaunchRecord):
-        return CapturedLaunch(record)
+        return CapturedLaunch(record, contents)
     if isinstance(record, FuncRecord):
         # Its closure may hold arrays, and these all others that they came from.
         return FuncRecord(_Gone(record.name), [], record._site)
@@ -33,11 +36,12 @@ class CapturedLaunch(LaunchRecord):
 
     __slots__ = ()
 
-    def __init__(self, r: LaunchRecord) -> None:
+    def __init__(self, r: LaunchRecord, contents: bool) -> None:
         values = [outline(v) if isinstance(v, array) else v for v in r.values]
         call = Call(r.plan, r.dim, values, b"", r.input_count)
         super().__init__(call, r._site, r.aliased, r.selection)
-        self.holds = r.holds
+        if contents:
+            self.holds = r.holds
 
     def _only_written(self, a: Any) -> np.ndarray[Any, Any]:
         return np.asarray(a.blank())

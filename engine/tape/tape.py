@@ -80,7 +80,7 @@ class Tape:
         aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
         selection = call.plan.select(call.values, aliased)
         record = LaunchRecord(call, site, aliased, selection)
-        mode, captured = config.tape_snapshots, self._captures.open
+        mode, captured = config.tape_snapshots, self._captures.copies(record.name)
         if mode != "off" or captured:
             record.take_holds(eager=mode == "eager" or captured)
         return record

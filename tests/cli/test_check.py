@@ -225,6 +225,71 @@ def test_the_limit_names_the_launch(adtool: Any) -> None:
     assert "launch was number 1, kernel `total`" in done.stderr
 
 
+MANY = """
+import engine as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+@wp.kernel
+def triple(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * 3.0
+
+n = 100000
+tape = wp.Tape()
+for step in range(8):
+    x = wp.full(n, 1.0 + step, requires_grad=True)
+    y, z = (wp.zeros(n, dtype=float, requires_grad=True) for _ in range(2))
+    with tape:
+        wp.launch(square, dim=n, inputs=[x], outputs=[y])
+        wp.launch(triple, dim=n, inputs=[y], outputs=[z])
+    tape.backward(grads={z: wp.ones(n, dtype=float)})
+    tape.reset()
+    del x, y, z
+"""
+
+
+def test_memory_is_bounded_and_what_is_left_out_is_said(adtool: Any) -> None:
+    adtool.script(MANY)
+    # 3 MB: seven of the 16 arrays of 400 kB that the launches read.
+    report = adtool.report("script.py", "--memory", "0.0028")
+    assert report["exit_code"] == 0
+    checked = [bool(x["pairs"]) for x in report["launches"]]
+    assert checked == [True] * 7 + [False] * 9
+    found = [f for f in report["findings"] if f["code"] == "G012"]
+    assert sum(f["count"] for f in found) == 9
+    assert "would exceed 2.9 MiB" in found[0]["message"]
+    assert "--memory GIB" in found[0]["help"]
+
+
+def test_kernels_that_are_left_out_take_no_memory(adtool: Any) -> None:
+    adtool.script(MANY)
+    report = adtool.report("script.py", "--memory", "0.0031", "--kernel", "triple")
+    assert [bool(x["pairs"]) for x in report["launches"]] == [True] * 8
+
+
+def test_no_memory_for_anything(adtool: Any) -> None:
+    adtool.script(GOOD)
+    done = adtool("check", "script.py", "--memory", "0")
+    assert done.returncode == 2
+    assert "at launch time are lost: copies of what launches read" in done.stderr
+    assert "help: allow more with --memory GIB" in done.stderr
+
+
+def test_the_tapes_of_the_scripts_own_capture(adtool: Any) -> None:
+    adtool.script(
+        GOOD.replace("tape = wp.Tape()", "").replace(
+            "with tape:", "with wp.capturing() as own, wp.Tape() as tape:"
+        )
+        + "assert len(own.tapes) == 1\n"
+    )
+    report = adtool.report("script.py")
+    assert [x["kernel"] for x in report["launches"]] == ["square", "total"]
+
+
 def test_verbose_and_tolerances(adtool: Any) -> None:
     adtool.script(WRONG.replace("STEPS", "30"))
     done = adtool("check", "script.py", "--verbose", "--max-inputs", "1", "--max-outputs", "2")

@@ -37,7 +37,7 @@ def test_help_names_every_option(adtool: Any) -> None:
     for option in (
         "-m", "--eps", "--atol", "--rtol", "--kernel", "--skip-kernel", "--max-inputs",
         "--max-outputs", "--device", "--seed", "--timeout", "--format", "--gate", "--verbose",
-        "--no-color",
+        "--no-color", "--memory",
     ):  # fmt: skip
         assert f"  {option} " in text
 

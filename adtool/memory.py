@@ -1,0 +1,32 @@
+"""How much memory the copies of what launches read may take."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_SHARE = 4  # of the memory there is
+_GROUP = ("memory.max", "memory/memory.limit_in_bytes")  # of control groups, new and old
+
+
+def limit(given: float | None, default: int) -> int:
+    """Bytes: the user's wish in GiB, else the default, but no more than a quarter of all."""
+    if given is not None:
+        return int(given * (1 << 30))
+    return min([default, *(n // _SHARE for n in _available())])
+
+
+def _available(groups: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """Limits on this process's memory, in bytes, as far as the system tells."""
+    found = []
+    with suppress(ValueError, OSError, AttributeError):  # not on this system
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for name in _GROUP:
+        try:
+            text = (groups / name).read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            found.append(int(text))
+    return [n for n in found if n > 0]
