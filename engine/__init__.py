@@ -24,7 +24,7 @@ import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
-from engine import config
+from engine import config, types
 from engine.builtins.stubs import BUILTINS as _BUILTINS
 from engine.diagnostics import (
     CompilerError,
@@ -37,6 +37,8 @@ from engine.diagnostics import (
     TapeError,
 )
 from engine.frontend.features import missing_feature as _missing_feature
+from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
+from engine.lang.names import __all__ as _type_names
 from engine.lang.values import (
     bool as bool,
 )
@@ -44,40 +46,17 @@ from engine.lang.values import (
     constant,
     dtype_from_numpy,
     dtype_to_numpy,
+    float16,
     float32,
     float64,
     int8,
     int16,
     int32,
     int64,
-    mat22,
-    mat22d,
-    mat22f,
-    mat22i,
-    mat33,
-    mat33d,
-    mat33f,
-    mat33i,
-    mat44,
-    mat44d,
-    mat44f,
-    mat44i,
     uint8,
     uint16,
     uint32,
     uint64,
-    vec2,
-    vec2d,
-    vec2f,
-    vec2i,
-    vec3,
-    vec3d,
-    vec3f,
-    vec3i,
-    vec4,
-    vec4d,
-    vec4f,
-    vec4i,
 )
 from engine.runtime.array import array, array1d, array2d, array3d, array4d
 from engine.runtime.creation import (
@@ -172,10 +151,7 @@ __all__ = [
     "synchronize", "synchronize_device",
     # types
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64", "constant", "dtype_from_numpy", "dtype_to_numpy",
-    "vec2", "vec2d", "vec2f", "vec2i", "vec3", "vec3d", "vec3f", "vec3i",
-    "vec4", "vec4d", "vec4f", "vec4i", "mat22", "mat22d", "mat22f", "mat22i",
-    "mat33", "mat33d", "mat33f", "mat33i", "mat44", "mat44d", "mat44f", "mat44i",
+    "float16", "float32", "float64", "constant", "dtype_from_numpy", "dtype_to_numpy", "types",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",
     "e", "half_pi", "inf", "ln2", "ln10", "log2e", "log10e", "nan", "phi", "pi", "tau",
@@ -183,5 +159,6 @@ __all__ = [
     "CompilerError", "Diagnostic", "EngineError", "GradcheckError", "KernelError",
     "LaunchError", "Span", "TapeError",
 ]  # fmt: skip
+__all__ += _type_names
 # Names of Python's own are left out: `from engine import *` must not change `max` or `bool`.
 __all__ += [name for name in _BUILTINS if not hasattr(_python, name)]

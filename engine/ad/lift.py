@@ -1,56 +1,45 @@
-"""The lift pass: the same function with every float32 made float64.
+"""The lift pass: the same function with every float made float64.
 
-Constants keep the value that they have in float32, so that the lifted function
+Constants keep the value that they have in their own precision, so that the lifted function
 is the same function and differs from the original by rounding alone.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
+
+import numpy as np
 
 from engine.ad.rename import map_stmt
 from engine.ir import nodes as n
 from engine.lang.types import (
-    FLOAT32,
     FLOAT64,
     ArrayType,
-    MatrixType,
     ScalarType,
     Type,
     ValueType,
-    VectorType,
+    is_float,
     scalar_of,
+    with_scalar,
 )
 
 
 def lift_type(t: Type) -> Type:
-    """The type with float32 replaced by float64."""
+    """The type with its floats replaced by float64."""
     if isinstance(t, ArrayType):
         return ArrayType(_value(t.element), t.ndim)
     return _value(t)
 
 
 def _value(t: ValueType) -> ValueType:
-    if isinstance(t, VectorType):
-        return VectorType(_scalar(t.scalar), t.length)
-    if isinstance(t, MatrixType):
-        return MatrixType(_scalar(t.scalar), t.rows, t.cols)
-    return _scalar(t)
+    return with_scalar(t, FLOAT64) if is_float(t) else t
 
 
-def _scalar(t: ScalarType) -> ScalarType:
-    return FLOAT64 if t == FLOAT32 else t
-
-
-def _round(value: object) -> object:
+def _round(value: object, t: ScalarType) -> object:
     if isinstance(value, tuple):
-        return tuple(_round(v) for v in value)
-    assert isinstance(value, (int, float))
-    try:
-        return struct.unpack("f", struct.pack("f", float(value)))[0]
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        return tuple(_round(v, t) for v in value)
+    with np.errstate(over="ignore"):
+        return float(t.numpy.type(value))
 
 
 class _Lift:
@@ -60,7 +49,7 @@ class _Lift:
     def atom(self, a: n.Atom) -> n.Atom:
         if isinstance(a, n.Var):
             return n.Var(a.name, lift_type(a.type), a.mutable)
-        value = _round(a.value) if scalar_of(a.type) == FLOAT32 else a.value
+        value = _round(a.value, scalar_of(a.type)) if is_float(a.type) else a.value
         return n.Const(value, _value(a.type))  # type: ignore[arg-type]
 
     def var(self, v: n.Var) -> n.Var:

@@ -45,8 +45,25 @@ def integer(t: Type) -> bool:
 
 
 def vector(t: Type) -> bool:
-    """A vector of numbers."""
-    return isinstance(t, VectorType) and t.scalar.kind != "b"
+    """A vector of numbers that is neither a quaternion nor a transform."""
+    return isinstance(t, VectorType) and not t.tag and t.scalar.kind != "b"
+
+
+def quaternion(t: Type) -> bool:
+    return isinstance(t, VectorType) and t.tag == "quat"
+
+
+def transform(t: Type) -> bool:
+    return isinstance(t, VectorType) and t.tag == "transform"
+
+
+def tagged(t: Type) -> bool:
+    """A quaternion or a transform."""
+    return isinstance(t, VectorType) and bool(t.tag)
+
+
+def vector_or_quaternion(t: Type) -> bool:
+    return vector(t) or quaternion(t)
 
 
 def matrix(t: Type) -> bool:
@@ -62,12 +79,26 @@ def any_number(t: Type) -> bool:
     return number(t) or tensor(t)
 
 
+def additive(t: Type) -> bool:
+    """What can be added and subtracted: numbers, and everything that is made of numbers."""
+    return any_number(t) or tagged(t)
+
+
 def float_vector(t: Type) -> bool:
-    return isinstance(t, VectorType) and is_float(t)
+    return vector(t) and is_float(t)
+
+
+def float_vector_or_quaternion(t: Type) -> bool:
+    return float_vector(t) or quaternion(t)
 
 
 def float_tensor(t: Type) -> bool:
     return tensor(t) and is_float(t)
+
+
+def floats(t: Type) -> bool:
+    """A float, or anything made of floats."""
+    return floating(t) or float_tensor(t) or tagged(t)
 
 
 def vector3(t: Type) -> bool:
@@ -106,10 +137,10 @@ def to_scalar(count: int, accepts: Accepts) -> Infer:
 
 
 def scaled(types: Sequence[Type]) -> Type | None:
-    """A vector or matrix and a number of its own scalar type."""
-    if len(types) == 2 and tensor(types[0]) and types[1] == scalar_of(types[0]):
-        return types[0]
-    return None
+    """Anything made of numbers, and a number of its own scalar type."""
+    if len(types) != 2 or not (tensor(types[0]) or tagged(types[0])):
+        return None
+    return types[0] if types[1] == scalar_of(types[0]) else None
 
 
 def explicit(_: Sequence[Type]) -> None:

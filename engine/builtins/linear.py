@@ -124,12 +124,14 @@ def _cw_div_jvp(t: Sequence[Maybe], a: Sequence[E], y: E) -> Maybe:
 
 
 vector_op(
-    "scale", "mul", "mul(x, s): a vector or matrix times a number.", i.scaled, np.multiply,
+    "scale", "mul", "mul(x, s): a vector, matrix, quaternion or transform times a number.",
+    i.scaled, np.multiply,
     Vjp(lambda g, a, y: (g.call("scale", a[1]), inner(g, a[0])), "multilinear"), _LINE, _LINE,
 )  # fmt: skip
 vector_op(
-    "unscale", "div", "div(x, s): a vector or matrix divided by a number.", i.scaled,
-    m.div, Vjp(_unscale_rule, "general", _unscale_jvp), _LINE, _AWAY,
+    "unscale", "div",
+    "div(x, s): a vector, matrix, quaternion or transform divided by a number.", i.scaled, m.div,
+    Vjp(_unscale_rule, "general", _unscale_jvp), _LINE, _AWAY,
 )  # fmt: skip
 vector_op(
     "cw_mul", "cw_mul", "cw_mul(a, b): the product component by component.",
@@ -144,8 +146,9 @@ vector_op(
 
 
 def _lerp_types(types: Sequence[Type]) -> Type | None:
-    fits = len(types) == 3 and types[0] == types[1] and i.float_tensor(types[0])
-    return types[0] if fits and types[2] == scalar_of(types[0]) else None
+    fits = len(types) == 3 and types[0] == types[1] and not i.floating(types[0])
+    fits = fits and i.floats(types[0]) and types[2] == scalar_of(types[0])
+    return types[0] if fits else None
 
 
 def _lerp_rule(g: E, a: Sequence[E], y: E) -> Sequence[Maybe]:
@@ -160,7 +163,8 @@ def _lerp_jvp(t: Sequence[Maybe], a: Sequence[E], y: E) -> Maybe:
 
 
 vector_op(
-    "lerp_vec", "lerp", "lerp(a, b, t): a * (1 - t) + b * t of vectors or matrices.",
+    "lerp_vec", "lerp",
+    "lerp(a, b, t): a * (1 - t) + b * t of vectors, matrices, quaternions or transforms.",
     _lerp_types, m.lerp, Vjp(_lerp_rule, "general", _lerp_jvp), _LINE, _LINE, (0.0, 1.0),
 )  # fmt: skip
 
@@ -189,7 +193,8 @@ def _normalize_jvp(t: Sequence[Maybe], a: Sequence[E], y: E) -> Maybe:
 
 
 vector_op(
-    "dot", "dot", "dot(a, b): the inner product of two vectors.", i.to_scalar(2, i.vector), dot,
+    "dot", "dot", "dot(a, b): the inner product of two vectors or quaternions.",
+    i.to_scalar(2, i.vector_or_quaternion), dot,
     Vjp(lambda g, a, y: (a[1].call("scale", g), a[0].call("scale", g)), "multilinear"),
     _LINE, _LINE,
 )  # fmt: skip
@@ -207,7 +212,7 @@ vector_op(
 )  # fmt: skip
 vector_op(
     "length_sq", "length_sq", "length_sq(v): the square of the length.",
-    i.to_scalar(1, i.vector), lambda v: dot(v, v),
+    i.to_scalar(1, i.vector_or_quaternion), lambda v: dot(v, v),
     Vjp(
         lambda g, a, y: (a[0].call("scale", g + g),),
         "general",
@@ -216,7 +221,8 @@ vector_op(
 )  # fmt: skip
 vector_op(
     "length", "length", "length(v): the Euclidean length. The gradient at 0 is zero.",
-    i.to_scalar(1, i.float_vector), length, Vjp(_length_rule, "general", _length_jvp), _LINE,
+    i.to_scalar(1, i.float_vector_or_quaternion), length,
+    Vjp(_length_rule, "general", _length_jvp), _LINE,
 )  # fmt: skip
 vector_op(
     "normalize", "normalize",

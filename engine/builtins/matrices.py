@@ -49,7 +49,7 @@ def _outer_type(types: Sequence[Type]) -> Type | None:
     if len(types) != 2:
         return None
     a, b = types
-    if isinstance(a, VectorType) and isinstance(b, VectorType) and i.vector(a):
+    if isinstance(a, VectorType) and isinstance(b, VectorType) and i.vector(a) and i.vector(b):
         return MatrixType(a.scalar, a.length, b.length) if a.scalar == b.scalar else None
     return None
 

@@ -33,8 +33,9 @@ register(
     Op(
         name="add",
         user="add",
-        doc="add(a, b): the sum of two numbers, vectors or matrices of one type; integers wrap.",
-        infer=i.same(2, i.any_number),
+        doc="add(a, b): the sum of two numbers, vectors, matrices, quaternions or transforms of "
+        "one type; integers wrap.",
+        infer=i.same(2, i.additive),
         c="({0} + {1})",
         numpy=np.add,
         derivative=Vjp(lambda g, a, y: (g, g), "linear"),
@@ -45,8 +46,9 @@ register(
     Op(
         name="sub",
         user="sub",
-        doc="sub(a, b): the difference of two numbers, vectors or matrices of one type.",
-        infer=i.same(2, i.any_number),
+        doc="sub(a, b): the difference of two numbers, vectors, matrices, quaternions or "
+        "transforms of one type.",
+        infer=i.same(2, i.additive),
         c="({0} - {1})",
         numpy=np.subtract,
         derivative=Vjp(lambda g, a, y: (g, -g), "linear"),
@@ -107,8 +109,8 @@ register(
     Op(
         name="neg",
         user="neg",
-        doc="neg(x): the number, vector or matrix with its sign changed.",
-        infer=i.same(1, i.any_number),
+        doc="neg(x): the number, vector, matrix, quaternion or transform with its sign changed.",
+        infer=i.same(1, i.additive),
         c=call("neg", 1),
         numpy=np.negative,
         derivative=Vjp(lambda g, a, y: (-g,), "linear"),

@@ -202,9 +202,16 @@ def _special_advice(user_name: str, types: Sequence[Type]) -> str:
     kinds = [type(t) for t in types]
     if any(isinstance(t, ArrayType) for t in types):
         return "an array is not a value: index it first, as in a[i]"
-    if user_name in ("*", "mul") and kinds == [VectorType, VectorType]:
+    tags = [t.tag for t in types if isinstance(t, VectorType)]
+    if user_name in ("*", "mul", "@") and tags[:1] == ["quat"] and tags[1:] == [""]:
+        return "write quat_rotate(q, v) to rotate a vector"
+    if user_name in ("*", "mul", "@") and tags[:1] == ["transform"] and tags[1:] == [""]:
+        return (
+            "write transform_point(t, p) for a position or transform_vector(t, v) for a direction"
+        )
+    if user_name in ("*", "mul") and kinds == [VectorType, VectorType] and not any(tags):
         return "write dot(a, b) for the inner product or cw_mul(a, b) for products of components"
-    if user_name == "@" and kinds == [VectorType, VectorType]:
+    if user_name == "@" and kinds == [VectorType, VectorType] and not any(tags):
         return "write dot(a, b) for the inner product"
     if user_name in ("/", "div") and len(kinds) == 2 and kinds[1] in (VectorType, MatrixType):
         return "write cw_div(a, b) for quotients of components, or multiply by inverse(b)"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.ir.builder import E
 from engine.ir.ops import Elementwise, NoDerivative, Op, Vjp
-from engine.lang.types import MatrixType, ValueType, VectorType
+from engine.lang.types import MatrixType, ValueType, VectorType, untagged
 
 Maybe = E | None
 
@@ -37,8 +37,15 @@ def construct(t: ValueType, parts: Sequence[E]) -> E:
     return parts[0].make("construct", t, *parts[1:])
 
 
+def plain(x: E) -> E:
+    """A quaternion or transform as the vector of its components; anything else as it is."""
+    t = x.type
+    return x.make("cast", untagged(t)) if isinstance(t, VectorType) and t.tag else x
+
+
 def inner(a: E, b: E) -> E:
     """The sum of products of all components."""
+    a, b = plain(a), plain(b)
     return a.call("dot" if isinstance(a.type, VectorType) else "ddot", b)
 
 

@@ -274,7 +274,7 @@ for _name, _doc, _test, _fold in _TESTS:
             name=_name,
             user=_name,
             doc=f"{_name}(x): true where {_doc}",
-            infer=i.same(1, lambda t: i.floating(t) or i.float_tensor(t), BOOL),
+            infer=i.same(1, i.floats, BOOL),
             c=call(_name, 1),
             numpy=lambda x, f=_test, fold=_fold: fold(f(x)),
             derivative=NoDerivative("a test is true or false"),

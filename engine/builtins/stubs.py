@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
+from engine.builtins.made import MADE, NEUTRAL, make, neutral, part_names
 from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.builtins.special import SPECIAL
 from engine.diagnostics import Diagnostic, EngineError
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
+from engine.lang import rotations
 from engine.lang.types import (
     BOOL,
     FLOAT32,
@@ -94,7 +96,8 @@ class Builtin:
         self.__name__ = name
         self.__qualname__ = name
         special = SPECIAL[name].doc if name in SPECIAL else ""
-        self.__doc__ = KERNEL_ONLY.get(name) or special or "\n".join(describe(name))
+        told = {**KERNEL_ONLY, **MADE, **NEUTRAL}.get(name)
+        self.__doc__ = told or special or "\n".join(describe(name))
 
     def __repr__(self) -> str:
         return f"<engine builtin {self.__builtin_name__}>"
@@ -109,7 +112,10 @@ class Builtin:
             )
         if name in SPECIAL:
             return SPECIAL[name].host(*args, **named)
-        if named:
+        if name in NEUTRAL:
+            return neutral(name, args, named)
+        args = (*args, *(named.pop(k) for k in part_names(name) if k in named))
+        if named and name not in MADE:
             _fail("E106", f"{name}() takes no named arguments", self.__doc__ or "")
         found = [_type_of(a) for a in args]
         types: list[Type] = []
@@ -123,6 +129,8 @@ class Builtin:
                 )
             types.append(known[0])
         weak = [known is not None and known[1] for known in found]
+        if name in MADE:
+            return make(name, args, named, types, weak)
         got = resolve(name, types, weak)
         if got is None and name in COMPOSITES:
             return _composed(name, args, types, weak)
@@ -175,5 +183,7 @@ def _describe(value: object) -> str:
 
 
 BUILTINS: dict[str, Builtin] = {
-    name: Builtin(name) for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL})
+    name: Builtin(name)
+    for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *MADE, *NEUTRAL})
 }
+rotations.product = BUILTINS["mul"]

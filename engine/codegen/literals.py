@@ -40,12 +40,14 @@ def _flat(value: object) -> Iterator[bool | int | float]:
 
 def _float(value: float, t: ScalarType) -> str:
     with np.errstate(over="ignore"):
-        rounded = np.float32(value) if t.bits == 32 else np.float64(value)
+        rounded = t.numpy.type(value)
     name = ctype(t)
     if math.isnan(rounded):
         return f"eng::quiet_nan<{name}>"
     if math.isinf(rounded):
         return f"eng::infinity<{name}>" if rounded > 0 else f"(-eng::infinity<{name}>)"
+    if t.bits == 16:
+        return f"eng::half(0x{rounded.view(np.uint16):04x})"
     # The shortest decimal that reads back as the same number.
     text = np.format_float_scientific(rounded, trim="0").replace("e+00", "")
     text += "f" if t.bits == 32 else ""

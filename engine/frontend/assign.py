@@ -11,12 +11,13 @@ from engine.frontend.exprs import binary
 from engine.frontend.locals import root_name, target_names
 from engine.frontend.operands import BAD, Bad, Known, Operand, Row, Several, Value, zero
 from engine.frontend.ops import coerce
-from engine.frontend.place_kinds import Element, Part, Place, Shape
+from engine.frontend.place_kinds import Element, Part, Place, Region, Shape
 from engine.frontend.places import place, read
+from engine.frontend.regions import written
 from engine.frontend.typenames import type_name
 from engine.frontend.variables import set_name
 from engine.ir.nodes import Atom, Atomic, AtomicKind, Store, Var
-from engine.lang.types import ArrayType, VectorType, scalar_of
+from engine.lang.types import ArrayType, ScalarType, VectorType, scalar_of
 
 
 def lower_assign(cx: Context, node: ast.stmt) -> None:
@@ -153,6 +154,9 @@ def write(cx: Context, target: ast.expr, where: Place, got: Value | Bad, value: 
         else:
             cx.b.add(Store(where.array, where.index, atom, where.path, cx.b.span))
         return
+    if isinstance(where, Region):
+        _write_region(cx, target, where, got, value)
+        return
     if isinstance(where, Part):
         var = _variable_behind(cx, where.base)
         if var is None:
@@ -174,6 +178,30 @@ def write(cx: Context, target: ast.expr, where: Place, got: Value | Bad, value: 
         cx.one(target, where)  # too few indices: says so
         return
     _not_assignable(cx, target)
+
+
+def _write_region(
+    cx: Context, target: ast.expr, where: Region, got: Value, value: ast.expr
+) -> None:
+    """Gives a slice new components: as many as it has, or a number that fills it."""
+    fills = got.weak or isinstance(got.type, ScalarType)
+    t = where.whole.scalar if fills else where.type
+    atom = coerce(cx, value, got, t, f"`{cx.source.text(target)}`")
+    if atom is None:
+        return
+    if isinstance(where.base, Element):
+        at = where.base
+        for path, part in written(cx, where, atom):
+            cx.b.add(Store(at.array, at.index, part, path, cx.b.span))
+        return
+    var = _variable_behind(cx, where.base)
+    if var is None:
+        _not_assignable(cx, target)
+        return
+    whole: Atom = var
+    for path, part in written(cx, where, atom):
+        whole = cx.b.op("insert", whole, *path, part)
+    cx.b.set(var, whole)
 
 
 def _not_assignable(cx: Context, target: ast.expr) -> None:
@@ -198,6 +226,10 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
         if not where.is_row:
             _update(cx, node, where, kind, cx.scalar_value(node.value))
             return
+    if isinstance(where, Region) and isinstance(where.base, Element) and kind:
+        if where.whole.scalar.kind != "b":
+            _update(cx, node, where, kind, cx.scalar_value(node.value))
+            return
     if isinstance(where, (Known, Several, Shape)):
         _not_assignable(cx, node.target)
         where = BAD
@@ -207,14 +239,26 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
 
 
 def _update(
-    cx: Context, node: ast.AugAssign, where: Element, kind: AtomicKind, value: Value | Bad
+    cx: Context,
+    node: ast.AugAssign,
+    where: Element | Region,
+    kind: AtomicKind,
+    value: Value | Bad,
 ) -> None:
     if isinstance(value, Bad):
         return
-    text = f"an element of `{where.array.name}`" if not where.path else "this component"
+    at = where if isinstance(where, Element) else where.base
+    assert isinstance(at, Element)
+    whole = isinstance(where, Element) and not where.path
+    text = f"an element of `{at.array.name}`" if whole else "this component"
+    if isinstance(where, Region):
+        text = f"`{cx.source.text(node.target)}`"
     atom = coerce(cx, node.value, value, where.type, text)
-    if atom is not None:
-        cx.b.add(Atomic(None, kind, where.array, where.index, atom, where.path, cx.b.span))
+    if atom is None:
+        return
+    parts = [(at.path, atom)] if isinstance(where, Element) else written(cx, where, atom)
+    for path, part in parts:
+        cx.b.add(Atomic(None, kind, at.array, at.index, part, path, cx.b.span))
 
 
 EXPR[ast.NamedExpr] = lower_walrus

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 from collections.abc import Callable, Sequence
 
-from engine.builtins.composite import COMPOSITES
+from engine.builtins.composite import COMPOSITES, HELPERS
+from engine.builtins.made import MADE, NEUTRAL
 from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
 from engine.frontend.atomics import ATOMICS, lower_atomic
 from engine.frontend.casts import lower_reinterpret
-from engine.frontend.composites import call_composite
+from engine.frontend.composites import call_composite, library_func
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
 from engine.frontend.features import missing_feature, plural
 from engine.frontend.fence import is_text
 from engine.frontend.logic import lower_where
+from engine.frontend.made import factory_of, lower_factory, lower_made, lower_neutral
 from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, literal
 from engine.frontend.ops import apply
 from engine.frontend.place_kinds import dimension
@@ -159,10 +162,19 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
         return _length(cx, node)
     if name is None and obj is type:
         return _type(cx, node)
+    if inspect.isfunction(obj) and obj in HELPERS:
+        return call_user(cx, node, library_func(HELPERS[obj]))
+    factory = factory_of(obj)
+    if factory is not None:
+        return lower_factory(cx, node, factory)
     if name is None:
         return _not_callable(cx, node, obj)
     if name in _NAMED:
         return _NAMED[name](cx, node)
+    if name in MADE:
+        return lower_made(cx, node, name)
+    if name in NEUTRAL:
+        return lower_neutral(cx, node, name)
     if node.keywords:
         return cx.error(
             "E106",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 
 from engine.frontend.context import Context
 from engine.frontend.operands import BAD, Bad, Known, Operand, Value, adapt, number, zero
 from engine.frontend.ops import coerce, truth
+from engine.frontend.regions import components_of
 from engine.frontend.scope import type_of
 from engine.frontend.typenames import type_name
 from engine.ir.builder import const
@@ -20,20 +22,41 @@ from engine.lang.types import (
     ScalarType,
     ValueType,
     VectorType,
+    quat_type,
     shape_of,
 )
+
+_PARTS_HELP: dict[tuple[str, ...], str] = {
+    ("ijk", "real"): "pass x, y, z, w, or a vector of 3 and w, of one float type",
+    ("p", "q"): "pass a vector of 3 and a quaternion of one float type, or 7 numbers",
+    ("w", "v"): "pass two vectors of 3, of one float type, or 6 numbers",
+}
+
+
+# Parts that a type can be made from, by name and in this order.
+def _part_names(t: ValueType) -> tuple[str, ...]:
+    if not isinstance(t, VectorType):
+        return ()
+    if t.length == 6 and not t.tag:
+        return ("w", "v")
+    return {"quat": ("ijk", "real"), "transform": ("p", "q")}.get(t.tag, ())
 
 
 def lower_constructor(cx: Context, node: ast.Call, t: ValueType) -> Operand:
     """A call of a type."""
-    args = [cx.scalar_value(a, "an argument") for a in node.args]
-    if node.keywords:
-        return cx.error(
-            "E106",
-            node.keywords[0].value,
-            f"{type_name(t)} takes no named arguments",
-            "pass the components by position",
-        )
+    parts = _part_names(t)
+    nodes = list(node.args)
+    words = {w.arg: w.value for w in node.keywords}
+    for word in node.keywords:
+        if word.arg not in parts or parts.index(word.arg) < len(node.args):
+            return cx.error(
+                "E106",
+                word.value,
+                f"{type_name(t)} takes no argument named `{word.arg}`",
+                "pass the components by position",
+            )
+    nodes += [words[p] for p in parts if p in words]
+    args = [cx.scalar_value(a, "an argument") for a in nodes]
     values = [a for a in args if isinstance(a, Value)]
     if len(values) != len(args):
         return BAD
@@ -41,7 +64,38 @@ def lower_constructor(cx: Context, node: ast.Call, t: ValueType) -> Operand:
         return Value(zero(t))
     if isinstance(t, ScalarType):
         return _cast(cx, node, values, t)
-    return _composite(cx, node, values, t)
+    if "q" in words and "p" not in words and not node.args:
+        values.insert(0, Value(zero(VectorType(t.scalar, 3))))
+        nodes.insert(0, node)
+    return construct(cx, node, nodes, values, t)
+
+
+def _from_parts(
+    cx: Context, nodes: Sequence[ast.expr], values: list[Value], t: VectorType
+) -> tuple[list[ast.expr], list[Value]] | None:
+    """Components in place of the parts of a quaternion, transform or spatial vector."""
+    three = VectorType(t.scalar, 3)
+    known: dict[tuple[str, int], tuple[ValueType, ...]] = {
+        ("quat", 4): (three, t.scalar),
+        ("transform", 7): (three, quat_type(t.scalar)),
+        ("", 6): (three, three),
+    }
+    kinds = known.get((t.tag, t.length), ())
+    if t.tag == "transform" and len(values) == 1 and values[0].type == three:
+        identity = Const((0.0, 0.0, 0.0, 1.0), quat_type(t.scalar))
+        values, nodes = [*values, Value(identity)], [*nodes, nodes[0]]
+    if len(values) != len(kinds):
+        return None
+    fitted = [adapt(v, k) for v, k in zip(values, kinds, strict=True)]
+    out: list[Value] = []
+    at: list[ast.expr] = []
+    for n, v in zip(nodes, fitted, strict=True):
+        if v is None:
+            return None
+        flat = [Value(a) for a in components_of(cx, v.atom)] or [v]
+        out += flat
+        at += [n] * len(flat)
+    return at, out
 
 
 def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Operand:
@@ -69,9 +123,20 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
     return Value(cx.b.op("cast", v.atom, result=t))
 
 
-def _composite(
-    cx: Context, node: ast.Call, values: list[Value], t: VectorType | MatrixType
+def construct(
+    cx: Context,
+    node: ast.Call,
+    nodes: Sequence[ast.expr],
+    values: list[Value],
+    t: VectorType | MatrixType,
 ) -> Operand:
+    """A vector or matrix from its components, parts, one number to fill, or one like it.
+
+    nodes: the expressions of the values.
+    """
+    from_parts = _from_parts(cx, nodes, values, t) if isinstance(t, VectorType) else None
+    if from_parts is not None:
+        nodes, values = from_parts
     shape = shape_of(t)
     size = math.prod(shape)
     first = values[0]
@@ -82,20 +147,20 @@ def _composite(
             return Value(cx.b.op("cast", first.atom, result=t))
         return cx.error(
             "E104",
-            node.args[0],
+            nodes[0],
             f"{type_name(first.type)} cannot become {type_name(t)}",
             "the numbers of components must agree: pass the components one by one",
         )
     if any(not isinstance(v.type, ScalarType) for v in values):
         at = next(k for k, v in enumerate(values) if not isinstance(v.type, ScalarType))
-        help_text = "pass the components one by one: `v[0], v[1], ...`"
+        help_text = _PARTS_HELP.get(_part_names(t), "pass the components one by one: `v[0], ...`")
         if isinstance(t, MatrixType):
             help_text = (
                 f"write `{cx.api}.matrix_from_rows(...)` or `{cx.api}.matrix_from_cols(...)`"
             )
         return cx.error(
             "E104",
-            node.args[at],
+            nodes[at],
             f"a component of {type_name(t)} is a number, but this is {type_name(values[at].type)}",
             help_text,
         )
@@ -107,7 +172,7 @@ def _composite(
             f"pass {size} numbers, one number to fill it, or none for zeros",
         )
     atoms: list[Atom] = []
-    for n, v in zip(node.args, values, strict=True):
+    for n, v in zip(nodes, values, strict=True):
         atom = coerce(cx, n, v, t.scalar, f"a component of {type_name(t)}")
         if atom is not None:
             atoms.append(atom)

@@ -140,6 +140,15 @@ class Fence:
             else:
                 self.visit(word.value)
 
+    def check_Subscript(self, node: ast.Subscript) -> None:
+        self.visit(node.value)
+        index = node.slice
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Slice):
+                self.children(part)
+            else:
+                self.visit(part)
+
     def check_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             self.target(target)

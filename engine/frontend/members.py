@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from engine.frontend.context import Context
 from engine.frontend.features import missing_feature, plural
 from engine.frontend.operands import BAD, Bad, Known, Operand, Value, literal
-from engine.frontend.place_kinds import Element, Part, Place, Shape, dimension
+from engine.frontend.place_kinds import Element, Part, Place, Region, Shape, dimension
+from engine.frontend.regions import component_of_region, named_part, region_of
 from engine.frontend.scope import describe, is_engine, operand_of
 from engine.frontend.typenames import type_name
 from engine.ir.nodes import Atom, Var
@@ -16,6 +17,7 @@ from engine.lang.types import (
     ArrayType,
     MatrixType,
     ScalarType,
+    Tag,
     ValueType,
     VectorType,
     scalar_of,
@@ -23,6 +25,8 @@ from engine.lang.types import (
 from engine.lang.values import value_class
 
 _LETTERS = "xyzw"
+# Parts of a transform: first and last component, and what they are.
+_TRANSFORM: dict[str, tuple[int, int, Tag]] = {"p": (0, 3, ""), "q": (3, 7, "quat")}
 
 
 def member(cx: Context, node: ast.Attribute, base: Place) -> Place:
@@ -32,14 +36,20 @@ def member(cx: Context, node: ast.Attribute, base: Place) -> Place:
     if isinstance(base, Known):
         return known_member(cx, node, base.obj)
     t: object = None
-    if isinstance(base, (Element, Part, Value)):
+    if isinstance(base, (Element, Part, Region, Value)):
         t = base.type
     if isinstance(t, ArrayType) and isinstance(base, Value) and isinstance(base.atom, Var):
         found = _array_member(cx, node, base.atom, t)
         if found is not None:
             return found
     k = _LETTERS.find(node.attr) if len(node.attr) == 1 else -1
-    if isinstance(t, VectorType) and 0 <= k < t.length:
+    if isinstance(t, VectorType) and t.tag == "transform":
+        region = base if isinstance(base, Region) else region_of(base)  # type: ignore[arg-type]
+        if node.attr in _TRANSFORM and region is not None:
+            return named_part(region, *_TRANSFORM[node.attr])
+    elif isinstance(t, VectorType) and 0 <= k < t.length:
+        if isinstance(base, Region):
+            return component_of_region(cx, base, k)
         index = (literal(k).atom,)
         if isinstance(base, Element):
             return Element(base.array, base.index, base.path + index)
@@ -61,6 +71,8 @@ def member(cx: Context, node: ast.Attribute, base: Place) -> Place:
 def _member_help(cx: Context, node: ast.Attribute, t: object) -> str:
     if isinstance(t, ArrayType):
         return "arrays have `shape`, `ndim`, `size` and `dtype` in kernels"
+    if isinstance(t, VectorType) and t.tag == "transform":
+        return "transforms have a translation `p` and a rotation `q`"
     if isinstance(t, VectorType):
         letters = ", ".join(f"`{c}`" for c in _LETTERS[: t.length])
         return f"components are {letters}; call functions by name: `{cx.api}.dot(a, b)`"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from engine.frontend.context import Context
-from engine.frontend.operands import Operand
+from engine.frontend.operands import Operand, literal
 from engine.ir.nodes import Atom, Const, Var
 from engine.lang.types import (
     INT32,
     ArrayType,
     MatrixType,
     ScalarType,
+    Tag,
     ValueType,
     VectorType,
     scalar_of,
@@ -55,13 +57,61 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """`count` components from `start` on, `step` apart."""
+
+    start: int
+    step: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Components of an element or of a value: one index or run for each axis.
+
+    base: the whole element (no path), or the atom of the whole vector or matrix.
+    """
+
+    base: Element | Atom
+    axes: tuple[Atom | Run, ...]
+    tag: Tag = ""
+
+    @property
+    def whole(self) -> VectorType | MatrixType:
+        t = self.base.element if isinstance(self.base, Element) else self.base.type
+        assert isinstance(t, (VectorType, MatrixType))
+        return t
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(a for a in self.axes if isinstance(a, Run))
+
+    @property
+    def type(self) -> ValueType:
+        counts = [r.count for r in self.runs]
+        if len(counts) == 2:
+            return MatrixType(self.whole.scalar, counts[0], counts[1])
+        return VectorType(self.whole.scalar, counts[0], self.tag)
+
+    def paths(self) -> list[tuple[Atom, ...]]:
+        """The index of every component, in order."""
+        steps = [
+            [literal(a.start + a.step * k).atom for k in range(a.count)]
+            if isinstance(a, Run)
+            else [a]
+            for a in self.axes
+        ]
+        return list(product(*steps))
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """`a.shape`, of which usually one number is wanted."""
 
     array: Var
 
 
-Place = Operand | Element | Part | Shape
+Place = Operand | Element | Part | Region | Shape
 
 
 def part_type(t: ValueType, depth: int) -> ValueType:

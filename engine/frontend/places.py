@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context import EXPR, Context
+from engine.frontend.fence_table import REJECTED
 from engine.frontend.members import member
 from engine.frontend.operands import (
     BAD,
@@ -26,11 +27,13 @@ from engine.frontend.place_kinds import (
     Element,
     Part,
     Place,
+    Region,
     Shape,
     array_index,
     component_index,
     dimension,
 )
+from engine.frontend.regions import part_of_region, read_region, region_of
 from engine.frontend.typenames import type_name
 from engine.ir.nodes import Atom, Const, Var
 from engine.lang.types import ArrayType, MatrixType, VectorType
@@ -64,6 +67,8 @@ def read(cx: Context, got: Place) -> Operand:
             return known
         name = "extract_row" if isinstance(got.type, VectorType) else "extract"
         return Value(cx.b.op(name, got.base, *got.index))
+    if isinstance(got, Region):
+        return Value(read_region(cx, got))
     if isinstance(got, Shape):
         ndim = got.array.type.ndim if isinstance(got.array.type, ArrayType) else 0
         return Several(tuple(Value(dimension(cx, got.array, d)) for d in range(ndim)))
@@ -101,6 +106,10 @@ def _subscript(cx: Context, node: ast.Subscript, base: Place) -> Place:
         return BAD
     if isinstance(base, (Shape, Several)):
         return _item(cx, node, base, nodes)
+    if isinstance(base, Region) or any(isinstance(n, ast.Slice) for n in nodes):
+        found_part = _region(cx, node, base, nodes)
+        if found_part is not None:
+            return found_part
     if isinstance(base, (Element, Part)):
         depth = len(base.path if isinstance(base, Element) else base.index)
         t = base.element if isinstance(base, Element) else base.base.type
@@ -112,11 +121,26 @@ def _subscript(cx: Context, node: ast.Subscript, base: Place) -> Place:
         return Part(base.base, base.index + found)
     if isinstance(base, Row):
         return _element(cx, node, base.array, base.index, nodes)
+    assert isinstance(base, Value)
     t = base.type
     if isinstance(base.atom, Var) and isinstance(t, ArrayType):
         return _element(cx, node, base.atom, (), nodes)
     found = _components(cx, node, t, 0, nodes)
     return BAD if found is None else Part(base.atom, found)
+
+
+def _region(cx: Context, node: ast.Subscript, base: Place, nodes: list[ast.expr]) -> Place | None:
+    """Slices of vectors and matrices, and parts of them; None for anything else."""
+    region = base if isinstance(base, Region) else None
+    if isinstance(base, (Element, Part, Value)):
+        region = region_of(base)
+    if region is None:
+        return None
+    if len(nodes) > len(region.runs):
+        _too_many(cx, node, region.type, len(region.runs), len(nodes))
+        return BAD
+    found = part_of_region(cx, region, nodes, lambda n, size: _component(cx, n, size))
+    return BAD if found is None else found
 
 
 def _element(
@@ -135,6 +159,9 @@ def _element(
         )
     index: list[Atom] = list(before)
     for n in nodes:
+        if isinstance(n, ast.Slice):
+            what, help_text = REJECTED["Slice"]
+            return cx.error("E101", n, f"{what} is not supported in kernels", help_text)
         got = cx.value(n, "an index")
         atom = integer(cx, n, got, "an index")
         if atom is None:
@@ -155,34 +182,45 @@ def _components(
     elif isinstance(t, MatrixType):
         sizes = (t.rows, t.cols)
     if depth + len(nodes) > len(sizes):
-        shown = "a number" if depth == len(sizes) else f"a {type_name(t)}"  # type: ignore[arg-type]
-        most = len(sizes) - depth
-        cx.error(
-            "E109",
-            node,
-            f"{shown} takes {most or 'no'} {'index' if most == 1 else 'indices'}, but "
-            f"{len(nodes)} {'is' if len(nodes) == 1 else 'are'} given",
-            "only arrays, vectors and matrices are indexed",
-        )
+        _too_many(cx, node, t, len(sizes) - depth, len(nodes))
         return None
     out: list[Atom] = []
     for n, size in zip(nodes, sizes[depth:], strict=False):
-        got = cx.value(n, "an index")
-        atom = integer(cx, n, got, "an index")
-        if atom is None:
+        found = _component(cx, n, size)
+        if found is None:
             return None
-        k = number(got) if isinstance(got, Value) else None
-        if k is not None and not -size <= k < size:
-            cx.error(
-                "E104",
-                n,
-                f"index {k} is out of range for {size} components",
-                f"indices go from 0 to {size - 1}",
-            )
-            return None
-        known = literal(int(k) % size).atom if k is not None else None
-        out.append(known or component_index(cx, size, atom))
+        out.append(found)
     return tuple(out)
+
+
+def _too_many(cx: Context, node: ast.AST, t: object, most: int, given: int) -> None:
+    shown = f"a {type_name(t)}" if most else "a number"  # type: ignore[arg-type]
+    cx.error(
+        "E109",
+        node,
+        f"{shown} takes {most or 'no'} {'index' if most == 1 else 'indices'}, but "
+        f"{given} {'is' if given == 1 else 'are'} given",
+        "only arrays, vectors and matrices are indexed",
+    )
+
+
+def _component(cx: Context, node: ast.expr, size: int) -> Atom | None:
+    """The checked index of one of `size` components."""
+    got = cx.value(node, "an index")
+    atom = integer(cx, node, got, "an index")
+    if atom is None:
+        return None
+    k = number(got) if isinstance(got, Value) else None
+    if k is not None and not -size <= k < size:
+        cx.error(
+            "E104",
+            node,
+            f"index {k} is out of range for {size} components",
+            f"indices go from 0 to {size - 1}",
+        )
+        return None
+    known = literal(int(k) % size).atom if k is not None else None
+    return known or component_index(cx, size, atom)
 
 
 def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[ast.expr]) -> Place:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
-
-_SUFFIX = {
-    "float32": "", "float64": "d", "int32": "i", "int64": "l", "int16": "s", "int8": "b",
-    "uint32": "ui", "uint64": "ul", "uint16": "us", "uint8": "ub",
-}  # fmt: skip
+from engine.lang.composite import class_name
+from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, Type, VectorType
 
 
 def type_name(t: Type) -> str:
     """The type as a user would write it."""
-    if isinstance(t, VectorType):
-        return f"vec{t.length}{_SUFFIX.get(t.scalar.name, '')}"
-    if isinstance(t, MatrixType):
-        return f"mat{t.rows}{t.cols}{_SUFFIX.get(t.scalar.name, '')}"
+    if isinstance(t, (VectorType, MatrixType)):
+        name = class_name(t)
+        short = t.scalar == FLOAT32 and not name.endswith(")")
+        return name[:-1] if short else name  # vec3f is vec3
     if isinstance(t, ArrayType):
         ndim = f", ndim={t.ndim}" if t.ndim > 1 else ""
         return f"array(dtype={type_name(t.element)}{ndim})"

@@ -16,13 +16,14 @@ from engine.lang import types as t
 from engine.lang.scalars import SCALAR_CLASSES
 
 _SUFFIX = {
-    "float32": "f", "float64": "d", "bool": "bool",
+    "float16": "h", "float32": "f", "float64": "d", "bool": "bool",
     "int8": "b", "int16": "s", "int32": "i", "int64": "l",
     "uint8": "ub", "uint16": "us", "uint32": "ui", "uint64": "ul",
 }  # fmt: skip
 
 
-def _wrong(code: str, message: str, *notes: str) -> LaunchError:
+def wrong(code: str, message: str, *notes: str) -> LaunchError:
+    """The error for a value that cannot be made."""
     return LaunchError(Diagnostic(code, message, notes=notes))
 
 
@@ -61,7 +62,10 @@ class Composite:
         return from_numpy_value(got) if isinstance(got, np.ndarray) else got.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._data[_checked(index, self._shape)] = np.asarray(value)
+        part, found = self._data[_checked(index, self._shape)], np.asarray(value)
+        if found.shape not in ((), part.shape):
+            raise wrong("E109", f"{part.shape} components cannot be set to {value!r}")
+        self._data[index] = found
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -120,7 +124,8 @@ class Composite:
     def __matmul__(self, other: object) -> Any:
         if not isinstance(other, Composite) or self._dtype != other._dtype:
             return NotImplemented
-        if len(self._shape) == 1 and len(other._shape) == 1:
+        kind = other.__ir_type__
+        if isinstance(kind, t.VectorType) and (kind.tag or len(self._shape) == 1):
             return NotImplemented  # a dot or a componentwise product: say which, by name
         if self._shape[-1] != other._shape[0]:
             return NotImplemented
@@ -160,6 +165,22 @@ class Matrix(Composite):
     """Rows of scalars: `m[i]` is a row (a copy), `m[i, j]` a component."""
 
     __slots__ = ()
+
+    def get_row(self, row: int) -> Any:
+        """A copy of a row."""
+        return self[row]
+
+    def get_col(self, col: int) -> Any:
+        """A copy of a column."""
+        return self[:, col]
+
+    def set_row(self, row: int, value: Any) -> None:
+        """Replaces a row."""
+        self[row] = value
+
+    def set_col(self, col: int, value: Any) -> None:
+        """Replaces a column."""
+        self[:, col] = value
 
     def __str__(self) -> str:
         return "[" + ",\n ".join(str(row) for row in self._data.tolist()) + "]"
@@ -204,17 +225,19 @@ def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
         else:
             data = np.asarray([np.asarray(a) for a in args])
     except ValueError:
-        raise _wrong("E109", f"{cls.__name__} cannot be made from rows of unequal length") from None
+        raise wrong("E109", f"{cls.__name__} cannot be made from rows of unequal length") from None
     if data.dtype.kind not in "biuf":
-        raise _wrong("E202", f"{cls.__name__} takes numbers, got {args[0]!r}")
+        raise wrong("E202", f"{cls.__name__} takes numbers, got {args[0]!r}")
     if dtype.kind in "iu" and data.dtype.kind == "f" and not _is_composite(args):
-        raise _wrong(
+        raise wrong(
             "E202", f"{cls.__name__} has integer components, got {data.tolist()}",
             "convert on purpose with int(...)",
         )  # fmt: skip
     size = int(np.prod(shape))
+    if data.shape == (2, 3) and shape == (6,):  # a spatial vector from its halves
+        data = data.reshape(6)
     if data.ndim and data.shape != shape and (data.size != size or data.ndim > 1):
-        raise _wrong(
+        raise wrong(
             "E109", f"{cls.__name__} takes {size} components, got shape {data.shape}",
             f"expected {' x '.join(map(str, shape))} numbers, one number to fill, or none",
         )  # fmt: skip
@@ -239,11 +262,28 @@ def _component(i: int) -> property:
 _classes: dict[t.VectorType | t.MatrixType, type[Composite]] = {}
 
 
+def class_name(kind: t.VectorType | t.MatrixType) -> str:
+    """`vec3f`, `mat22d`, `quatf`, ... where the API has such a name, else how to make it."""
+    suffix, scalar = _SUFFIX[kind.scalar.name], kind.scalar
+    if isinstance(kind, t.VectorType):
+        if kind.tag:
+            return f"{kind.tag}{suffix}"
+        if 2 <= kind.length <= 4 and scalar.kind != "b":
+            return f"vec{kind.length}{suffix}"
+        if kind.length == 6 and scalar.kind == "f":
+            return f"spatial_vector{suffix}"
+        return f"vector(length={kind.length}, dtype={scalar})"
+    if kind.rows == kind.cols and 2 <= kind.rows <= 4 and (scalar.kind == "f" or suffix == "i"):
+        return f"mat{kind.rows}{kind.cols}{suffix}"
+    if kind.rows == kind.cols == 6 and scalar.kind == "f":
+        return f"spatial_matrix{suffix}"
+    return f"matrix(shape=({kind.rows}, {kind.cols}), dtype={scalar})"
+
+
 def composite_class(kind: t.VectorType | t.MatrixType) -> type[Composite]:
     """The value class of a vector or matrix type; always the same class for a type."""
     found = _classes.get(kind)
     if found is None:
-        suffix = _SUFFIX[kind.scalar.name]
         members: dict[str, Any] = {
             "__slots__": (),
             "__module__": "engine",
@@ -252,16 +292,24 @@ def composite_class(kind: t.VectorType | t.MatrixType) -> type[Composite]:
             "_dtype": kind.scalar.numpy,
             "dtype": SCALAR_CLASSES[kind.scalar],
         }
-        base: type[Composite]
-        if isinstance(kind, t.VectorType):
-            name, base = f"vec{kind.length}{suffix}", Vector
+        if isinstance(kind, t.VectorType) and kind.tag != "transform":
             members.update((c, _component(i)) for i, c in enumerate("xyzw"[: kind.length]))
-        else:
-            size = f"{kind.rows}{kind.cols}"
-            name, base = f"mat{size}{suffix}", Matrix
-        members["__doc__"] = f"A value of type {kind}. Arguments: components, one to fill, or none."
-        found = _classes.setdefault(kind, type(name, (base,), members))
+        base = _base(kind)
+        members["__doc__"] = (
+            base.__doc__
+            if isinstance(kind, t.VectorType) and kind.tag
+            else f"A value of type {kind}. Arguments: components, one to fill, or none."
+        )
+        found = _classes.setdefault(kind, type(class_name(kind), (base,), members))
     return found
+
+
+def _base(kind: t.VectorType | t.MatrixType) -> type[Composite]:
+    from engine.lang.rotations import Quaternion, Transform
+
+    if isinstance(kind, t.MatrixType):
+        return Matrix
+    return {"": Vector, "quat": Quaternion, "transform": Transform}[kind.tag]
 
 
 def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Composite:

@@ -11,7 +11,7 @@ def ctype(t: Type) -> str:
         if t.kind == "b":
             return "bool"
         if t.kind == "f":
-            return "float" if t.bits == 32 else "double"
+            return {16: "eng::half_t", 32: "float", 64: "double"}[t.bits]
         return f"{t.name}_t"
     if isinstance(t, VectorType):
         return f"eng::vec_t<{t.length},{ctype(t.scalar)}>"

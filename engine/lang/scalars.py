@@ -60,6 +60,14 @@ class _Int(_Scalar, int):
         return int(self)
 
 
+class float16(_Float):
+    """A 16-bit float, 11 bits of precision, up to 65504."""
+
+    __slots__ = ()
+    __ir_type__ = t.FLOAT16
+    _round = np.float16
+
+
 class float32(_Float):
     """A 32-bit float, 24 bits of precision. `float` in kernels."""
 
@@ -145,6 +153,7 @@ class bool(_Scalar):
 SCALAR_CLASSES: dict[t.ScalarType, type] = {
     c.__ir_type__: c
     for c in (
-        bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64,
+        bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32,
+        float64,
     )
 }  # fmt: skip

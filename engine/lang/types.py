@@ -6,12 +6,14 @@ These describe storage and meaning only. The classes a user writes (`vec3`,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 Kind = Literal["b", "i", "u", "f"]
+# What the components of a vector mean: nothing in particular, a rotation, or a rigid motion.
+Tag = Literal["", "quat", "transform"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,20 @@ class ScalarType:
 
 @dataclass(frozen=True, slots=True)
 class VectorType:
-    """A fixed-length column of scalars, stored contiguously."""
+    """A fixed-length column of scalars, stored contiguously.
+
+    tag: "quat" for quaternions (x, y, z, w), "transform" for rigid motions (translation x,
+    y, z, then a quaternion). These have operations of their own; their memory is that of
+    the plain vector.
+    """
 
     scalar: ScalarType
     length: int
+    tag: Tag = ""
 
     def __str__(self) -> str:
+        if self.tag:
+            return f"{self.tag}<{self.scalar}>"
         return f"vec<{self.length},{self.scalar}>"
 
     @property
@@ -91,15 +101,32 @@ UINT8 = ScalarType("uint8", "u", 8)
 UINT16 = ScalarType("uint16", "u", 16)
 UINT32 = ScalarType("uint32", "u", 32)
 UINT64 = ScalarType("uint64", "u", 64)
+FLOAT16 = ScalarType("float16", "f", 16)
 FLOAT32 = ScalarType("float32", "f", 32)
 FLOAT64 = ScalarType("float64", "f", 64)
 
 SCALARS: dict[str, ScalarType] = {
     t.name: t
     for t in (
-        BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64,
+        BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, FLOAT32,
+        FLOAT64,
     )
 }  # fmt: skip
+
+
+def quat_type(scalar: ScalarType) -> VectorType:
+    """The quaternions over a scalar."""
+    return VectorType(scalar, 4, "quat")
+
+
+def transform_type(scalar: ScalarType) -> VectorType:
+    """The rigid motions over a scalar."""
+    return VectorType(scalar, 7, "transform")
+
+
+def untagged(t: VectorType) -> VectorType:
+    """The plain vector with the same components."""
+    return VectorType(t.scalar, t.length) if t.tag else t
 
 
 def scalar_of(t: Type) -> ScalarType:
@@ -122,11 +149,7 @@ def shape_of(t: ValueType) -> tuple[int, ...]:
 
 def with_scalar(t: ValueType, scalar: ScalarType) -> ValueType:
     """The same shape over another scalar."""
-    if isinstance(t, VectorType):
-        return VectorType(scalar, t.length)
-    if isinstance(t, MatrixType):
-        return MatrixType(scalar, t.rows, t.cols)
-    return scalar
+    return scalar if isinstance(t, ScalarType) else replace(t, scalar=scalar)
 
 
 def is_float(t: Type) -> bool:

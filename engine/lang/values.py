@@ -13,6 +13,7 @@ from engine.lang.composite import Composite, composite_class
 from engine.lang.scalars import (
     SCALAR_CLASSES,
     bool,
+    float16,
     float32,
     float64,
     int8,
@@ -27,25 +28,6 @@ from engine.lang.scalars import (
 
 T = TypeVar("T")
 
-
-def _vec(n: int, s: t.ScalarType) -> Any:
-    return composite_class(t.VectorType(s, n))
-
-
-def _mat(n: int, s: t.ScalarType) -> Any:
-    return composite_class(t.MatrixType(s, n, n))
-
-
-vec2 = vec2f = _vec(2, t.FLOAT32)
-vec3 = vec3f = _vec(3, t.FLOAT32)
-vec4 = vec4f = _vec(4, t.FLOAT32)
-vec2d, vec3d, vec4d = (_vec(n, t.FLOAT64) for n in (2, 3, 4))
-vec2i, vec3i, vec4i = (_vec(n, t.INT32) for n in (2, 3, 4))
-mat22 = mat22f = _mat(2, t.FLOAT32)
-mat33 = mat33f = _mat(3, t.FLOAT32)
-mat44 = mat44f = _mat(4, t.FLOAT32)
-mat22d, mat33d, mat44d = (_mat(n, t.FLOAT64) for n in (2, 3, 4))
-mat22i, mat33i, mat44i = (_mat(n, t.INT32) for n in (2, 3, 4))
 
 # Plain Python classes mean what they mean in kernels.
 _PYTHON: dict[Any, t.ScalarType] = {float: t.FLOAT32, int: t.INT32, builtins.bool: t.BOOL}
@@ -113,9 +95,5 @@ __all__ = [
     "SCALAR_CLASSES", "Composite", "constant", "dtype_from_numpy", "dtype_to_numpy",
     "to_ir_type", "to_value_type", "value_class",
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64",
-    "vec2", "vec2f", "vec2d", "vec2i", "vec3", "vec3f", "vec3d", "vec3i",
-    "vec4", "vec4f", "vec4d", "vec4i",
-    "mat22", "mat22f", "mat22d", "mat22i", "mat33", "mat33f", "mat33d", "mat33i",
-    "mat44", "mat44f", "mat44d", "mat44i",
+    "float16", "float32", "float64",
 ]  # fmt: skip

@@ -19,7 +19,8 @@ from engine.runtime.storage import wrap
 
 _CODES = {
     "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
-    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f", "float64": "d",
+    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+    "float16": "e", "float32": "f", "float64": "d",
 }  # fmt: skip
 
 Packer = Callable[[Any], bytes]

@@ -16,6 +16,7 @@ from engine.ir.nodes import Const, Function, Store, Var
 from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
+    FLOAT16,
     FLOAT32,
     FLOAT64,
     INT8,
@@ -29,8 +30,12 @@ from engine.lang.types import (
     ScalarType,
     ValueType,
     VectorType,
+    quat_type,
     scalar_of,
     shape_of,
+    transform_type,
+    untagged,
+    with_scalar,
 )
 from tests.packed import index_limit, packed_types
 
@@ -144,9 +149,14 @@ TYPES: list[ValueType] = [
     *_composites(FLOAT64, 3, (2, 2), (3, 3), (4, 4)),
     *_composites(INT32, 2, 3, (2, 2), (2, 3)),
     *_composites(UINT8, 3),
+    *_composites(FLOAT16, 3, (2, 2), (4, 4)),
+    *(make(s) for s in (FLOAT16, FLOAT32, FLOAT64) for make in (quat_type, transform_type)),
 ]
 # Operations of three arguments take one of the first type, or choose between two of any.
-TERNARY = [BOOL, INT32, UINT8, FLOAT32, FLOAT64, VectorType(FLOAT32, 3), MatrixType(FLOAT64, 2, 2)]
+TERNARY = [
+    BOOL, INT32, UINT8, FLOAT16, FLOAT32, FLOAT64, VectorType(FLOAT32, 3),
+    MatrixType(FLOAT64, 2, 2), quat_type(FLOAT32), transform_type(FLOAT64),
+]  # fmt: skip
 
 
 def _casts() -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
@@ -156,6 +166,9 @@ def _casts() -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
         yield (VectorType(a, 2),), VectorType(b, 2)
     for a, b in itertools.product((INT32, FLOAT32, FLOAT64), repeat=2):
         yield (MatrixType(a, 2, 2),), MatrixType(b, 2, 2)
+    for t in (quat_type(FLOAT32), transform_type(FLOAT16)):
+        yield (t,), untagged(t)
+        yield (t,), with_scalar(t, FLOAT64)
 
 
 def _reinterpreted() -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
@@ -170,7 +183,7 @@ def _reinterpreted() -> Iterator[tuple[tuple[ValueType, ...], ValueType]]:
 
 def _indexed(name: str) -> Iterator[tuple[ValueType, ...]]:
     for s, index in ((FLOAT32, INT32), (FLOAT64, INT64)):
-        for t in (VectorType(s, 3), MatrixType(s, 2, 3)):
+        for t in (VectorType(s, 3), MatrixType(s, 2, 3), quat_type(s)):
             values: list[tuple[ValueType, ...]] = [()]
             if name.startswith("insert"):
                 values = [(s,), (VectorType(s, 3),)]

@@ -18,10 +18,17 @@ ELEMENTS = {
     "m22": ("mat22", "mat22d", (2, 2)),
     "m33": ("mat33", "mat33d", (3, 3)),
     "m44": ("mat44", "mat44d", (4, 4)),
+    "q": ("quat", "quatd", (4,)),
+    "t": ("transform", "transformd", (7,)),
+    "v6": ("spatial_vector", "spatial_vectord", (6,)),
+    "m23": ("", "", (2, 3)),
+    "m66": ("spatial_matrix", "spatial_matrixd", (6, 6)),
 }
 
 
 def element(a: Arr, double: bool) -> Any:
+    if a.element == "m23":  # has no name
+        return wp.types.matrix(shape=(2, 3), dtype=wp.float64 if double else wp.float32)
     return getattr(wp, ELEMENTS[a.element][1 if double else 0])
 
 

@@ -6,10 +6,12 @@ namespace eng {
 
 #define ENG_MATH_1(name)                                                     \
     ENG_INLINE float name(float x) { return __builtin_##name##f(x); }        \
-    ENG_INLINE double name(double x) { return __builtin_##name(x); }
+    ENG_INLINE double name(double x) { return __builtin_##name(x); }         \
+    ENG_INLINE half_t name(half_t x) { return half_t(name(float(x))); }
 #define ENG_MATH_2(name)                                                              \
     ENG_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); }     \
-    ENG_INLINE double name(double x, double y) { return __builtin_##name(x, y); }
+    ENG_INLINE double name(double x, double y) { return __builtin_##name(x, y); }     \
+    ENG_INLINE half_t name(half_t x, half_t y) { return half_t(name(float(x), float(y))); }
 
 ENG_MATH_1(sin)
 ENG_MATH_1(cos)
@@ -20,6 +22,8 @@ ENG_INLINE float asin(float x) { return __builtin_asinf(unit_clamp(x)); }
 ENG_INLINE double asin(double x) { return __builtin_asin(unit_clamp(x)); }
 ENG_INLINE float acos(float x) { return __builtin_acosf(unit_clamp(x)); }
 ENG_INLINE double acos(double x) { return __builtin_acos(unit_clamp(x)); }
+ENG_INLINE half_t asin(half_t x) { return half_t(asin(float(x))); }
+ENG_INLINE half_t acos(half_t x) { return half_t(acos(float(x))); }
 ENG_MATH_1(atan)
 ENG_MATH_1(sinh)
 ENG_MATH_1(cosh)

@@ -1,7 +1,7 @@
 // Scalar arithmetic without traps: integers wrap, division by zero gives zero,
 // comparisons treat NaN as the operation table says.
 #pragma once
-#include "base.h"
+#include "half.h"
 
 namespace eng {
 
@@ -21,6 +21,7 @@ template <class T> ENG_INLINE T div(T a, T b) {
 
 ENG_INLINE float mod(float a, float b) { return __builtin_fmodf(a, b); }
 ENG_INLINE double mod(double a, double b) { return __builtin_fmod(a, b); }
+ENG_INLINE half_t mod(half_t a, half_t b) { return half_t(mod(float(a), float(b))); }
 template <class T> ENG_INLINE T mod(T a, T b) {
     if (b == 0 || (is_signed<T> && b == T(-1))) return T(0);
     return T(a % b);
@@ -28,6 +29,7 @@ template <class T> ENG_INLINE T mod(T a, T b) {
 
 ENG_INLINE float floordiv(float a, float b) { return __builtin_floorf(a / b); }
 ENG_INLINE double floordiv(double a, double b) { return __builtin_floor(a / b); }
+ENG_INLINE half_t floordiv(half_t a, half_t b) { return half_t(__builtin_floorf(float(a / b))); }
 template <class T> ENG_INLINE T floordiv(T a, T b) {
     const T q = div(a, b);
     if (!is_signed<T>) return q;
@@ -78,6 +80,12 @@ template <class R, class T> struct cast_to {
 };
 template <class T> struct cast_to<bool, T> {
     ENG_MEMBER static bool of(T x) { return x != T(0); }
+};
+template <class R> struct cast_to<R, half_t> {
+    ENG_MEMBER static R of(half_t x) { return cast_to<R, float>::of(float(x)); }
+};
+template <> struct cast_to<bool, half_t> {
+    ENG_MEMBER static bool of(half_t x) { return float(x) != 0.0f; }
 };
 template <class R, class T> ENG_INLINE R cast(const T& x) { return cast_to<R, T>::of(x); }
 

@@ -7,8 +7,8 @@ def kernel(a: wp.array(dtype=float)):
     i = wp.tid()
     t = wp.tile_load(a, shape=16)
     #   ^^^^^^^^^^^^ E112 `wp.tile_load`: tiles are not supported
-    q = wp.quat(0.0, 0.0, 0.0, 1.0)
-    #   ^^^^^^^ E112 `wp.quat`: quaternions are not supported
+    s = wp.spatial_mass(a, 0, 1, a)
+    #   ^^^^^^^^^^^^^^^ E112 `wp.spatial_mass`: matrices of whole mechanisms are not supported
     m = wp.mesh_query_point(0, wp.vec3(), 1.0)
     #   ^^^^^^^^^^^^^^^^^^^ E112 `wp.mesh_query_point`: meshes are not supported
     h = wp.hash_grid_query(0, wp.vec3(), 1.0)

@@ -21,8 +21,10 @@ from engine.lang.types import (
     Type,
     VectorType,
     is_float,
+    quat_type,
     scalar_of,
     shape_of,
+    transform_type,
 )
 from tests.packed import index_limit, packed_types
 
@@ -34,7 +36,7 @@ def pool(s: ScalarType) -> list[Type]:
         s,
         VectorType(s, 2), VectorType(s, 3), VectorType(s, 4), VectorType(s, 5),
         MatrixType(s, 2, 2), MatrixType(s, 3, 3), MatrixType(s, 4, 4), MatrixType(s, 2, 3),
-        MatrixType(s, 3, 2),
+        MatrixType(s, 3, 2), quat_type(s), transform_type(s),
     ]  # fmt: skip
 
 
@@ -46,13 +48,22 @@ def signatures(s: ScalarType) -> list[tuple[str, tuple[Type, ...], Type]]:
         "cast": [
             ((t,), u)
             for o in (FLOAT32, FLOAT64)
-            for t, u in ((s, o), (v3, VectorType(o, 3)), (m23, MatrixType(o, 2, 3)))
+            for t, u in (
+                (s, o),
+                (v3, VectorType(o, 3)),
+                (m23, MatrixType(o, 2, 3)),
+                (quat_type(s), VectorType(o, 4)),
+            )
         ],
         "construct": [((s,) * 3, v3), ((s,) * 6, m23)],
         "fill": [((s,), v3), ((s,), m23)],
-        "extract": [((v3, INT32), s), ((m23, INT32, INT32), s)],
+        "extract": [((v3, INT32), s), ((quat_type(s), INT32), s), ((m23, INT32, INT32), s)],
         "extract_row": [((m23, INT32), v3)],
-        "insert": [((v3, INT32, s), v3), ((m23, INT32, INT32, s), m23)],
+        "insert": [
+            ((v3, INT32, s), v3),
+            ((m23, INT32, INT32, s), m23),
+            ((transform_type(s), INT32, s), transform_type(s)),
+        ],
         "insert_row": [((m23, INT32, v3), m23)],
     }
     for name, op in OPS.items():

@@ -9,8 +9,9 @@ import pytest
 
 from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
 from engine.diagnostics import EngineError
+from engine.lang.names import mat22, vec3, vec3d, vec3i
 from engine.lang.types import FLOAT64
-from engine.lang.values import float64, mat22, vec3, vec3d, vec3i
+from engine.lang.values import float64
 
 
 def test_python_floats_count_as_float32() -> None:

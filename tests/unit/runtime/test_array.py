@@ -71,7 +71,7 @@ def test_shape_argument():
         lambda: wp.array([[1, 2], [3]]),
         lambda: wp.array(["a"]),
         lambda: wp.array(np.zeros(3, complex)),
-        lambda: wp.array(np.zeros(3, np.float16)),
+        lambda: wp.array(np.zeros(3, np.longdouble)),
         lambda: wp.array([1, 2, 3, 4, 5], dtype=wp.vec3),
         lambda: wp.array(np.zeros((3, 2)), dtype=wp.mat33),
         lambda: wp.array(np.zeros((1,) * 5)),

@@ -1,0 +1,93 @@
+// 16-bit floats (IEEE binary16): stored as such, computed with as float, rounded to the
+// nearest, ties to even, after every operation. A type of its own, since compilers differ in
+// what they offer, and in whether they round intermediate results.
+#pragma once
+#include "base.h"
+
+namespace eng {
+
+// Bits of the half nearest to x. One rounding, for float too: its values are doubles.
+ENG_INLINE uint16_t half_bits(double x) {
+    uint64_t u;
+    __builtin_memcpy(&u, &x, 8);
+    const uint16_t sign = uint16_t(u >> 48 & 0x8000);
+    u &= ~(uint64_t(1) << 63);
+    if (u > 0x7ff0000000000000) return uint16_t(sign | 0x7e00);   // NaN
+    if (u >= 0x40effe0000000000) return uint16_t(sign | 0x7c00);  // 65520 and more: infinite
+    if (u <= 0x3e60000000000000) return sign;                     // 2^-25 and less: zero
+    const int exponent = int(u >> 52) - 1023;
+    if (exponent < -14) {  // subnormal: a multiple of 2^-24
+        const uint64_t m = (u & 0xfffffffffffff) | uint64_t(1) << 52;
+        const int shift = 28 - exponent;
+        const uint64_t up = (uint64_t(1) << (shift - 1)) - 1 + (m >> shift & 1);
+        return uint16_t(sign | (m + up) >> shift);
+    }
+    u -= uint64_t(1023 - 15) << 52;
+    u += 0x1ffffffffff + (u >> 42 & 1);
+    return uint16_t(sign | u >> 42);
+}
+
+ENG_INLINE float half_value(uint16_t h) {
+#if defined(__F16C__) && !defined(ENG_SOFT_HALF)
+    typedef short v8hi __attribute__((vector_size(16)));
+    return __builtin_ia32_vcvtph2ps(v8hi{short(h), 0, 0, 0, 0, 0, 0, 0})[0];
+#else
+    const uint32_t sign = uint32_t(h & 0x8000) << 16, rest = h & 0x7fff;
+    uint32_t u = sign | (rest << 13) + (uint32_t(127 - 15) << 23);
+    if (rest >= 0x7c00) u = sign | 0x7f800000 | rest << 13;  // infinite or NaN
+    float out;
+    __builtin_memcpy(&out, &u, 4);
+    if (rest < 0x400) out = (h & 0x8000 ? -0x1p-24f : 0x1p-24f) * float(rest);  // subnormal
+    return out;
+#endif
+}
+
+ENG_INLINE uint16_t half_bits(float x) {
+#if defined(__F16C__) && !defined(ENG_SOFT_HALF)
+    typedef float v4sf __attribute__((vector_size(16)));
+    return uint16_t(__builtin_ia32_vcvtps2ph(v4sf{x, 0, 0, 0}, 0)[0]);
+#else
+    return half_bits(double(x));
+#endif
+}
+
+struct half_t {
+    uint16_t bits;
+    half_t() = default;
+    ENG_MEMBER explicit half_t(float x) : bits(half_bits(x)) {}
+    ENG_MEMBER explicit half_t(double x) : bits(half_bits(x)) {}
+    template <class I> ENG_MEMBER explicit half_t(I x) : bits(half_bits(float(x))) {}
+    ENG_MEMBER explicit operator float() const { return half_value(bits); }
+
+    // From its bits, at compile time: for literals.
+    struct raw_t {};
+    constexpr half_t(raw_t, uint16_t b) : bits(b) {}
+};
+constexpr half_t half(uint16_t bits) { return half_t(half_t::raw_t{}, bits); }
+
+template <> constexpr bool is_float<half_t> = true;
+template <> constexpr bool is_signed<half_t> = true;
+template <> constexpr half_t infinity<half_t> = half(0x7c00);
+template <> constexpr half_t quiet_nan<half_t> = half(0x7e00);
+
+#define ENG_HALF(op)                                          \
+    ENG_INLINE half_t operator op(half_t a, half_t b) {       \
+        return half_t(float(a) op float(b));                  \
+    }
+#define ENG_HALF_TEST(op) \
+    ENG_INLINE bool operator op(half_t a, half_t b) { return float(a) op float(b); }
+ENG_HALF(+)
+ENG_HALF(-)
+ENG_HALF(*)
+ENG_HALF(/)
+ENG_HALF_TEST(==)
+ENG_HALF_TEST(!=)
+ENG_HALF_TEST(<)
+ENG_HALF_TEST(<=)
+ENG_HALF_TEST(>)
+ENG_HALF_TEST(>=)
+#undef ENG_HALF
+#undef ENG_HALF_TEST
+ENG_INLINE half_t operator-(half_t x) { return half(uint16_t(x.bits ^ 0x8000)); }
+
+}  // namespace eng

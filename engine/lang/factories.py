@@ -1,0 +1,190 @@
+"""Types made from a length or shape and a scalar, and questions about types."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any
+
+from engine.lang import types as t
+from engine.lang.composite import Composite, composite_class, wrong
+from engine.lang.values import to_ir_type, to_value_type, value_class
+
+MAX_COMPONENTS = 4096  # a value is a local variable of a thread
+
+
+def _scalar(dtype: object, what: str) -> t.ScalarType:
+    found = to_value_type(dtype)
+    if not isinstance(found, t.ScalarType):
+        raise wrong(
+            "E202", f"components of a {what} are scalars, got {value_class(found).__name__}"
+        )
+    return found
+
+
+def _size(n: object, what: str) -> int:
+    try:
+        size = operator.index(n)  # type: ignore[arg-type]
+    except TypeError:
+        size = 0
+    if isinstance(n, builtins.bool) or not 1 <= size <= MAX_COMPONENTS:
+        raise wrong("E202", f"the {what} is a whole number from 1 to {MAX_COMPONENTS}, got {n!r}")
+    return size
+
+
+def vector(length: int, dtype: Any) -> Any:
+    """The class of vectors of a length over a scalar type; the same one every time.
+
+    Raises LaunchError (E202) for anything else.
+    """
+    return composite_class(t.VectorType(_scalar(dtype, "vector"), _size(length, "length")))
+
+
+def matrix(shape: tuple[int, int], dtype: Any) -> Any:
+    """The class of matrices of a shape (rows, columns); the same one every time.
+
+    Raises LaunchError (E202) for anything else.
+    """
+    scalar = _scalar(dtype, "matrix")
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise wrong("E202", f"the shape of a matrix is (rows, columns), got {shape!r}")
+    rows, cols = (_size(n, "number of rows and of columns") for n in shape)
+    _size(rows * cols, "number of components")
+    return composite_class(t.MatrixType(scalar, rows, cols))
+
+
+def _float(dtype: object, what: str) -> t.ScalarType:
+    scalar = _scalar(dtype, what)
+    if scalar.kind != "f":
+        raise wrong("E202", f"components of a {what} are floats, got {scalar}")
+    return scalar
+
+
+def quaternion(dtype: Any) -> Any:
+    """The class of quaternions over a float type. Raises LaunchError (E202) for other types."""
+    return composite_class(t.quat_type(_float(dtype, "quaternion")))
+
+
+def transformation(dtype: Any) -> Any:
+    """The class of transforms over a float type. Raises LaunchError (E202) for other types."""
+    return composite_class(t.transform_type(_float(dtype, "transform")))
+
+
+# ---- questions
+
+
+def kind_of(obj: object) -> t.Type | None:
+    """The type that a class or annotation names; None where it names none."""
+    try:
+        return to_ir_type(obj)
+    except Exception:
+        return None
+
+
+def types_equal(a: Any, b: Any) -> builtins.bool:
+    """Whether two classes or annotations name one type: `float` and `float32` do."""
+    first = kind_of(a)
+    return a is b if first is None else first == kind_of(b)
+
+
+def type_size(dtype: Any) -> int:
+    """How many scalars a value has."""
+    kind = to_value_type(dtype)
+    return kind.size // t.scalar_of(kind).size
+
+
+def type_size_in_bytes(dtype: Any) -> int:
+    """How many bytes a value takes in an array."""
+    return to_value_type(dtype).size
+
+
+def type_repr(obj: Any) -> str:
+    """The name of a type, as it is written: `vec3f`, `array(ndim=1, dtype=float32)`."""
+    kind = kind_of(obj)
+    if kind is None or obj in (float, int, builtins.bool):
+        return getattr(obj, "__name__", None) or repr(obj)
+    if isinstance(kind, t.ArrayType):
+        return f"array(ndim={kind.ndim}, dtype={value_class(kind.element).__name__})"
+    return value_class(kind).__name__
+
+
+def type_is_int(obj: Any) -> builtins.bool:
+    kind = kind_of(obj)
+    return isinstance(kind, t.ScalarType) and kind.kind in "iu"
+
+
+def type_is_float(obj: Any) -> builtins.bool:
+    kind = kind_of(obj)
+    return isinstance(kind, t.ScalarType) and kind.kind == "f"
+
+
+def type_is_scalar(obj: Any) -> builtins.bool:
+    """True for integers and floats; bool is neither."""
+    return type_is_int(obj) or type_is_float(obj)
+
+
+def type_is_vector(obj: Any) -> builtins.bool:
+    """True for vectors, quaternions and transforms excepted."""
+    kind = kind_of(obj)
+    return isinstance(kind, t.VectorType) and not kind.tag
+
+
+def type_is_matrix(obj: Any) -> builtins.bool:
+    return isinstance(kind_of(obj), t.MatrixType)
+
+
+def type_is_quaternion(obj: Any) -> builtins.bool:
+    kind = kind_of(obj)
+    return isinstance(kind, t.VectorType) and kind.tag == "quat"
+
+
+def type_is_transformation(obj: Any) -> builtins.bool:
+    kind = kind_of(obj)
+    return isinstance(kind, t.VectorType) and kind.tag == "transform"
+
+
+def type_is_composite(obj: Any) -> builtins.bool:
+    """True for everything that is made of several scalars."""
+    return isinstance(kind_of(obj), (t.VectorType, t.MatrixType))
+
+
+def type_is_value(obj: Any) -> builtins.bool:
+    """True for scalars and for what is made of them."""
+    kind = kind_of(obj)
+    return kind is not None and not isinstance(kind, t.ArrayType)
+
+
+def is_int(x: Any) -> builtins.bool:
+    return type_is_int(type(x))
+
+
+def is_float(x: Any) -> builtins.bool:
+    return type_is_float(type(x))
+
+
+def is_scalar(x: Any) -> builtins.bool:
+    return type_is_scalar(type(x))
+
+
+def is_vector(x: Any) -> builtins.bool:
+    return isinstance(x, Composite) and type_is_vector(type(x))
+
+
+def is_matrix(x: Any) -> builtins.bool:
+    return isinstance(x, Composite) and type_is_matrix(type(x))
+
+
+def is_quaternion(x: Any) -> builtins.bool:
+    return isinstance(x, Composite) and type_is_quaternion(type(x))
+
+
+def is_transformation(x: Any) -> builtins.bool:
+    return isinstance(x, Composite) and type_is_transformation(type(x))
+
+
+def is_composite(x: Any) -> builtins.bool:
+    return isinstance(x, Composite)
+
+
+def is_value(x: Any) -> builtins.bool:
+    return type_is_value(type(x))
