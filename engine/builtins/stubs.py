@@ -183,7 +183,6 @@ def _describe(value: object) -> str:
 
 
 BUILTINS: dict[str, Builtin] = {
-    name: Builtin(name)
-    for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *MADE, *NEUTRAL})
+    name: Builtin(name) for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *MADE, *NEUTRAL})
 }
 rotations.product = BUILTINS["mul"]

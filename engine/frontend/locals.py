@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 
-
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
     """assigned: every local name. plain: see above. components: names with an assignment

@@ -14,8 +14,9 @@ from typing import Any
 from engine.builtins import language as wp
 from engine.builtins.composite import composite
 from engine.ir.ops import Domain
+from engine.lang.names import vec2, vec3
 from engine.lang.types import FLOAT32, FLOAT64, INT32, UINT32, ArrayType, Type
-from engine.lang.values import float32, float64, int32, uint32, vec2, vec3
+from engine.lang.values import float32, float64, int32, uint32
 
 _TWO_PI = 6.283185307179586
 _UNIT = 2.0**-24
