@@ -322,6 +322,13 @@ def _qr_jvp(t: Sequence[Maybe], a: Sequence[E], y: E) -> Maybe:
     return _QR.pack(y, [_product(q, w), construct(t[0].type, upper)])  # type: ignore[arg-type]
 
 
+def _widened(numpy: Callable[[Any], Any], m: Any) -> Any:
+    """Half precision is too coarse to iterate in: the work is done in single precision."""
+    if m.dtype != np.float16:
+        return numpy(m)
+    return numpy(m.astype(np.float32)).astype(np.float16)
+
+
 def _decomposition(
     name: str, doc: str, n: int, size: int, numpy: Callable[[Any], Any], derivative: Vjp
 ) -> None:
@@ -338,7 +345,7 @@ def _decomposition(
             doc=doc,
             infer=infer,
             c=call(name, 1),
-            numpy=numpy,
+            numpy=lambda m: _widened(numpy, m),
             derivative=derivative,
             domain=Domain((_LINE,)),
         )

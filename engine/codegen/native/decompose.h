@@ -231,4 +231,15 @@ template <class T> static inline vec_t<18, T> qr3(mat_t<3, 3, T> a) {
     return put_part(r, 9, upper);
 }
 
+// Half precision is too coarse to iterate in.
+#define ENG_OF_HALF(name, n, packed)                                                       \
+    ENG_INLINE vec_t<packed, half_t> name(const mat_t<n, n, half_t>& m) {                   \
+        return cast<vec_t<packed, half_t>>(name(cast<mat_t<n, n, float>>(m)));              \
+    }
+ENG_OF_HALF(svd2, 2, 10)
+ENG_OF_HALF(svd3, 3, 21)
+ENG_OF_HALF(eig3, 3, 12)
+ENG_OF_HALF(qr3, 3, 18)
+#undef ENG_OF_HALF
+
 }  // namespace eng

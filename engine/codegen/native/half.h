@@ -58,6 +58,7 @@ struct half_t {
     ENG_MEMBER explicit half_t(double x) : bits(half_bits(x)) {}
     template <class I> ENG_MEMBER explicit half_t(I x) : bits(half_bits(float(x))) {}
     ENG_MEMBER explicit operator float() const { return half_value(bits); }
+    ENG_MEMBER explicit operator double() const { return double(half_value(bits)); }
 
     // From its bits, at compile time: for literals.
     struct raw_t {};
