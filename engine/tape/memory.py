@@ -26,6 +26,7 @@ class MemoryUse:
 def memory_of(records: Sequence[Record]) -> MemoryUse:
     """The memory of some records."""
     launches = [r for r in records if isinstance(r, LaunchRecord)]
+    # Copies share the pieces that did not change between them.
     held = {id(c): c.data.nbytes for r in launches for h in r.snapshots for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),

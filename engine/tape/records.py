@@ -205,8 +205,8 @@ class LaunchRecord(Record):
                 Diagnostic(
                     "E401", f"what argument {self.plan.params[index].name!r} of kernel "
                     f"{self.name!r} held at its launch is not known any more", self.site,
-                    help="record with config.tape_snapshots = 'lazy'" if hold is None
-                    else "raise config.snapshot_limit_bytes before recording",
+                    help="change that setting before the launch is recorded",
+                    notes=(_OFF if hold is None else hold.lost,),
                 )
             )  # fmt: skip
         if hold.storage is not None:
