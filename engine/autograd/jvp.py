@@ -15,7 +15,7 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid
 from engine.runtime.plan import Plan
 from engine.tape.backward import fitted, grad_help
-from engine.tape.forward import NumpyArray, Twin, push, run_tangent
+from engine.tape.forward import NumpyArray, Twin, push, run_tangent, seed
 from engine.tape.tape import Tape
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def _of_launch(kernel: Kernel, dim: Any, args: list[Any], tangents: Mapping[Any,
     written = {name: a for name, a in floats.items() if name in plan.variants.written}
     twin = Twin([*floats.values(), *(a for a, _ in seeds)])
     moving = {twin.block(a) for a in (*written.values(), *(a for a, _ in seeds))}
-    for a, seed in seeds:
-        twin.of(a)._parts[...] = seed
+    seed(twin, seeds)
     if written and 0 not in shape:
         wrt = frozenset(name for name, a in floats.items()
                         if name in written or twin.block(a) in moving)  # fmt: skip

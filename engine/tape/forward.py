@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
+from engine.diagnostics.site import call_span
 from engine.runtime.array import array
 from engine.runtime.execute import run
 from engine.runtime.plan import Plan
@@ -56,6 +57,21 @@ class Twin:
             memory = self._memory[k] = allocate(self._ends[k] - self._starts[k], zero=True)
         at = memory.lo + a.ptr - self._starts[k]
         return array._make(memory, at, a.shape, a.strides, a._ir.element)
+
+
+def seed(tangents: Twin, seeds: Iterable[tuple[array, NumpyArray]]) -> None:
+    """Writes tangents of arrays. Raises TapeError (E406) for elements with two of them."""
+    given = list(seeds)
+    for a, value in given:
+        tangents.of(a)._parts[...] = value
+    for a, value in given:
+        if a.size and not np.array_equal(tangents.of(a)._parts, value, equal_nan=True):
+            raise TapeError(
+                Diagnostic(
+                    "E406", "two different tangents were given for the same memory", call_span(),
+                    help="two of the arrays share elements: give the tangent of one of them",
+                )
+            )  # fmt: skip
 
 
 def run_tangent(
@@ -108,8 +124,7 @@ def push(records: Sequence[Record], seeds: Mapping[array, NumpyArray]) -> Twin:
     moving = [a for r in records for a in r.arrays if a.requires_grad]
     tangents = Twin([*moving, *seeds])
     state = _State(tangents, {tangents.block(a) for a in seeds})
-    for a, seed in seeds.items():
-        tangents.of(a)._parts[...] = seed
+    seed(tangents, seeds.items())
     for record in records:
         if type(record) not in _RULES:
             raise TapeError(
