@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import engine as wp
+from engine.autograd import jvp
 from tests.property.launches import BINS, PROGRAMS, Program, kernels
 
 Array = np.ndarray[Any, Any]
@@ -89,6 +90,22 @@ def test_gradient_is_linear_in_the_cotangent(T: Any, name: str, data: st.DataObj
     recorded = record(PROGRAMS[name], x, y, T)
     gu, gv, both = (recorded.gradient(seed) for seed in (u, v, a * u + b * v))
     assert_close(both, [a * p + b * q for p, q in zip(gu, gv, strict=True)], T, scale=32)
+
+
+@EVERY
+@TYPES
+@few
+@given(data=st.data())
+def test_forward_mode_is_the_transpose_of_reverse_mode(
+    T: Any, name: str, data: st.DataObject
+) -> None:
+    x, y, seed = data.draw(cases(name))
+    u, v = data.draw(numbers(len(x), 4.0)), data.draw(numbers(len(x), 4.0))
+    recorded = record(PROGRAMS[name], x, y, T)
+    gx, gy = recorded.gradient(seed)
+    moved = jvp(recorded.tape, tangents={recorded.x: u, recorded.y: v})[recorded.out].numpy()
+    sizes = [np.abs(a * b).sum() for a, b in ((moved, seed), (gx, u), (gy, v))]
+    assert_close([moved @ seed], [gx @ u + gy @ v], T, scale=32 + sum(map(float, sizes)))
 
 
 @EVERY
