@@ -65,6 +65,9 @@ class AdjointRules:
         rule = OPS[s.op].derivative
         if s.dst not in self.active or isinstance(rule, NoDerivative):
             return
+        if s.op == "extract":
+            self.component(b, s)
+            return
         ct = b.e(self.take(b, s.dst))
         args = [b.e(a) for a in s.args]
         out = b.e(s.dst)
@@ -76,6 +79,15 @@ class AdjointRules:
         for a, part in zip(s.args, parts, strict=True):
             if part is not None:
                 self.add(b, a, part.atom)
+
+    def component(self, b: Builder, s: n.Let) -> None:
+        """`y = x[i]`: only that component of the adjoint changes, which saves adding zeros."""
+        ct = self.take(b, s.dst)
+        x, *index = s.args
+        if isinstance(x, n.Var) and x in self.active:
+            adj = self.adjoint(x)
+            moved = b.op("add", b.op("extract", adj, *index), ct)
+            b.set(adj, b.op("insert", adj, *index, moved))
 
     def gradient_at(self, b: Builder, s: n.Store | n.Atomic) -> n.Var:
         return b.load(self.arrays[s.array.name], s.index, s.path, s.value.type, "ct")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.ad.components import component
 from engine.ad.rename import map_stmt
 from engine.ir import nodes as n
 from engine.ir.builder import const
@@ -62,6 +63,8 @@ class _Propagate:
     def __init__(self) -> None:
         # Temporaries never change, so what one is equal to holds everywhere.
         self.alias: Env = {}
+        # How values were put together from components.
+        self.made: dict[n.Var, n.Let] = {}
 
     def atom(self, a: n.Atom, env: Env) -> n.Atom:
         if not isinstance(a, n.Var):
@@ -83,11 +86,14 @@ class _Propagate:
             self.loop(s, env, out)
         elif isinstance(s, n.Let):
             args = tuple(self.atom(a, env) for a in s.args)
-            same = _fold(s.op, args)
+            same = component(args, self.made) if s.op == "extract" else _fold(s.op, args)
             if same is not None and not (isinstance(same, n.Var) and same.mutable):
                 self.alias[s.dst] = same
             else:
-                out.append(replace(s, args=args))
+                kept = replace(s, args=args)
+                if s.op in ("construct", "fill", "insert"):
+                    self.made[s.dst] = kept
+                out.append(kept)
         elif isinstance(s, n.Set):
             value = self.atom(s.value, env)
             if value == s.dst:
