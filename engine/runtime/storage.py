@@ -87,20 +87,21 @@ class Storage:
             limit = config.snapshot_exposed_bytes
             if hi - lo <= limit:
                 return self._freeze(lo, hi)
-            unseen = Hold(self, lo, hi)
-            unseen.lose(
+            hold = Hold(self, lo, hi)
+            hold.unseen = True
+            hold.lose(
                 "other code can change its memory without the engine's knowledge, and such "
                 f"memory is copied only up to {size_text(limit)} of one array "
                 "(engine.config.snapshot_exposed_bytes)"
             )
-            return unseen
-        hold = self._hold() if self._hold is not None else None
-        if hold is None:
-            hold = Hold(self, lo, hi)
-            self._hold = weakref.ref(hold)
-        else:
-            hold.lo = min(lo, hold.lo)
-            hold.hi = max(hi, hold.hi)
+            return hold
+        last = self._hold() if self._hold is not None else None
+        if last is not None:
+            last.lo = min(lo, last.lo)
+            last.hi = max(hi, last.hi)
+            return last
+        hold = Hold(self, lo, hi)
+        self._hold = weakref.ref(hold)
         return hold
 
     def _freeze(self, lo: int, hi: int) -> Hold:
@@ -140,10 +141,12 @@ class Storage:
 class Hold:
     """What a range of a storage held: a reference until it changes, then a copy.
 
-    lost: why there is no copy, empty where there is one or none is needed yet.
+    lost: why there is no copy, empty where there is one or none is needed yet. unseen:
+    there is none because other code may change the memory at any time, or never.
     """
 
-    __slots__ = ("__weakref__", "chunks", "hi", "lo", "lost", "start", "storage", "version")
+    __slots__ = ("__weakref__", "chunks", "hi", "lo", "lost", "start", "storage", "unseen",
+                 "version")  # fmt: skip
 
     def __init__(self, storage: Storage, lo: int, hi: int) -> None:
         self.storage: Storage | None = storage  # only until there is a copy
@@ -153,6 +156,7 @@ class Hold:
         self.start = lo
         self.chunks: tuple[Chunk, ...] = ()
         self.lost = ""
+        self.unseen = False
 
     def materialise(self) -> None:
         """Copies the bytes as they are now."""

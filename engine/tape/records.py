@@ -197,9 +197,12 @@ class LaunchRecord(Record):
     def contents(self, index: int) -> NumpyArray | None:
         """What an input held at the launch, as a fresh copy; None where it still holds it.
 
-        Raises TapeError (E401) where it is not known any more.
+        What other code may have changed unseen is taken to be as it was. Raises TapeError
+        (E401) where the contents are not known any more.
         """
         a, hold = self.values[index], self.holds.get(index)
+        if hold is not None and hold.unseen and hold.version == a.storage.version:
+            return None
         if hold is None or hold.lost:
             raise TapeError(
                 Diagnostic(

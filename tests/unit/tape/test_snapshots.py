@@ -180,3 +180,18 @@ def test_arguments_of_the_record(mode):
     assert r.kernel is axpy
     assert r.kernel.ir is r.kernel.variants.ir
     assert list(r.written) == [y]
+
+
+def test_large_exposed_inputs_are_restored_unless_the_engine_wrote_them(monkeypatch):
+    monkeypatch.setattr(config, "tape_overwritten", "restored")
+    monkeypatch.setattr(config, "snapshot_exposed_bytes", 0)
+    n = np.ones(3, np.float32)
+    x = wp.array(n, copy=False, requires_grad=True)
+    y = wp.zeros(3, requires_grad=True)
+    tape = recorded((axpy, 3, [2.0, x, y]))
+    assert "snapshot_exposed_bytes" in tape.records[0].lost["x"]
+    tape.backward(grads={y: wp.ones(3)})
+    assert x.grad.list() == [2, 2, 2]
+    x.fill_(5.0)
+    with pytest.raises(wp.TapeError, match=r"'x' of kernel 'axpy'[\s\S]*snapshot_exposed_bytes"):
+        tape.backward(grads={y: wp.ones(3)})
