@@ -28,6 +28,12 @@ cxx: str | None = None
 compile_timeout: float = 300.0
 # Compile with debug information, and with `#line` directives that point to the Python source.
 debug_info: bool = False
+# "debug" compiles the `assert` statements of kernels that are launched for the first time from
+# then on (the module option "mode" does it for one module); else they mean nothing.
+mode: Literal["release", "debug"] = "release"
+# What a failed `expect_eq`, `expect_neq` or `expect_near` does after its message is printed:
+# raise an error at the end of the launch, or nothing, as in Warp.
+expect: Literal["raise", "print"] = "raise"
 # Check the IR between passes.
 verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
 # Accepted for programs written for Warp; loops are unrolled by the C++ compiler.

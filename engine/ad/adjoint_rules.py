@@ -97,7 +97,7 @@ class AdjointRules:
         adj = self.arrays[s.array.name]
         b.add(n.Atomic(None, "add", adj, s.index, ct, s.path, b.span))
 
-    def stored(self, b: Builder, s: n.Store) -> None:
+    def stored(self, b: Builder, s: n.Store | n.Atomic) -> None:
         """`y[i] = v`: the old value of y[i] is gone, so its gradient is zero."""
         if s.array.name not in self.arrays:
             return
@@ -115,10 +115,21 @@ class AdjointRules:
         if s.kind in ("add", "sub"):
             ct = self.gradient_at(b, s)
             self.add(b, s.value, ct if s.kind == "add" else b.op("neg", ct))
+        elif s.kind == "exch":
+            self.stored(b, s)
+        elif s.kind == "cas":
+            self.exchanged(b, s)
         else:
             self.extremum(b, s)
         if before is not None:
             self.scatter(b, s, before)
+
+    def exchanged(self, b: Builder, s: n.Atomic) -> None:
+        """Compare and swap: a store, where the element had the value that it was compared with."""
+        assert s.dst is not None and s.compare is not None
+        inner = b.child()
+        self.stored(inner, s)
+        b.add(n.If(b.op("eq", s.dst, s.compare), inner.block(), (), b.span))
 
     def extremum(self, b: Builder, s: n.Atomic) -> None:
         """Atomic min and max: the value replaced the element, or nothing happened.

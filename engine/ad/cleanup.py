@@ -149,9 +149,9 @@ def propagate(fn: n.Function) -> n.Function:
 
 
 def writes_memory(fn: n.Function) -> bool:
-    """True where a function, or one that it calls, changes an array."""
+    """True where a function, or one that it calls, changes an array or gives a message."""
     for s in n.walk(fn.body):
-        if isinstance(s, (n.Store, n.Atomic)):
+        if isinstance(s, (n.Store, n.Atomic, n.Message)):
             return True
         if isinstance(s, n.Call) and writes_memory(s.func):
             return True
@@ -166,7 +166,7 @@ class _Dead:
 
     def has_effect(self, block: n.Block) -> bool:
         for s in n.walk(block):
-            if isinstance(s, (n.Store, n.Atomic, n.JournalWrite, n.Reserve)):
+            if isinstance(s, (n.Store, n.Atomic, n.JournalWrite, n.Reserve, n.Message)):
                 return True
             if isinstance(s, n.Push) and s.stack in self.stacks:
                 return True

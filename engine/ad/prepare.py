@@ -104,7 +104,7 @@ def _number(block: n.Block, names: Names, counter: list[int]) -> n.Block:
         if isinstance(s, (n.Load, n.Call, n.Atomic)):
             s = replace(s, site=counter[0])
             counter[0] += 1
-            if isinstance(s, n.Atomic) and s.dst is None and s.kind in ("min", "max"):
+            if isinstance(s, n.Atomic) and s.dst is None and s.kind in ("min", "max", "cas"):
                 # The winner is known by the value that it replaced.
                 t = s.value.type
                 s = replace(s, dst=n.Var(names.fresh("before"), t))

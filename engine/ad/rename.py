@@ -54,7 +54,10 @@ def map_stmt(s: n.Stmt, f: AtomMap, blocks: Callable[[n.Block], n.Block]) -> n.S
             index=many(s.index),
             path=many(s.path),
             value=f(s.value),
+            compare=None if s.compare is None else f(s.compare),
         )
+    if isinstance(s, n.Message):
+        return replace(s, args=many(s.args), thread=None if s.thread is None else f(s.thread))
     if isinstance(s, n.Call):
         return replace(s, dsts=tuple(var(d) for d in s.dsts), args=many(s.args))
     if isinstance(s, n.If):

@@ -26,7 +26,7 @@ from engine.ad import checkpoints as cp
 from engine.ad.activity import active
 from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
-from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.cleanup import propagate, remove_dead, writes_memory
 from engine.ad.rename import fresh_copy, names_in
 from engine.ad.structure import trip_count
 from engine.ir import nodes as n
@@ -98,7 +98,7 @@ class _Forward:
 
     def effect_free(self, s: n.Stmt, b: Builder) -> bool:
         """Handles what touches memory. True if the statement is done with."""
-        if isinstance(s, n.Store):
+        if isinstance(s, (n.Store, n.Message)):
             return True
         if isinstance(s, n.Atomic):
             if s.dst is not None:
@@ -264,7 +264,7 @@ class _Reverse:
 
 def _unsafe_calls(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
     """Calls (of functions with a user's adjoint) that the backward pass cannot repeat."""
-    from engine.ad.prepare import read_params, written_params
+    from engine.ad.prepare import read_params
 
     out = set()
     for s in n.walk(fn.body):
@@ -275,7 +275,7 @@ def _unsafe_calls(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
                 for p, a in zip(s.func.params, s.args, strict=True)
                 if isinstance(a, n.Var) and p.name in read
             }
-            if written_params(s.func) or touched & journaled:
+            if writes_memory(s.func) or touched & journaled:
                 out.add(s.site)
     return frozenset(out)
 

@@ -125,6 +125,7 @@ class Precision:
         self.launch.error = 0
         self.launch.stack.limit = config.stack_limit_bytes
         written = self.launch.journal.size
+        self.launch.output.size = 0  # the launch itself has printed its messages
         entry.call(args, ctypes.byref(self.launch))
         if self.launch.error == ERROR_STACK and spare is not None:
             self.launch.error = 0

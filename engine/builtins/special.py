@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -86,6 +87,11 @@ def _length(a: Any) -> Any:
         _refuse("len", a)
 
 
+def _printf(form: str, *args: Any) -> None:
+    text = re.sub(r"(%[-+ #0]*\d*(?:\.\d*)?)(?:hh|h|ll|l|L|z|j|t)", r"\1", form)
+    print(text % args, end="")
+
+
 SPECIAL: dict[str, Special] = {
     "identity": Special(
         "identity(n, dtype): the n x n matrix with ones on its diagonal.", _identity, "matrices"
@@ -105,6 +111,18 @@ SPECIAL: dict[str, Special] = {
         "convert a number, call the type: int(x).",
         _cast,
         "bits",
+    ),
+    "print": Special(
+        "print(a, ...): prints values and strings, f-strings too, with blanks between and a new "
+        "line. What kernels print appears on Python's standard output when the launch is over, in "
+        "the order of the threads; the backward pass does not print it again.",
+        print,
+        "messages",
+    ),
+    "printf": Special(
+        "printf(format, a, ...): prints values by a format of C: %d, %u, %x, %f, %e, %g, %s.",
+        _printf,
+        "messages",
     ),
     "len": Special(
         "len(x): components of a vector, rows of a matrix, elements of an array along its first "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 from engine import builtins  # noqa: F401  (fills the operation table)
 from engine.codegen.facts import facts_of
@@ -33,7 +34,7 @@ class Dialect:
     context: str
     cuda: bool = False
     atomics: dict[str, str] = field(
-        default_factory=lambda: {k: f"eng::atomic_{k}" for k in ("add", "sub", "min", "max")}
+        default_factory=lambda: {k: f"eng::atomic_{k}" for k in get_args(n.AtomicKind)}
     )
 
 
@@ -47,6 +48,12 @@ class Emitter:
         self.facts = facts_of(fn)
         self.names: dict[int, str] = {id(fn): "thread"}
         self.out: list[str] = []
+        self.messages = 0
+
+    def message(self) -> int:
+        """The number of the next message, as `engine.ir.messages.messages_of` counts them."""
+        self.messages += 1
+        return self.messages - 1
 
     def functions(self) -> list[str]:
         """The called functions, callees first, then the kernel's body as `thread(...)`."""

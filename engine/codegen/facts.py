@@ -9,15 +9,16 @@ from engine.lang.types import ArrayType
 
 LINEAR = -1  # the thread's linear index; 0 to 3 are coordinates
 
-_SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead)
+_SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead, n.Message)
 
 
 @dataclass(frozen=True)
 class Facts:
     """Of a function with all that it calls.
 
-    context: touches the thread's stack or journal. writes, reads: the journal. tids: which
-    parts of the thread's index it reads. axes: how many coordinates it asks for; 0 if none.
+    context: touches the thread's stack or journal, or gives messages. writes, reads: the
+    journal. tids: which parts of the thread's index it reads. axes: how many coordinates it
+    asks for; 0 if none.
     arrays: has array parameters, so that its code depends on whether they are contiguous.
     """
 

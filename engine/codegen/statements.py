@@ -41,6 +41,7 @@ class Context(Protocol):
     def type(self, t: Type) -> str: ...
     def result(self, f: n.Function) -> str: ...
     def call(self, f: n.Function, args: Sequence[str]) -> str: ...
+    def message(self) -> int: ...
 
 
 class Body:
@@ -162,7 +163,9 @@ class Body:
         self.line(f"{self.element(s)} = {self.atom(s.value)};")
 
     def atomic(self, s: n.Atomic) -> None:
-        text = f"{self.e.dialect.atomics[s.kind]}({self.element(s)}, {self.atom(s.value)})"
+        compare = "" if s.compare is None else f", {self.atom(s.compare)}"
+        function = self.e.dialect.atomics[s.kind]
+        text = f"{function}({self.element(s)}, {self.atom(s.value)}{compare})"
         if s.dst is None:
             self.line(f"{text};")
         else:
@@ -236,6 +239,15 @@ class Body:
     def reserve(self, s: n.Reserve) -> None:
         self.line(f"if (!eng::reserve(ctx, {self.atom(s.size)})) {self.leave()}")
 
+    def message(self, s: n.Message) -> None:
+        """The number of the message and its values; the host knows the rest."""
+        words = [f"int64_t({self.e.message()})"]
+        words += [self.atom(a) for a in (*([] if s.thread is None else [s.thread]), *s.args)]
+        failed = " || ".join(f"!eng::tell(ctx, {w})" for w in words)
+        self.line(f"if ({failed}) {self.leave()}")
+        if s.kind == "assert":
+            self.line(f"{{ ctx.error = eng::error_assert; {self.leave()} }}")
+
     def journal_write(self, s: n.JournalWrite) -> None:
         self.line(f"if (!eng::journal_write(ctx, {self.atom(s.value)})) {self.leave()}")
 
@@ -259,6 +271,7 @@ _WRITERS: dict[type, Callable[[Body, Any], None]] = {
     n.Push: Body.push,
     n.Pop: Body.pop,
     n.Reserve: Body.reserve,
+    n.Message: Body.message,
     n.JournalWrite: Body.journal_write,
     n.JournalRead: Body.journal_read,
 }

@@ -23,7 +23,7 @@ from engine.compile.build import Outcome, build
 from engine.compile.cache import Cache, open_cache
 from engine.compile.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
-from engine.ir.nodes import Function
+from engine.ir.nodes import Function, Message
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
 _SYMBOL = "ENGINE_ENTRY"
@@ -37,6 +37,7 @@ ERRORS = {
     3: "the launch has more threads along an axis than a 32-bit index can count",
     4: "the values that one thread saves exceed the limit",
     5: "the values that the launch saves for its adjoint exceed the limit",
+    6: "an assertion failed",
 }
 
 
@@ -59,8 +60,8 @@ class Launch(ctypes.Structure):
     """`eng_launch`: what an entry point is told, and what it says.
 
     dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
-    error: 0, or a key of ERRORS. stack, journal: owned by whoever made the structure;
-    see `release`.
+    error: 0, or a key of ERRORS. stack, journal, output: owned by whoever made the structure;
+    see `release`. output: messages, each a number and values in slots of 8 bytes.
     """
 
     _fields_ = (
@@ -71,6 +72,7 @@ class Launch(ctypes.Structure):
         ("error", ctypes.c_int64),
         ("stack", Buffer),
         ("journal", Buffer),
+        ("output", Buffer),
     )
     dim: ctypes.Array[ctypes.c_int64]
     ndim: int
@@ -79,15 +81,20 @@ class Launch(ctypes.Structure):
     error: int
     stack: Buffer
     journal: Buffer
+    output: Buffer
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL."""
+    """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL.
+
+    messages: what the numbers in its output stand for; for the recipe to fill in.
+    """
 
     symbol: str
     address: int
     call: Callable[[bytes, Any], None]
+    messages: tuple[Message, ...] = ()
 
 
 def new_launch(dim: Sequence[int]) -> Launch:
@@ -101,11 +108,16 @@ def new_launch(dim: Sequence[int]) -> Launch:
 
 def release(launch: Launch) -> None:
     """Frees the memory that kernels allocated for a launch. May be called again."""
-    for buffer in (launch.stack, launch.journal):
-        if buffer.data:
-            assert _loader.free is not None  # a kernel has run
-            _loader.free(buffer.data)
-        buffer.data, buffer.size, buffer.cap = None, 0, 0
+    for buffer in (launch.stack, launch.journal, launch.output):
+        release_buffer(buffer)
+
+
+def release_buffer(buffer: Buffer) -> None:
+    """Frees what one buffer holds; it is empty then."""
+    if buffer.data:
+        assert _loader.free is not None  # a kernel has run
+        _loader.free(buffer.data)
+    buffer.data, buffer.size, buffer.cap = None, 0, 0
 
 
 def compile_functions(fns: Sequence[Function]) -> list[Entry]:

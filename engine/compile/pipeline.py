@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from engine import ad, config
 from engine.ad.cleanup import float_params
 from engine.compile.host import Entry, compile_functions
+from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
 from engine.ir.verify import verify
 from engine.lang.types import ArrayType
@@ -153,8 +155,9 @@ def prefetch(requests: Sequence[Request]) -> None:
         if not todo:
             return
         entries = compile_functions([f for _, f in todo.values()])
-        for (_, form, key), (v, _f), e in zip(todo, todo.values(), entries, strict=True):
-            v._entries[(form, key)] = e
+        for (_, form, key), (v, f), e in zip(todo, todo.values(), entries, strict=True):
+            # Kernels of the same text share an entry; where they stand differs.
+            v._entries[(form, key)] = replace(e, messages=messages_of(f))
 
 
 def _checked(fn: Function) -> Function:

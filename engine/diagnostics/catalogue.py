@@ -26,6 +26,7 @@ CODES: dict[str, str] = {
     "E207": "shapes do not match",
     "E208": "unknown device",
     "E209": "out of memory",
+    "E210": "a test inside a kernel failed",
     # Compilation
     "E301": "no C++ compiler found",
     "E302": "the C++ compiler failed",

@@ -213,7 +213,9 @@ def _not_assignable(cx: Context, target: ast.expr) -> None:
     )
 
 
-_ATOMIC: dict[type[ast.AST], AtomicKind] = {ast.Add: "add", ast.Sub: "sub"}
+_ATOMIC: dict[type[ast.AST], AtomicKind] = {
+    ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
 
 
 def lower_augmented(cx: Context, node: ast.stmt) -> None:
@@ -222,7 +224,7 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
     with cx.at(node.target):
         where = place(cx, node.target)
     kind = _ATOMIC.get(type(node.op))
-    if isinstance(where, Element) and kind and scalar_of(where.type).kind != "b":
+    if isinstance(where, Element) and kind and _updates(kind, scalar_of(where.type).kind):
         if not where.is_row:
             _update(cx, node, where, kind, cx.scalar_value(node.value))
             return
@@ -236,6 +238,10 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
     old = cx.one(node.target, read(cx, where))
     new = binary(cx, node, node.op, old, cx.scalar_value(node.value))
     write(cx, node.target, where, new, node.value)
+
+
+def _updates(kind: AtomicKind, scalar: str) -> bool:
+    return scalar in "iu" or (scalar == "f" and kind in ("add", "sub"))
 
 
 def _update(

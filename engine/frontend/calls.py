@@ -13,6 +13,7 @@ from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
 from engine.frontend.atomics import ATOMICS, lower_atomic
 from engine.frontend.casts import lower_reinterpret
+from engine.frontend.checks import lower_expect, lower_print, lower_printf
 from engine.frontend.composites import call_composite, library_func
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
@@ -23,7 +24,7 @@ from engine.frontend.made import factory_of, lower_factory, lower_made, lower_ne
 from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, literal
 from engine.frontend.ops import apply
 from engine.frontend.place_kinds import dimension
-from engine.frontend.scope import type_of
+from engine.frontend.scope import MISSING, type_of
 from engine.frontend.typenames import type_name
 from engine.frontend.user_calls import call_user
 from engine.frontend.userfunc import UserFunc
@@ -118,11 +119,19 @@ _SPECIAL: dict[str, Special] = {
     "len": _length,
     "matrix_from_rows": lambda cx, node: matrix_from_vectors(cx, node, rows=True),
     "matrix_from_cols": lambda cx, node: matrix_from_vectors(cx, node, rows=False),
+    "expect_eq": lambda cx, node: lower_expect(cx, node, "expect_eq"),
+    "expect_neq": lambda cx, node: lower_expect(cx, node, "expect_neq"),
+    "expect_near": lambda cx, node: lower_expect(cx, node, "expect_near"),
 }
 
 
 # Those that take arguments by name.
-_NAMED: dict[str, Special] = {"identity": lower_identity, "cast": lower_reinterpret}
+_NAMED: dict[str, Special] = {
+    "identity": lower_identity,
+    "cast": lower_reinterpret,
+    "print": lower_print,
+    "printf": lower_printf,
+}
 
 
 def lower_call(cx: Context, node: ast.expr) -> Operand:
@@ -136,8 +145,9 @@ def call_statement(cx: Context, node: ast.Call) -> None:
 
 
 def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
-    if isinstance(node.func, ast.Name) and node.func.id == "print":
-        return _unsupported(cx, node, "print")
+    bare = node.func.id if isinstance(node.func, ast.Name) else ""
+    if bare == "printf" and cx.scope.lookup(bare) is MISSING:
+        return lower_printf(cx, node)  # Warp knows it without the module's name
     target = cx.expr(node.func)
     if isinstance(target, Bad):
         for a in node.args:  # more to say about the arguments, perhaps
@@ -158,6 +168,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     if t is not None:
         return lower_constructor(cx, node, t)
     name = _builtin_name(obj)
+    if obj is print:
+        return lower_print(cx, node)
     if name is None and obj is len:
         return _length(cx, node)
     if name is None and obj is type:

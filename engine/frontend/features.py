@@ -15,17 +15,12 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("fixedarray zeros", "local arrays", "use a vector or matrix, or pass an array parameter"),
     ("spatial_mass spatial_jacobian", "matrices of whole mechanisms",
      "loop over the joints and add up `spatial_adjoint(...)` products"),
-    ("print printf", "printing from a kernel",
-     "store the values into an array and print it after the launch"),
-    ("expect_*", "tests inside kernels", "store the values and compare them on the host"),
     ("static", "`static` expressions",
      "compute the value outside the kernel and use the name of that variable"),
     ("dense_*", "dense solvers in kernels", "use numpy.linalg on the host"),
     ("bfloat16", "bfloat16 numbers", "use `float16` or `float32`"),
     ("indexedarray* fabricarray* indexedfabricarray*", "indexed arrays",
      "pass the array and an integer array of indices"),
-    ("atomic_and atomic_or atomic_xor atomic_cas atomic_exch", "this atomic operation",
-     "use `atomic_add`, `atomic_sub`, `atomic_min` or `atomic_max`"),
     ("func_native native_*", "native snippets", "write the function in the kernel language"),
     ("grad", "derivatives inside kernels", "record the launch on a `Tape`"),
     ("array_store array_load address_of", "addresses", "index the array: `a[i]`"),
@@ -60,5 +55,5 @@ def missing_feature(name: str) -> tuple[str, str] | None:
 
 def plural(feature: str) -> str:
     """The feature with its verb: "tiles are", "printing from a kernel is"."""
-    one = feature.startswith(("this", "printing", "binary"))
+    one = feature.startswith("this")
     return f"{feature} {'is' if one else 'are'}"

@@ -131,13 +131,14 @@ class Fence:
         self.visit(node.func)
         name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
         for arg in node.args:
-            # `print` is told by name when it is lowered; a string inside adds nothing.
-            if name not in ("print", "printf") or not is_text(arg):
+            if name in ("print", "printf") and is_text(arg):
+                self.text(arg)
+            else:
                 self.visit(arg)
         for word in node.keywords:
             if word.arg is None:
                 self.reject(word.value, "`**` unpacking", "write the arguments one by one")
-            else:
+            elif name != "print" or not is_text(word.value):
                 self.visit(word.value)
 
     def check_Subscript(self, node: ast.Subscript) -> None:
@@ -148,6 +149,24 @@ class Fence:
                 self.children(part)
             else:
                 self.visit(part)
+
+    def text(self, node: ast.expr) -> None:
+        """A string to print: values inside are looked at.
+
+        They stand where the string stands: Python before 3.12 does not know their places.
+        """
+        for part in ast.walk(node):
+            if part is not node and hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+            if isinstance(part, ast.FormattedValue):
+                self.visit(part.value)
+
+    def check_Assert(self, node: ast.Assert) -> None:
+        self.visit(node.test)
+        if node.msg is not None and not (
+            isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)
+        ):
+            self.reject(node.msg, "a text of `assert` that is no string", "write a string")
 
     def check_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:

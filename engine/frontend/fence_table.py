@@ -7,7 +7,7 @@ import ast
 # Node types that pass the fence as such (some with conditions, see `engine.frontend.fence`).
 ALLOWED: tuple[type[ast.AST], ...] = (
     ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While,
-    ast.Break, ast.Continue, ast.Pass,
+    ast.Break, ast.Continue, ast.Pass, ast.Assert,
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Attribute,
     ast.Subscript, ast.Constant, ast.Tuple, ast.NamedExpr,
     ast.Load, ast.Store,
@@ -20,7 +20,6 @@ ALLOWED: tuple[type[ast.AST], ...] = (
 
 # Node type name -> (what it is, what to write instead).
 REJECTED: dict[str, tuple[str, str]] = {
-    "Assert": ("`assert`", "check values on the host, before or after the launch"),
     "AsyncFor": ("`async for`", "write a plain `for` over `range(...)`"),
     "AsyncFunctionDef": ("`async def`", "move the function out and decorate it with `@func`"),
     "AsyncWith": ("`async with`", "kernels have no context managers: remove it"),

@@ -20,6 +20,7 @@ from engine.ir.nodes import (
     Continue,
     For,
     If,
+    Message,
     Return,
     Stmt,
     Store,
@@ -145,9 +146,9 @@ def _count(cx: Context, target: ast.Name, value: Operand) -> None:
 
 
 def has_effect(block: Sequence[Stmt]) -> bool:
-    """True where memory is written, in the block or a function that it calls."""
+    """True where memory is written or a message given, in the block or what it calls."""
     return any(
-        isinstance(s, (Store, Atomic)) or (isinstance(s, Call) and has_effect(s.func.body))
+        isinstance(s, (Store, Atomic, Message)) or (isinstance(s, Call) and has_effect(s.func.body))
         for s in walk(tuple(block))
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.context import Prepared
+from engine.frontend.modes import asserts
 from engine.frontend.operands import Operand
 from engine.frontend.scope import Scope, describe, is_engine, operand_of
 from engine.frontend.typenames import type_names
@@ -58,6 +59,7 @@ class UserFunc:
         # What the instances were made with, and `changes()` when that was last looked at.
         self._bindings: Bindings | None = None
         self._seen = -1
+        self._asserts = False  # whether the instances were made with assertions
         functools.update_wrapper(self, func)
         if not self.library:
             _changed()
@@ -98,6 +100,9 @@ class UserFunc:
     def _refresh(self) -> None:
         """Forgets the instances if a function that they call was defined anew."""
         now = _changes
+        if self._asserts != asserts():
+            self._asserts = asserts()
+            self._instances.clear()
         if self._seen != now:
             found = bindings(self)
             if found != self._bindings:

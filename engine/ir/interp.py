@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
+from engine.ir.messages import Listener
 from engine.ir.ops import OPS
 from engine.lang.types import ArrayType, ScalarType, Type, ValueType, scalar_of, shape_of
 
@@ -76,13 +77,14 @@ def run(
     journal: Journal | None = None,
     trace: Trace | None = None,
     max_steps: int | None = None,
+    messages: Listener | None = None,
 ) -> Journal:
     """Runs a kernel over a grid of `dim`. Returns the journal (the one passed in, if any).
 
     args: in parameter order; for arrays, NumPy arrays of shape + component shape, changed
     in place; numbers and component sequences for the rest. threads: linear indices to
     run, in this order; by default all, an adjoint's from the last to the first. max_steps:
-    statements that a thread may run.
+    statements that a thread may run. messages: called with each message.
     Raises InterpError, and TypeError for arguments that do not fit.
     """
     grid = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -99,7 +101,7 @@ def run(
                 journal.frames.append(len(journal.slots))
             else:
                 journal.pos = next(frames, len(journal.slots))
-            thread = _Thread(int(k), grid, journal, trace, max_steps, constants)
+            thread = _Thread(int(k), grid, journal, trace, max_steps, constants, messages)
             thread.call(fn, values)
             if thread.stack:
                 raise InterpError(f"{len(thread.stack)} pushed values are left", fn.span, int(k))
@@ -146,6 +148,9 @@ def _zero(t: Type) -> Any:
     return np.zeros(shape_of(t), scalar_of(t).numpy)[()]
 
 
+# Atomic updates as operations; the others store.
+_UPDATES = {"add": "add", "sub": "sub", "min": "min", "max": "max",
+            "and": "bitand", "or": "bitor", "xor": "bitxor"}  # fmt: skip
 _BREAK = "break"
 _CONTINUE = "continue"
 # How a block ended: fell through, a jump, or the values of a return.
@@ -163,6 +168,7 @@ class _Thread:
         trace: Trace | None,
         max_steps: int | None,
         constants: dict[int, tuple[n.Const, Any]],
+        messages: Listener | None = None,
     ) -> None:
         self.index = index
         self.coordinates = np.unravel_index(index, grid) if index < np.prod(grid) else (index,)
@@ -170,6 +176,7 @@ class _Thread:
         self.trace = trace
         self.left = max_steps
         self.constants = constants
+        self.messages = messages
         self.stack: list[tuple[int, Any]] = []
         self.frame: dict[str, Any] = {}
 
@@ -284,7 +291,11 @@ class _Thread:
     def atomic(self, s: n.Atomic) -> None:
         array, at = self.place(s)
         old = array[at].copy()
-        array[at] = OPS[s.kind].numpy(old, self.value(s.value, s.span))
+        value = self.value(s.value, s.span)
+        if s.kind in _UPDATES:
+            array[at] = OPS[_UPDATES[s.kind]].numpy(old, value)
+        elif s.compare is None or old == self.value(s.compare, s.span):
+            array[at] = value
         if s.dst is not None:
             self.frame[s.dst.name] = old
 
@@ -315,9 +326,18 @@ class _Thread:
             if isinstance(end, tuple):
                 return end
 
+    def message(self, s: n.Message) -> None:
+        if self.messages is not None:
+            thread = None if s.thread is None else int(self.value(s.thread, s.span))
+            self.messages(s, thread, self.values(s.args, s.span))
+        if s.kind == "assert":
+            raise self.error("an assertion failed", s.span)
+
     def saved(self, s: n.Stmt) -> None:
-        """The stack and the journal of adjoint code."""
-        if isinstance(s, n.Push):
+        """The stack and the journal of adjoint code, and messages."""
+        if isinstance(s, n.Message):
+            self.message(s)
+        elif isinstance(s, n.Push):
             self.stack.append((s.stack, self.value(s.value, s.span)))
         elif isinstance(s, n.Pop):
             stack, value = self.stack.pop() if self.stack else (-1, None)

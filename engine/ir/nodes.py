@@ -20,7 +20,8 @@ from typing import Literal
 from engine.diagnostics import UNKNOWN, Span
 from engine.lang.types import Type, ValueType
 
-AtomicKind = Literal["add", "sub", "min", "max"]
+AtomicKind = Literal["add", "sub", "min", "max", "and", "or", "xor", "exch", "cas"]
+MessageKind = Literal["print", "expect", "assert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """An atomic update of an element (or component). `dst` receives the value before it."""
+    """An atomic update of an element (or component). `dst` receives the value before it.
+
+    `compare`: of `cas` alone, which stores `value` where the element equals it.
+    """
 
     dst: Var | None
     kind: AtomicKind
@@ -117,6 +121,25 @@ class Atomic:
     path: tuple[Atom, ...] = ()
     span: Span = UNKNOWN
     site: int = -1
+    compare: Atom | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Tells the host something, which it prints after the launch.
+
+    text: the pieces before, between and after the values `args`; formats: how each value
+    is shown: "" as `print` does, else a format of C ("%d") or of Python (":.3f").
+    kind: an `expect` says that a test failed; an `assert` also ends the launch.
+    thread: for tests, the linear index of the thread. Adjoint code has no messages.
+    """
+
+    kind: MessageKind
+    text: tuple[str, ...]
+    formats: tuple[str, ...]
+    args: tuple[Atom, ...]
+    thread: Atom | None = None
+    span: Span = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +270,7 @@ class JournalRead:
 
 Stmt = (
     Let | Set | Load | Store | Atomic | Call | If | For | While | Break | Continue | Return
-    | Push | Pop | Reserve | JournalWrite | JournalRead
+    | Push | Pop | Reserve | JournalWrite | JournalRead | Message
 )  # fmt: skip
 Block = tuple[Stmt, ...]
 
@@ -320,7 +343,10 @@ def uses_of(s: Stmt) -> tuple[Atom, ...]:
     if isinstance(s, Load):
         return (s.array, *s.index, *s.path)
     if isinstance(s, (Store, Atomic)):
-        return (s.array, *s.index, *s.path, s.value)
+        compare = s.compare if isinstance(s, Atomic) else None
+        return (s.array, *s.index, *s.path, s.value, *(() if compare is None else (compare,)))
+    if isinstance(s, Message):
+        return s.args if s.thread is None else (*s.args, s.thread)
     if isinstance(s, (If, While)):
         return (s.cond,)
     if isinstance(s, For):

@@ -22,10 +22,14 @@ def _line(s: n.Stmt) -> str:
         return f"store {_at(s.array, s.index, s.path)} <- {s.value}"
     if isinstance(s, n.Atomic):
         dst = f"{s.dst}: {s.dst.type} = " if s.dst is not None else ""
-        return f"{dst}atomic_{s.kind} {_at(s.array, s.index, s.path)} <- {s.value}"
+        compare = "" if s.compare is None else f" if {s.compare}"
+        return f"{dst}atomic_{s.kind} {_at(s.array, s.index, s.path)} <- {s.value}{compare}"
     if isinstance(s, n.Call):
         dsts = ", ".join(f"{d}: {d.type}" for d in s.dsts)
         return f"{dsts + ' = ' if dsts else ''}call {s.func.name}({', '.join(map(str, s.args))})"
+    if isinstance(s, n.Message):
+        thread = "" if s.thread is None else f" in {s.thread}"
+        return f"{s.kind} {s.text!r} {', '.join(map(str, s.args))}{thread}".replace("  ", " ")
     if isinstance(s, n.Break):
         return "break"
     if isinstance(s, n.Continue):

@@ -128,6 +128,10 @@ class _Checker:
                 self.define(s.dst)
         elif isinstance(s, n.Reserve):
             same(INT64, s.size.type, "the number of bytes")
+        elif isinstance(s, n.Message):
+            need(len(s.text) == len(s.formats) + 1 == len(s.args) + 1, "text and values differ")
+            need(all(not isinstance(a.type, ArrayType) for a in s.args), "a message has an array")
+            need((s.thread is None) == (s.kind == "print"), "tests alone know their thread")
         elif isinstance(s, n.JournalRead):
             same(INT64, s.pos.type, "the journal position")
             self.define(s.dst)
@@ -150,7 +154,8 @@ class _Checker:
             self.use(s.cond)
             same(BOOL, s.cond.type, "the condition")
             outer = dict(self.defined)
-            stores = any(isinstance(x, (n.Store, n.Atomic)) for x in n.walk(s.test))
+            effects = (n.Store, n.Atomic, n.Message)
+            stores = any(isinstance(x, effects) for x in n.walk(s.test))
             need(not stores, "the test of a loop stores")
             need(not _jumps(s.test), "the test of a loop leaves it")
         self.loops += 1
@@ -193,6 +198,12 @@ class _Checker:
         same(part, s.value.type, "the stored value")
         if isinstance(s, n.Atomic):
             need(scalar_of(part).kind != "b", "atomics do not work on booleans")
+            bits = s.kind in ("and", "or", "xor")
+            need(not bits or scalar_of(part).kind in "iu", f"atomic_{s.kind} takes integers")
+            need((s.compare is not None) == (s.kind == "cas"), "cas alone compares")
+            if s.compare is not None:
+                same(part, s.compare.type, "the compared value")
+                need(isinstance(part, ScalarType), "cas takes scalars")
             if s.dst is not None:
                 same(part, s.dst.type, "the old value")
                 self.define(s.dst)

@@ -12,9 +12,10 @@ from engine import config
 from engine.compile.host import ERROR_STACK, ERRORS, Buffer, Entry, Launch, release
 from engine.diagnostics import LaunchError
 from engine.runtime.errors import fail, size_text
+from engine.runtime.output import Failure, raise_failures, tell
 
-ERROR_JOURNAL, ERROR_INDEX, ERROR_JOURNAL_LIMIT = 2, 3, 5
-# dim[4], ndim, begin, end, error; then two buffers, which start empty.
+ERROR_JOURNAL, ERROR_INDEX, ERROR_JOURNAL_LIMIT, ERROR_ASSERT = 2, 3, 5, 6
+# dim[4], ndim, begin, end, error; then buffers, which start empty.
 _HEAD = struct.Struct("<8q")
 _LIMITED = struct.Struct("<24xq")
 _BUFFER = ctypes.sizeof(Buffer)
@@ -45,7 +46,7 @@ class Journal:
 def _template(dim: tuple[int, ...], stack_limit: int, journal_limit: int) -> bytes:
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return head + _LIMITED.pack(stack_limit) + _LIMITED.pack(journal_limit)
+    return head + b"".join(map(_LIMITED.pack, (stack_limit, journal_limit, 0)))
 
 
 def _state(dim: tuple[int, ...]) -> Launch:
@@ -54,20 +55,33 @@ def _state(dim: tuple[int, ...]) -> Launch:
     )
 
 
-def run(entry: Entry, dim: tuple[int, ...], blob: bytes) -> Journal | None:
+def run(
+    entry: Entry,
+    dim: tuple[int, ...],
+    blob: bytes,
+    done: Callable[[Journal | None], None] | None = None,
+) -> Journal | None:
     """Runs a kernel over its whole grid; gives what it wrote to its journal.
 
+    Messages of the kernel are printed after it. done: called with the result where the
+    launch ran to its end, also if it then raises E210.
     Raises LaunchError: E205 for a grid with more threads than 32-bit indices count
     (nothing has run then); E209 where memory, or what the journal may take of it, ran
-    out (outputs are undefined then).
+    out (outputs are undefined then); E210 for a failed test in the kernel.
     """
     if 0 in dim:
+        if done is not None:
+            done(None)
         return None
     state = _state(dim)
-    entry.call(blob, ctypes.byref(state))
+    failures = _call(entry, dim, blob, state)
     left = Journal(state) if state.journal.data else None
     if state.error:
         raise _stopped(entry, dim, state.error)
+    if done is not None:
+        done(left)
+    if failures:
+        raise_failures(entry, dim, failures)
     return left
 
 
@@ -92,11 +106,11 @@ def run_adjoint(
     if journal is not None:
         journal.lend(state)
     try:
-        entry.call(blob, ctypes.byref(state))
+        _call(entry, dim, blob, state)
         if state.error == ERROR_STACK and spare is not None:
             state.error = 0
             entry = spare()
-            entry.call(blob, ctypes.byref(state))
+            _call(entry, dim, blob, state)
         if state.error:
             raise _stopped(entry, dim, state.error)
         return state.stack.cap
@@ -104,6 +118,15 @@ def run_adjoint(
         if journal is not None:
             ctypes.memset(ctypes.byref(state.journal), 0, _BUFFER)
         release(state)
+
+
+def _call(entry: Entry, dim: tuple[int, ...], blob: bytes, state: Launch) -> list[Failure]:
+    """Runs threads and prints their messages; gives failed tests, of which one may end it."""
+    entry.call(blob, ctypes.byref(state))
+    failures = tell(entry, state.output) if entry.messages else []
+    if state.error == ERROR_ASSERT:
+        raise_failures(entry, dim, failures)
+    return failures
 
 
 def _stopped(entry: Entry, dim: tuple[int, ...], error: int) -> LaunchError:

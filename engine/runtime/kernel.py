@@ -8,9 +8,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from engine import config
 from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend import userfunc
+from engine.frontend.modes import asserting
 from engine.frontend.userfunc import UserFunc
 from engine.ir.nodes import Function
 from engine.runtime import modules
@@ -117,7 +119,9 @@ def lower(kernel: Kernel) -> Function:
     """The kernel's IR. Raises KernelError."""
     from engine.frontend import lower_kernel
 
-    return lower_kernel(kernel.func)
+    debug = "debug" in (config.mode, kernel.module.options.get("mode"))
+    with asserting(debug):
+        return lower_kernel(kernel.func)
 
 
 def key_of(func: Callable[..., Any]) -> str:

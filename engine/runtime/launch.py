@@ -53,8 +53,9 @@ def launch(
         block_dim: accepted for GPU code; it means nothing on the CPU.
 
     Raises LaunchError: E201 count, E202 type, E203 dimensions, E204 device of an
-    argument, E205 grid; KernelError where the kernel cannot be lowered,
-    CompilerError where it cannot be compiled. No array has changed in these cases.
+    argument, E205 grid; KernelError where the kernel cannot be lowered, CompilerError where
+    it cannot be compiled. No array has changed in these cases. LaunchError E210 where a
+    test in the kernel failed (`assert`, `expect_eq`; see `config.mode`, `config.expect`).
     """
     if kernel.__class__ is not Kernel:
         raise fail("E202", f"launch takes a function decorated with @kernel, got {kernel!r}")
@@ -79,7 +80,7 @@ def launch(
         return None
     pending = tape.begin_launch(Call(plan, shape, values, blob, len(inputs)), call_site(2))
     plan.check_written(values)
-    pending.finish(run(pending.entry, shape, blob))
+    run(pending.entry, shape, blob, done=pending.finish)
     return None
 
 

@@ -1,7 +1,7 @@
 // Atomic updates of an element; each gives the value before it. A launch runs on one
 // thread of the CPU, so that these are plain updates here.
 #pragma once
-#include "mat.h"
+#include "bits.h"
 
 namespace eng {
 
@@ -11,26 +11,47 @@ template <class T> struct update_t {
     ENG_MEMBER static T sub(T a, T b) { return T(a - b); }
     ENG_MEMBER static T min(T a, T b) { return eng::min(a, b); }
     ENG_MEMBER static T max(T a, T b) { return eng::max(a, b); }
+    ENG_MEMBER static T and_(T a, T b) { return T(a & b); }
+    ENG_MEMBER static T or_(T a, T b) { return T(a | b); }
+    ENG_MEMBER static T xor_(T a, T b) { return T(a ^ b); }
 };
 template <class V> struct updates_t {
     ENG_MEMBER static V add(const V& a, const V& b) { return a + b; }
     ENG_MEMBER static V sub(const V& a, const V& b) { return a - b; }
     ENG_MEMBER static V min(const V& a, const V& b) { return min_vec(a, b); }
     ENG_MEMBER static V max(const V& a, const V& b) { return max_vec(a, b); }
+    ENG_MEMBER static V and_(const V& a, const V& b) { return bitand_vec(a, b); }
+    ENG_MEMBER static V or_(const V& a, const V& b) { return bitor_vec(a, b); }
+    ENG_MEMBER static V xor_(const V& a, const V& b) { return bitxor_vec(a, b); }
 };
 template <int N, class T> struct update_t<vec_t<N, T>> : updates_t<vec_t<N, T>> {};
 template <int R, int C, class T> struct update_t<mat_t<R, C, T>> : updates_t<mat_t<R, C, T>> {};
 
-#define ENG_ATOMIC(kind)                                                \
-    template <class T> ENG_INLINE T atomic_##kind(T& place, const T& value) { \
+#define ENG_ATOMIC(kind, update)                                        \
+    template <class T> ENG_INLINE T kind(T& place, const T& value) {     \
         const T before = place;                                         \
-        place = update_t<T>::kind(before, value);                       \
+        place = update_t<T>::update(before, value);                     \
         return before;                                                  \
     }
-ENG_ATOMIC(add)
-ENG_ATOMIC(sub)
-ENG_ATOMIC(min)
-ENG_ATOMIC(max)
+ENG_ATOMIC(atomic_add, add)
+ENG_ATOMIC(atomic_sub, sub)
+ENG_ATOMIC(atomic_min, min)
+ENG_ATOMIC(atomic_max, max)
+ENG_ATOMIC(atomic_and, and_)
+ENG_ATOMIC(atomic_or, or_)
+ENG_ATOMIC(atomic_xor, xor_)
 #undef ENG_ATOMIC
+
+template <class T> ENG_INLINE T atomic_exch(T& place, const T& value) {
+    const T before = place;
+    place = value;
+    return before;
+}
+// Stores the value where the place holds `compare`.
+template <class T> ENG_INLINE T atomic_cas(T& place, T value, T compare) {
+    const T before = place;
+    if (before == compare) place = value;
+    return before;
+}
 
 }  // namespace eng

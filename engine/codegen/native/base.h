@@ -32,6 +32,7 @@ struct eng_launch {
     int64_t error;  // one of eng::error_t
     eng_buf stack;
     eng_buf journal;
+    eng_buf output;  // messages: a number and values each, in whole slots
 };
 
 namespace eng {
@@ -43,6 +44,7 @@ enum error_t : int64_t {
     error_index = 3,    // the launch is too large for 32-bit thread indices
     error_stack = 4,    // a thread's saved values exceed the limit
     error_journal_limit = 5,  // the launch's journal exceeds the limit
+    error_assert = 6,   // an assertion failed
 };
 
 template <class T> struct unsigned_of { using type = T; };

@@ -8,18 +8,20 @@ namespace eng {
 struct ctx_t {
     eng_buf stack;
     eng_buf journal;
+    eng_buf output;
     int64_t frame;  // where the thread's journal entries begin, in bytes
     int64_t cursor;  // the end of the frames that no adjoint thread has taken yet, in bytes
     int64_t error;
 };
 
 ENG_INLINE ctx_t enter(const eng_launch* L) {
-    return ctx_t{L->stack, L->journal, L->journal.size, L->journal.size, L->error};
+    return ctx_t{L->stack, L->journal, L->output, L->journal.size, L->journal.size, L->error};
 }
 
 ENG_INLINE void leave(eng_launch* L, const ctx_t& c) {
     L->stack = c.stack;
     L->journal = c.journal;
+    L->output = c.output;
     L->error = c.error;
 }
 
@@ -66,6 +68,11 @@ ENG_INLINE bool reserve(ctx_t& c, int64_t need) {
     if (__builtin_expect(!exceeds(c.stack, need), 1)) return true;
     c.error = error_stack;
     return false;
+}
+
+// One number of a message: which it is, or a value of it.
+template <class T> ENG_INLINE bool tell(ctx_t& c, const T& value) {
+    return append(c, c.output, value, error_memory);
 }
 
 // Pushes and pops pair up; an empty stack gives zero instead of foreign memory.

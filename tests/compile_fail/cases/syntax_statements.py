@@ -5,8 +5,8 @@ import engine as wp
 @wp.kernel
 def kernel(a: wp.array(dtype=float)):
     i = wp.tid()
-    assert i >= 0
-    # ^^^^^^^^^^^ E101 `assert` is not supported
+    assert i >= 0, i
+    #              ^ E101 a text of `assert` that is no string is not supported
     raise ValueError()
     # ^^^^^^^^^^^^^^^^ E101 `raise` is not supported
 

@@ -15,19 +15,6 @@ def kernel(a: wp.array(dtype=float)):
     #   ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
     l = wp.zeros(shape=3, dtype=float)
     #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E112 `wp.zeros`: local arrays are not supported
-    print("value", a[i])
-    # ^^^^^^^^^^^^^^^^^^ E112 `print`: printing from a kernel is not supported
-
-
-@wp.kernel
-def printing(a: wp.array(dtype=float)):
-    printf("%d", 1)
-    # ^^^^ E112 `printf`: printing from a kernel is not supported
-    wp.printf("%d %s", 1, nope)
-    # ^^^^^^^ E112 `wp.printf`: printing from a kernel is not supported
-    #                     ^^^^ E102 `nope` is not defined
-    a[0] = wp.sin("x")
-    #             ^^^ E101 a string is not supported
 
 
 @wp.kernel

@@ -189,6 +189,6 @@ def test_running_out_of_memory_ends_the_launch(root: Path) -> None:
 
 def test_structures_are_those_of_c() -> None:
     launch = new_launch((2, 3, 4))
-    assert ctypes.sizeof(launch) == 16 * 8
+    assert ctypes.sizeof(launch) == 20 * 8
     assert list(launch.dim) == [2, 3, 4, 0]
     assert (launch.ndim, launch.begin, launch.end, launch.error) == (3, 0, 24, 0)
