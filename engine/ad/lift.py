@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.ad.rename import map_stmt
+from engine.ad.silence import silent
 from engine.ir import nodes as n
 from engine.lang.types import (
     FLOAT64,
@@ -58,8 +59,6 @@ class _Lift:
     def block(self, block: n.Block) -> n.Block:
         out: list[n.Stmt] = []
         for s in block:
-            if isinstance(s, n.Message):
-                continue  # it runs many times, for differences
             if isinstance(s, n.Let) and s.op == "reinterpret":
                 out += self.bits(s)
                 continue
@@ -100,4 +99,4 @@ class _Lift:
 
 def lift(fn: n.Function) -> n.Function:
     """The function in float64, with the functions that it calls."""
-    return _Lift().function(fn)
+    return _Lift().function(silent(fn))

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from engine.ad import tangent_rules as rules
 from engine.ad.rename import map_stmt, names_in
+from engine.ad.silence import silent
 from engine.ad.tangent_rules import Maybe
 from engine.ad.varied import Activity, moving_params
 from engine.ir import nodes as n
@@ -28,9 +29,9 @@ def tangent(fn: n.Function, wrt: frozenset[str]) -> n.Function:
     wrt: names of array parameters with float elements whose elements have tangents,
     inputs and outputs alike. The parameters are those of `fn`, then `tan_<name>` for
     each array of `wrt` in parameter order. A store to an array outside of `wrt` loses
-    the tangent of what it stores, and reads from it have none.
+    the tangent of what it stores, and reads from it have none. It gives no messages.
     """
-    return _Program().function(fn, wrt)
+    return _Program().function(silent(fn), wrt)
 
 
 class _Program:
@@ -159,7 +160,10 @@ class _Tangent:
         else:
             s = replace(s, dst=b.temp(s.value.type, "before"))
         b.add(s)
-        rules.extremum(b, s, tan, moved)
+        if s.kind in ("exch", "cas"):
+            rules.exchange(b, s, tan, moved)
+        else:
+            rules.extremum(b, s, tan, moved)
 
     def call(self, b: Builder, s: n.Call) -> None:
         tangents = [self.of(a) for a in s.args]

@@ -111,6 +111,17 @@ def extremum(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:
         b.add(n.If(replaced, then.block(), (), b.span))
 
 
+def exchange(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:
+    """An atomic exchange, or a compare and swap `s` (its `dst` is set): a store, if it happens."""
+    assert s.dst is not None
+    t = zero(s.value.type) if moved is None else moved
+    store = n.Store(tan, s.index, t, s.path, b.span)
+    if s.compare is None:
+        b.add(store)
+    else:
+        b.add(n.If(b.op("eq", s.dst, s.compare), (store,), (), b.span))
+
+
 def custom(b: Builder, s: n.Call, tangents: Sequence[Maybe]) -> list[Maybe]:
     """Tangents of the results of a function whose derivative is the user's own VJP.
 

@@ -359,3 +359,20 @@ def test_random_matrices_pass_the_check() -> None:
     with wp.Tape() as tape:
         wp.launch(factors, dim=6, inputs=[x], outputs=[y])
     wp.autograd.gradcheck_tape(tape, show_summary=False)
+    v, g = RNG.normal(size=(6, 3, 3)), RNG.normal(size=(6, 5, 3, 3))
+    moved = np.asarray(wp.autograd.jvp(tape, tangents={x: v})[y])
+    tape.backward(grads={y: wp.array(g, dtype=wp.mat33d)})
+    np.testing.assert_allclose(np.sum(moved * g), np.sum(x.grad.numpy() * v), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", list(ALIKE))
+def test_forward_mode_where_values_repeat(name: str) -> None:
+    x, v = ALIKE[name], RNG.normal(size=(3, 3))
+    given = wp.array(x[None], dtype=wp.mat33d, requires_grad=True)
+    y = wp.zeros(1, dtype=wp.mat33d, requires_grad=True)
+    moved = wp.autograd.jvp(polar, 1, [given], [y], tangents={given: v[None]})
+    h = 1e-6
+    expected = (rotation_of(x + h * v) - rotation_of(x - h * v)) / (2 * h)
+    # Factors that nearly belong to one value turn fast, and their turning cancels.
+    close = 1e-5 if name == "nearly alike" else 1e-8
+    np.testing.assert_allclose(np.asarray(moved[y])[0], expected, atol=close)

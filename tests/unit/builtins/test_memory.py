@@ -109,6 +109,10 @@ def test_gradients(kernel: Any, start: list[float]) -> None:
         before = np.float32([0, 3 * a[0], 0.25, 0.25])
         expected = g * (before + 1) + np.float32([3 * g[1] * a[1], 0, 0, 0])
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6)
+    v, w = np.float32([0.3, -1.0, 2.0, 0.7]), np.full(len(start), 0.5, np.float32)
+    moved = wp.autograd.jvp(tape, tangents={x: v, place: w})
+    both = np.dot(x.grad.numpy(), v) + np.dot(place.grad.numpy(), w)
+    np.testing.assert_allclose(np.dot(g, np.asarray(moved[y])), both, rtol=1e-5)
 
 
 def test_lower_bound() -> None:

@@ -158,6 +158,8 @@ def test_nothing_is_said_twice(capsys: Any) -> None:
     np.testing.assert_allclose(x.grad.numpy(), 36 * x.numpy() ** 3)
     assert capsys.readouterr().out == ""
     wp.autograd.gradcheck_tape(tape, show_summary=False)
+    moved = wp.autograd.jvp(tape, tangents={x: np.float32([1, 1])})
+    np.testing.assert_allclose(np.asarray(moved[y]), 36 * x.numpy() ** 3, rtol=1e-6)
     assert capsys.readouterr().out == ""
 
 
