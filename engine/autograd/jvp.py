@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
@@ -15,11 +15,9 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid
 from engine.runtime.plan import Plan
 from engine.tape.backward import fitted, grad_help
+from engine.tape.capture import CapturedTape
 from engine.tape.forward import NumpyArray, Twin, push, run_tangent, seed
 from engine.tape.tape import Tape
-
-if TYPE_CHECKING:
-    from engine.tape.capture import CapturedTape
 
 Key = array | str | int
 
@@ -57,7 +55,7 @@ class Tangents(Mapping[array, array]):
 
 
 def jvp(
-    function: Kernel | Tape | CapturedTape,
+    function: Kernel | Tape,
     dim: Any = None,
     inputs: Any = (),
     outputs: Any = (),
@@ -101,7 +99,12 @@ def jvp(
     if isinstance(function, Kernel):
         return _of_launch(function, dim, [*as_list(function, inputs), *as_list(function, outputs)],
                           tangents)  # fmt: skip
-    if not hasattr(function, "records"):
+    if isinstance(function, CapturedTape):
+        raise TapeError(
+            Diagnostic("E401", "the arrays of a captured tape are gone", call_span(),
+                       help="differentiate the tape itself")
+        )  # fmt: skip
+    if not isinstance(function, Tape):
         raise fail("E202", f"jvp takes a kernel or a tape, got {function!r}")
     return _of_tape(function, tangents)
 
@@ -160,7 +163,7 @@ def _launch_seeds(
 # ---- tapes
 
 
-def _of_tape(tape: Tape | CapturedTape, tangents: Mapping[Any, Any]) -> Tangents:
+def _of_tape(tape: Tape, tangents: Mapping[Any, Any]) -> Tangents:
     records = tape.records
     on_tape = Twin(a for r in records for a in r.arrays)
     seeds: dict[array, NumpyArray] = {}

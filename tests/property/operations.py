@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.builtins.composite import COMPOSITES, Composite
@@ -19,12 +19,14 @@ from engine.ir.builder import Builder, const
 from engine.ir.ops import OPS, Domain, NoDerivative
 from engine.lang.types import (
     FLOAT64,
+    INT32,
     ArrayType,
     MatrixType,
     ScalarType,
     Type,
     VectorType,
     is_float,
+    scalar_of,
 )
 
 F = FLOAT64
@@ -33,7 +35,9 @@ M22 = MatrixType(F, 2, 2)
 V2 = VectorType(F, 2)
 M33 = MatrixType(F, 3, 3)
 HELD: tuple[Type, ...] = (F, V3, M22)  # what programs have variables of
-POOL: tuple[Type, ...] = (*HELD, V2, M33)  # what operations are tried on
+QUAT = VectorType(F, 4, tag="quat")
+TRANSFORM = VectorType(F, 7, tag="transform")
+POOL: tuple[Type, ...] = (*HELD, V2, M33, QUAT, TRANSFORM)  # what operations are tried on
 
 # Types of arguments by the operation alone: programs make their components one by one.
 _LEFT_OUT = {"select", "where_int", "copy", "insert", "insert_row", "extract", "extract_row"}
@@ -59,7 +63,7 @@ def choices() -> dict[Type, list[Choice]]:
     for c in (*_operations(), *_composites()):
         if c.result in HELD:
             out[c.result].append(c)
-        elif c.result in POOL:
+        else:
             out[F].append(replace(c, result=F, emit=functools.partial(_size, c)))
     return out
 
@@ -67,7 +71,18 @@ def choices() -> dict[Type, list[Choice]]:
 def _size(c: Choice, b: Builder, args: Sequence[n.Atom]) -> n.Atom:
     """A number for a result that there are no variables of."""
     got = c.emit(b, args)
-    return b.op("dot" if isinstance(got.type, VectorType) else "ddot", got, got)
+    if isinstance(got.type, MatrixType):
+        return b.op("ddot", got, got)
+    assert isinstance(got.type, VectorType)
+    total: n.Atom = const(0.0, F)
+    for k in range(got.type.length):
+        part = b.op("extract", got, const(k, INT32))
+        total = b.op("add", total, b.op("mul", part, part))
+    return total
+
+
+def _tried(arity: int) -> Iterator[tuple[Type, ...]]:
+    return itertools.product(POOL if arity < 4 else (F, V3), repeat=arity)
 
 
 def _operations() -> list[Choice]:
@@ -75,7 +90,7 @@ def _operations() -> list[Choice]:
     for name, op in sorted(OPS.items()):
         if op.explicit or name in _LEFT_OUT or isinstance(op.derivative, NoDerivative):
             continue
-        for types in itertools.product(POOL, repeat=len(op.domain.intervals)):
+        for types in _tried(len(op.domain.intervals)):
             result = op.infer(types)
             if result is not None and _carries(result):
                 out.append(Choice(name, types, result, op.domain, functools.partial(_op, name)))
@@ -89,12 +104,12 @@ def _op(name: str, b: Builder, args: Sequence[n.Atom]) -> n.Atom:
 def _composites() -> list[Choice]:
     out = []
     for name, group in sorted(COMPOSITES.items()):
-        for c in group:
+        for c in group if not name.startswith("_") else ():
             arity = len(inspect.signature(c.func).parameters)
-            for types in itertools.product(POOL, repeat=arity):
+            for types in _tried(arity):
                 if not c.updates and c.accepts(types):
                     fn = library_func(c).instance(types)
-                    if fn.results and _carries(fn.results[0]):
+                    if fn.results and _carries(fn.results[0]) and scalar_of(fn.results[0]) == F:
                         call = functools.partial(_call, c)
                         out.append(Choice(name, types, fn.results[0], c.domain, call))
     return out

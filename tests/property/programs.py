@@ -12,7 +12,7 @@ import random
 import engine.builtins  # noqa: F401 (fills the operation table)
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
-from engine.lang.types import BOOL, INT32, ArrayType, Type, VectorType
+from engine.lang.types import BOOL, INT32, ArrayType, MatrixType, Type, VectorType
 from tests.property.operations import HELD, M22, V3, F, apply, choices, squash
 
 SIZE = 4  # elements of each array; indices are taken modulo this
@@ -56,7 +56,8 @@ class Body:
     def atom(self, b: Builder, t: Type = F) -> n.Atom:
         kind = self.r.random()
         if t not in HELD:
-            size = t.length if isinstance(t, VectorType) else 9
+            assert isinstance(t, (VectorType, MatrixType))
+            size = t.length if isinstance(t, VectorType) else t.rows * t.cols
             return b.op("construct", *(self.of(F) for _ in range(size)), result=t)
         if t != F or kind < 0.6:
             return self.of(t)

@@ -307,7 +307,8 @@ def test_captured_tapes() -> None:
         with wp.Tape() as tape:
             wp.launch(shift, 2, [x], [y])
         tape.reset()
-    equal(jvp(capture.tapes[0], tangents={x: [1, 10]})[y], [2, 20])
+    with pytest.raises(TapeError, match="captured tape are gone"):
+        jvp(capture.tapes[0], tangents={x: [1, 10]})
 
 
 # ---- the user's own derivatives
