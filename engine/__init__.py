@@ -84,9 +84,17 @@ from engine.runtime.device import (
     synchronize,
     synchronize_device,
 )
+from engine.runtime.indexed import (
+    indexedarray,
+    indexedarray1d,
+    indexedarray2d,
+    indexedarray3d,
+    indexedarray4d,
+)
 from engine.runtime.kernel import Kernel, adjoint, func, func_grad, func_replay, kernel
 from engine.runtime.launch import launch
 from engine.runtime.modules import Module, get_module, get_module_options, set_module_options
+from engine.runtime.structs import struct
 from engine.runtime.timer import ScopedTimer
 from engine.runtime.transfer import clone, copy
 from engine.tape.capture import Capture, CapturedTape, capturing
@@ -141,6 +149,8 @@ __all__ = [
     "array", "array1d", "array2d", "array3d", "array4d",
     "clone", "copy", "empty", "empty_like", "from_numpy", "full", "full_like",
     "ones", "ones_like", "zeros", "zeros_like",
+    "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d",
+    "struct",
     # kernels and tapes
     "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_replay", "get_module",
     "get_module_options", "init", "kernel", "launch", "set_module_options",

@@ -222,8 +222,7 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
 
 def _overlap(a: array, b: array) -> bool:
     """Whether two views share an element; where that is hard to tell, they do."""
-    (a_lo, a_hi), (b_lo, b_hi) = a.extent(), b.extent()
-    if a_lo >= b_hi or b_lo >= a_hi:
+    if not a.meets(b):
         return False
     share: Any = np.shares_memory
     try:
@@ -242,14 +241,23 @@ def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozens
     if not options.masks or record.kernel.key not in options.masks:
         return None
     ir = record.plan.variants.ir
-    names = [p.name for p in ir.params]
+    leaves = [p.name for p in ir.params]
+    arguments = record.plan.arguments
+    names = leaves if arguments is None else arguments.names
     inputs = record.input_count or len(names)
 
-    def name(which: str | int, offset: int, role: str) -> str:
-        if isinstance(which, str) and which in names:
-            return which
-        if isinstance(which, int) and which >= 0 and which + offset < len(names):
-            return names[which + offset]
+    def found(which: str | int, offset: int, role: str) -> list[str]:
+        """The leaves that an argument (or a leaf's own name) stands for."""
+        if isinstance(which, str) and which in leaves:
+            return [which]
+        if isinstance(which, int):
+            which = which + offset if which >= 0 else -1
+        if arguments is not None:
+            place = arguments.place(which)
+            if place is not None:
+                return [leaves[k] for k in place]
+        elif isinstance(which, int) and 0 <= which < len(names):
+            return [names[which]]
         raise LaunchError(
             Diagnostic(
                 "E405",
@@ -263,8 +271,7 @@ def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozens
     owner = problem.own.owner
     return frozenset(
         (owner.get(a, a), owner.get(b, b))
-        for a, b in (
-            (name(i, 0, "input"), name(o, offset, "output"))
-            for i, o in options.masks[record.kernel.key]
-        )
+        for i, o in options.masks[record.kernel.key]
+        for a in found(i, 0, "input")
+        for b in found(o, offset, "output")
     )

@@ -10,9 +10,10 @@ from typing import Any, get_args
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope, type_of
 from engine.frontend.source import Source
-from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, ValueType, VectorType
+from engine.lang.structs import ARRAYS, COMPOUND, UserType
+from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType
 
-_KINDS = (ScalarType, VectorType, MatrixType, ArrayType)
+_KINDS = (ScalarType, VectorType, MatrixType, ArrayType, *COMPOUND)
 
 
 class BadAnnotation(Exception):
@@ -23,7 +24,7 @@ def _generic(obj: Any) -> bool:
     return obj is Any or obj is inspect.Parameter.empty
 
 
-def to_type(obj: Any) -> Type | None:
+def to_type(obj: Any) -> UserType | None:
     """The type that an annotation object names. None for `Any`. Raises BadAnnotation."""
     if _generic(obj):
         return None
@@ -51,7 +52,7 @@ def evaluate(obj: Any, scope: Scope) -> Any:
         raise BadAnnotation(f"the annotation `{obj}` cannot be evaluated ({error})") from None
 
 
-def annotation_of_node(node: ast.expr, scope: Scope) -> Type | None:
+def annotation_of_node(node: ast.expr, scope: Scope) -> UserType | None:
     """The type of an annotated variable. Raises BadAnnotation."""
     value: Any = ast.unparse(node)
     for _ in range(2):  # a string inside the annotation is text too
@@ -69,14 +70,14 @@ def help_text(api: str) -> str:
 
 def parameter_types(
     func: Callable[..., Any], source: Source, scope: Scope, report: Report, kernel: bool
-) -> dict[str, Type | None]:
+) -> dict[str, UserType | None]:
     """Annotated types by parameter, None where there is none. Reports E103.
 
     A kernel must annotate every parameter; a function takes missing types from the call.
     """
     args = source.tree.args
     notes = getattr(inspect.unwrap(func), "__annotations__", {})
-    out: dict[str, Type | None] = {}
+    out: dict[str, UserType | None] = {}
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
         name = arg.arg
         if name not in notes:
@@ -98,7 +99,7 @@ def parameter_types(
 
 def result_types(
     func: Callable[..., Any], source: Source, scope: Scope, report: Report
-) -> tuple[ValueType, ...] | None:
+) -> tuple[UserType, ...] | None:
     """Annotated results; None where they are to be found from the `return` statements."""
     notes = getattr(inspect.unwrap(func), "__annotations__", {})
     if "return" not in notes or source.tree.returns is None:
@@ -114,8 +115,8 @@ def result_types(
     except BadAnnotation as error:
         report.add("E103", source.tree.returns, f"result: {error}", help_text(scope.api))
         return None
-    values = [t for t in found if t is not None and not isinstance(t, ArrayType)]
-    if any(isinstance(t, ArrayType) for t in found):
+    values = [t for t in found if t is not None and not isinstance(t, ARRAYS)]
+    if any(isinstance(t, ARRAYS) for t in found):
         report.add(
             "E103",
             source.tree.returns,

@@ -5,19 +5,33 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from engine.frontend.aggregates import as_field, set_field, struct_writes, zero_of
 from engine.frontend.annotations import BadAnnotation, annotation_of_node, help_text
 from engine.frontend.context import EXPR, STMT, Context
 from engine.frontend.exprs import binary
+from engine.frontend.local_arrays import write_local
 from engine.frontend.locals import root_name, target_names
-from engine.frontend.operands import BAD, Bad, Known, Operand, Row, Several, Value, zero
+from engine.frontend.operands import (
+    BAD,
+    Absent,
+    Bad,
+    Known,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+    zero,
+)
 from engine.frontend.ops import coerce
-from engine.frontend.place_kinds import Element, Part, Place, Region, Shape
+from engine.frontend.place_kinds import Element, Local, Part, Place, Region, Shape
 from engine.frontend.places import place, read
 from engine.frontend.regions import written
 from engine.frontend.typenames import type_name
 from engine.frontend.variables import set_name
 from engine.ir.nodes import Atom, Atomic, AtomicKind, Store, Var
-from engine.lang.types import ArrayType, ScalarType, VectorType, scalar_of
+from engine.lang.structs import ARRAYS, StructType
+from engine.lang.types import ScalarType, VectorType, scalar_of
 
 
 def lower_assign(cx: Context, node: ast.stmt) -> None:
@@ -27,7 +41,7 @@ def lower_assign(cx: Context, node: ast.stmt) -> None:
     changed = {n for t in node.targets for n in (*target_names(t), root_name(t)) if n}
     for t in several:
         changed |= {n for e in t.elts if (n := root_name(e))}
-    if (several or len(node.targets) > 1) and any(cx.vars.get(n) is not None for n in changed):
+    if (several or len(node.targets) > 1) and any(n in cx.vars or n in cx.trees for n in changed):
         got = cx.keep(got)  # `a, b = b, a`: read everything before anything changes
     if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
         set_name(cx, node.targets[0], got, node.value, naming=True)
@@ -56,7 +70,14 @@ def assign(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> None
         set_name(cx, target, got, value)
     else:
         with cx.at(target):
+            if set_field(cx, target, got, value):
+                return
             where = place(cx, target)
+            if isinstance(where, Struct):
+                text = f"`{cx.source.text(target)}`"
+                for part, atom in struct_writes(cx, where, got, value, text):
+                    write(cx, target, part, Value(atom), value)
+                return
         write(cx, target, where, cx.one(value, got), value)
 
 
@@ -117,7 +138,10 @@ def lower_annotated(cx: Context, node: ast.stmt) -> None:
         cx.error("E103", node.annotation, str(error), help_text(cx.api))
         cx.spoil(node)
         return
-    if isinstance(t, ArrayType):
+    if isinstance(t, StructType):
+        lower_annotated_struct(cx, node, target, t)
+        return
+    if isinstance(t, ARRAYS):
         cx.error("E103", node.annotation, "a local variable cannot be an array", help_text(cx.api))
         cx.spoil(node)
         return
@@ -130,12 +154,21 @@ def lower_annotated(cx: Context, node: ast.stmt) -> None:
     set_name(cx, target, got, node.value or node.annotation)
 
 
+def lower_annotated_struct(
+    cx: Context, node: ast.AnnAssign, target: ast.Name, t: StructType
+) -> None:
+    """`s: S = ...`, or `s: S`, which is zero."""
+    got: Operand | None = zero_of(t)
+    if node.value is not None:
+        got = as_field(cx, node.value, cx.expr(node.value), t, f"`{target.id}`")
+    set_name(cx, target, BAD if got is None else got, node.value or node.annotation)
+
+
 # ---- parts and elements
 
 
 def _variable_behind(cx: Context, base: Atom) -> Var | None:
-    own = (*cx.vars.values(), *(cx.adjoints or {}).values())
-    return base if isinstance(base, Var) and base in own else None
+    return base if isinstance(base, Var) and base in cx.owned else None
 
 
 def write(cx: Context, target: ast.expr, where: Place, got: Value | Bad, value: ast.expr) -> None:
@@ -168,14 +201,21 @@ def write(cx: Context, target: ast.expr, where: Place, got: Value | Bad, value: 
             cx.b.set(var, cx.b.op(name, var, *where.index, atom))
         return
     if isinstance(where, Value):
-        var = _variable_behind(cx, where.atom)  # `adjoint[x] = ...`
-        if var is not None and isinstance(target, ast.Subscript):
+        var = _variable_behind(cx, where.atom)  # `adjoint[x] = ...`, `s.x = ...`
+        if var is not None and not isinstance(target, ast.Name):
             atom = coerce(cx, value, got, var.type, f"`{cx.source.text(target)}`")
             if atom is not None:
                 cx.b.set(var, atom)
             return
-    if isinstance(where, Row):
-        cx.one(target, where)  # too few indices: says so
+    if isinstance(where, Local):
+        var = _variable_behind(cx, where.base)
+        atom = coerce(cx, value, got, where.type, "an element of this array")
+        if var is not None and atom is not None:
+            cx.b.set(var, write_local(cx, where, atom))
+        if var is not None or atom is None:
+            return
+    if isinstance(where, (View, Absent)):
+        cx.describe(target, where)  # too few indices, mostly: says so
         return
     _not_assignable(cx, target)
 
@@ -232,7 +272,7 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
         if where.whole.scalar.kind != "b":
             _update(cx, node, where, kind, cx.scalar_value(node.value))
             return
-    if isinstance(where, (Known, Several, Shape)):
+    if isinstance(where, (Known, Several, Shape, Struct)):
         _not_assignable(cx, node.target)
         where = BAD
     old = cx.one(node.target, read(cx, where))

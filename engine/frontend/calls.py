@@ -11,6 +11,7 @@ from engine.builtins.composite import COMPOSITES, HELPERS
 from engine.builtins.made import MADE, NEUTRAL
 from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
+from engine.frontend.aggregates import lower_struct
 from engine.frontend.atomics import ATOMICS, lower_atomic
 from engine.frontend.casts import lower_reinterpret
 from engine.frontend.checks import lower_expect, lower_print, lower_printf
@@ -19,16 +20,18 @@ from engine.frontend.construct import lower_constructor, lower_identity, matrix_
 from engine.frontend.context import EXPR, Context
 from engine.frontend.features import missing_feature, plural
 from engine.frontend.fence import is_text
+from engine.frontend.kinds import as_view
+from engine.frontend.local_arrays import lower_zeros
 from engine.frontend.logic import lower_where
 from engine.frontend.made import factory_of, lower_factory, lower_made, lower_neutral
 from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, literal
 from engine.frontend.ops import apply
-from engine.frontend.place_kinds import dimension
-from engine.frontend.scope import MISSING, type_of
+from engine.frontend.scope import MISSING, struct_of, type_of
 from engine.frontend.typenames import type_name
 from engine.frontend.user_calls import call_user
 from engine.frontend.userfunc import UserFunc
-from engine.ir.nodes import Const, Var
+from engine.frontend.views import size
+from engine.ir.nodes import Const
 from engine.lang.types import INT32, ArrayType, MatrixType, VectorType
 from engine.lang.values import value_class
 
@@ -81,11 +84,13 @@ def _length(cx: Context, node: ast.Call) -> Operand:
     got = cx.expr(node.args[0])
     if isinstance(got, Several):
         return literal(len(got.items))
+    view = as_view(got)
+    if view is not None:
+        found = size(cx, view, 0)
+        return Value(found, weak=isinstance(found, Const))
     one = cx.one(node.args[0], got)
     if isinstance(one, Bad):
         return BAD
-    if isinstance(one.type, ArrayType) and isinstance(one.atom, Var):
-        return Value(dimension(cx, one.atom, 0))
     if isinstance(one.type, VectorType):
         return literal(one.type.length)
     if isinstance(one.type, MatrixType):
@@ -167,9 +172,14 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     t = type_of(obj)
     if t is not None:
         return lower_constructor(cx, node, t)
+    struct = struct_of(obj)
+    if struct is not None:
+        return lower_struct(cx, node, struct)
     name = _builtin_name(obj)
     if obj is print:
         return lower_print(cx, node)
+    if name == "zeros":
+        return lower_zeros(cx, node)
     if name is None and obj is len:
         return _length(cx, node)
     if name is None and obj is type:

@@ -10,11 +10,11 @@ from functools import cache
 from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
 from engine.diagnostics import UNKNOWN, Span
 from engine.frontend.context import Context
+from engine.frontend.kinds import Kind
 from engine.frontend.operands import Operand, Several, Value, adapt, literal
 from engine.frontend.scope import Scope
 from engine.frontend.userfunc import UserFunc
 from engine.ir.nodes import Block, Call, For, Function, If, Stmt, While
-from engine.lang.types import Type
 
 
 class LibraryFunc(UserFunc):
@@ -22,7 +22,7 @@ class LibraryFunc(UserFunc):
 
     library = True
 
-    def instance(self, types: Sequence[Type], at: Span | None = None) -> Function:
+    def instance(self, types: Sequence[Kind], at: Span | None = None) -> Function:
         key = tuple(types)
         if key not in self._instances:
             made = super().instance(types, at)

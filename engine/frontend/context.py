@@ -6,12 +6,26 @@ import ast
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.diagnostics import KernelError
 from engine.frontend.fence import Rejected
+from engine.frontend.kinds import Kind
 from engine.frontend.locals import LocalPlan, stores
-from engine.frontend.operands import BAD, Bad, Known, Operand, Row, Several, Value, zero
+from engine.frontend.operands import (
+    BAD,
+    Absent,
+    Bad,
+    Dim,
+    Known,
+    Operand,
+    Several,
+    Span,
+    Struct,
+    Value,
+    View,
+    zero,
+)
 from engine.frontend.ranges import RangeBuilder
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope
@@ -19,6 +33,7 @@ from engine.frontend.source import Source
 from engine.frontend.typenames import type_name
 from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
+from engine.lang.structs import UserType
 from engine.lang.types import ArrayType, Type, ValueType
 
 
@@ -31,8 +46,8 @@ class Prepared:
     rejected: Rejected
     plan: LocalPlan
     report: Report
-    annotated: dict[str, Type | None]
-    results: tuple[ValueType, ...] | None
+    annotated: dict[str, UserType | None]
+    results: tuple[UserType, ...] | None
     is_kernel: bool
 
 
@@ -40,8 +55,8 @@ class Prepared:
 class Learnt:
     """Types that one round of lowering found and the next one needs."""
 
-    locals: dict[str, Type] = field(default_factory=dict)
-    results: tuple[ValueType, ...] | None = None
+    locals: dict[str, Kind] = field(default_factory=dict)
+    results: tuple[Kind, ...] | None = None
 
 
 ExprHandler = Callable[["Context", ast.expr], Operand]
@@ -66,7 +81,13 @@ class Context:
         # What plain names stand for now, and the variables behind the others.
         self.bound: dict[str, Operand] = {}
         self.vars: dict[str, Var] = {}
-        self.types: dict[str, Type] = dict(learnt.locals)
+        self.types: dict[str, Kind] = dict(learnt.locals)
+        # Structs, views and local arrays that names stand for, in variables of their own.
+        self.trees: dict[str, Operand] = {}
+        # Variables that parts of names can be assigned to.
+        self.owned: set[Var] = set()
+        # Local arrays among the parameters, which the caller gets back, by number.
+        self.lent: dict[int, tuple[Var, ...]] = {}
         # Names read before the assignment that gives them a type, and names whose first
         # assignment in the text has no type yet.
         self.unsure: set[str] = set()
@@ -77,13 +98,14 @@ class Context:
         # Lines where names were given a literal, for advice on types.
         self.literals: dict[str, int] = {}
         # Types and weakness of what each `return` gives, with its node.
-        self.returned: list[tuple[ast.Return, tuple[Value, ...]]] = []
+        self.returned: list[tuple[ast.Return, tuple[Operand, ...]]] = []
         # A `return` that could not be lowered: the results are then not known.
         self.failed_return = False
         # Variables that only one place sets: reading them later is safe.
         self.settled: set[Var] = set()
-        # In a custom gradient: the variables behind `adjoint[...]`, by parameter.
-        self.adjoints: dict[str, Var] | None = None
+        # In a custom gradient: what `adjoint[...]` is, by parameter, and all variables in it.
+        self.adjoints: dict[str, Operand] | None = None
+        self.adjoint_vars: tuple[Var, ...] = ()
         self.array_params: frozenset[str] = frozenset()
 
     # ---- dispatch
@@ -204,17 +226,40 @@ class Context:
                 f"{what} is needed here, but this is {_counted(len(got.items))}",
                 "give each a name first: `a, b = ...`, or take one: `t[0]`",
             )
-        if isinstance(got, Row):
-            have, need = len(got.index), _ndim(got.array)
+        if not isinstance(got, Known):
+            return self.describe(node, got)
+        return self._not_a_value(node, got)
+
+    def describe(self, node: ast.expr, got: View | Struct | Absent) -> Bad:
+        """Says what an operand is that stands where a value is needed."""
+        text = self.source.text(node)
+        if isinstance(got, Struct):
+            fields = ", ".join(f"`{f}`" for f in got.type.fields)
+            return self.error(
+                "E104",
+                node,
+                f"a value is needed here, but `{text}` is a struct of type {got.type}",
+                f"use one of its fields: {fields}",
+            )
+        if isinstance(got, Absent):
+            return self.error(
+                "E102",
+                node,
+                f"`{text}` holds no array here",
+                "assign an array to the field before it is used, or pass the struct to the kernel",
+            )
+        need, have = len(got.dims), len(got.dims) - got.ndim
+        if have and not any(isinstance(d, Span) for d in got.dims):
             return self.error(
                 "E109",
                 node,
                 f"the array has {need} dimensions, but {have} "
                 f"{'index is' if have == 1 else 'indices are'} given",
-                f"write all indices: `{self.source.text(node)}[...]`, or pass the array and "
-                "the index separately",
+                f"write all indices: `{text}[...]`",
             )
-        return self._not_a_value(node, got)
+        return self.error(
+            "E104", node, f"a value is needed here, but `{text}` is an array", "index it: `a[i]`"
+        )
 
     def _not_a_value(self, node: ast.expr, got: Known) -> Bad:
         text = self.source.text(node)
@@ -242,8 +287,20 @@ class Context:
             return Value(self.frozen(got.atom), got.weak)
         if isinstance(got, Several):
             return Several(tuple(self.keep(x) for x in got.items))
-        if isinstance(got, Row):
-            return Row(got.array, tuple(self.frozen(a) for a in got.index))
+        if isinstance(got, Struct):
+            return Struct(got.type, tuple(self.keep(x) for x in got.items))
+        if isinstance(got, View):
+            dims: list[Dim] = []
+            for d in got.dims:
+                if isinstance(d, Span):
+                    d = Span(*(self.frozen(a) for a in (d.start, d.step, d.count)))
+                elif d is not None:
+                    d = self.frozen(d)
+                dims.append(d)
+            root = got.root
+            if got.is_local and got.is_whole:  # a local array is a value, like a vector
+                root = replace(root, leaves=tuple(self.frozen(a) for a in root.leaves))
+            return View(root, tuple(dims))
         return got
 
     def frozen(self, atom: Atom) -> Atom:
@@ -256,6 +313,7 @@ class Context:
         if name not in self.vars:
             self.vars[name] = self.b.variable(t, _plain_name(name))
             self.types[name] = t
+            self.owned.add(self.vars[name])
         return self.vars[name]
 
     def result_variable(self, t: Type) -> Var:
@@ -274,10 +332,6 @@ def _counted(n: int) -> str:
 
 def _plain_name(name: str) -> str:
     return name.replace("$", "cmp") or "v"
-
-
-def _ndim(array: Var) -> int:
-    return array.type.ndim if isinstance(array.type, ArrayType) else 0
 
 
 def describe_value(v: Value) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError
 from engine.frontend.context import Prepared
-from engine.frontend.lower import differentiable, lower_body, prepare
+from engine.frontend.kinds import Kind, ViewKind, accepts
+from engine.frontend.lower import lower_body, prepare
+from engine.frontend.parameters import differentiable
 from engine.frontend.typenames import type_name, type_names
 from engine.ir.nodes import Function
-from engine.lang.types import Type
 
 
 def _mismatch(code: str, made: Prepared, name: str | None, message: str, help_text: str) -> None:
@@ -28,8 +29,8 @@ def _mismatch(code: str, made: Prepared, name: str | None, message: str, help_te
 
 
 def _bind(
-    made: Prepared, types: Sequence[Type], roles: Sequence[str], what: str, help_text: str
-) -> dict[str, Type | None]:
+    made: Prepared, types: Sequence[Kind], roles: Sequence[str], what: str, help_text: str
+) -> dict[str, Kind | None]:
     """Parameter types of a function whose signature is given by another. Raises KernelError."""
     names = list(made.annotated)
     if len(names) != len(types):
@@ -42,7 +43,7 @@ def _bind(
         )
     for name, t, role in zip(names, types, roles, strict=True):
         have = made.annotated[name]
-        if have is not None and have != t:
+        if have is not None and not accepts(have, t):
             _mismatch(
                 "E104",
                 made,
@@ -54,45 +55,64 @@ def _bind(
     return dict(zip(names, types, strict=True))
 
 
-def lower_gradient(grad: Callable[..., Any], primal: Function, forward: Prepared) -> Function:
+def _no_local_arrays(made: Prepared, primal: Function, kinds: Sequence[Kind]) -> None:
+    if any(isinstance(k, ViewKind) and k.shape for k in kinds):
+        _mismatch(
+            "E110",
+            made,
+            None,
+            f"`{primal.name}` is called with a local array, which a custom derivative cannot have",
+            "pass the numbers as a vector, or an array parameter of the kernel",
+        )
+
+
+def _results(primal: Function) -> list[Kind]:
+    return [kind for kind, _ in primal.returns] if primal.returns else list(primal.results)
+
+
+def lower_gradient(
+    grad: Callable[..., Any], primal: Function, forward: Prepared, inputs: Sequence[Kind]
+) -> Function:
     """The user's adjoint of `primal`. Raises KernelError for a wrong signature."""
     made = prepare(grad, is_kernel=False)
-    inputs = [p.type for p in primal.params]
+    _no_local_arrays(made, primal, inputs)
+    results = _results(primal)
     names = list(forward.annotated)
     roles = [f"the input `{n}` of `{primal.name}`" for n in names]
-    roles += [f"the adjoint of result {k + 1}" for k in range(len(primal.results))]
-    expected = ", ".join([*names, *(f"adj_{k}" for k in range(len(primal.results)))])
+    roles += [f"the adjoint of result {k + 1}" for k in range(len(results))]
+    expected = ", ".join([*names, *(f"adj_{k}" for k in range(len(results)))])
     types = _bind(
         made,
-        [*inputs, *primal.results],
+        [*inputs, *results],
         roles,
         f"a gradient of `{primal.name}`",
         f"write `def {made.source.tree.name}({expected})`: the inputs, then one adjoint for "
-        f"each result ({type_names(primal.results) or 'none'})",
+        f"each result ({type_names(results) or 'none'})",
     )
     own = dict(list(types.items())[: len(inputs)])
     return lower_body(made, made.source.tree.name, types, differentiable(own))
 
 
-def lower_replay(replay: Callable[..., Any], primal: Function) -> Function:
+def lower_replay(replay: Callable[..., Any], primal: Function, inputs: Sequence[Kind]) -> Function:
     """The user's forward code for the backward pass. Raises KernelError for another signature."""
     made = prepare(replay, is_kernel=False)
+    _no_local_arrays(made, primal, inputs)
     help_text = f"a replay function has the parameters and results of `{primal.name}`"
     types = _bind(
         made,
-        [p.type for p in primal.params],
-        [f"a parameter of `{primal.name}`"] * len(primal.params),
+        inputs,
+        [f"a parameter of `{primal.name}`"] * len(inputs),
         f"a replay of `{primal.name}`",
         help_text,
     )
     fn = lower_body(made, made.source.tree.name, types)
-    if fn.results != primal.results:
+    if _results(fn) != _results(primal):
         _mismatch(
             "E104",
             made,
             None,
-            f"`{fn.name}` returns ({type_names(fn.results)}), but `{primal.name}` returns "
-            f"({type_names(primal.results)})",
+            f"`{fn.name}` returns ({type_names(_results(fn))}), but `{primal.name}` returns "
+            f"({type_names(_results(primal))})",
             help_text,
         )
     return fn

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 
+from engine.frontend.aggregates import tree_of
 from engine.frontend.context import EXPR, Context
 from engine.frontend.fence_table import CONSTANTS
+from engine.frontend.kinds import AbsentKind, StructKind, ViewKind
 from engine.frontend.logic import lower_not
 from engine.frontend.members import unknown
 from engine.frontend.operands import BAD, Bad, Operand, Several, Value, literal, number
@@ -57,7 +59,10 @@ def _local(cx: Context, node: ast.Name, name: str) -> Operand:
     if name in cx.bound:
         return cx.bound[name]
     if name in cx.types:
-        var = cx.variable(name, cx.types[name])
+        kind = cx.types[name]
+        if isinstance(kind, (StructKind, ViewKind, AbsentKind)):
+            return tree_of(cx, name, kind)
+        var = cx.variable(name, kind)
         # An assignment inside the same expression may change the variable after this read.
         return Value(cx.frozen(var) if name in cx.plan.walrus else var)
     if any(name in cx.plan.stored_in[id(loop)] for loop in cx.loops):

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from engine.frontend.context import STMT, Context
-from engine.frontend.operands import BAD, Bad, Operand, Several, Value, number, unify
-from engine.frontend.ops import coerce, condition, integer
+from engine.frontend.operands import BAD, Bad, Operand, Value, number, unify
+from engine.frontend.ops import condition, integer
 from engine.frontend.ranges import RangeBuilder
+from engine.frontend.results import lower_return
 from engine.frontend.typenames import type_name
 from engine.frontend.variables import set_name
 from engine.ir.nodes import (
@@ -28,7 +29,7 @@ from engine.ir.nodes import (
     While,
     walk,
 )
-from engine.lang.types import BOOL, INT32, ArrayType
+from engine.lang.types import BOOL, INT32
 
 
 def lower_if(cx: Context, node: ast.stmt) -> None:
@@ -189,61 +190,7 @@ def lower_continue(cx: Context, node: ast.stmt) -> None:
     cx.b.add(Continue(cx.b.span))
 
 
-# ---- return and the end of a function
-
-
-def lower_return(cx: Context, node: ast.stmt) -> None:
-    assert isinstance(node, ast.Return)
-    if cx.is_kernel or cx.adjoints is not None:
-        if node.value is not None:
-            what = "a kernel" if cx.is_kernel else "a custom gradient"
-            where = (
-                "store the value into an array parameter"
-                if cx.is_kernel
-                else f"add the value to `{cx.api}.adjoint[...]`"
-            )
-            cx.error("E109", node, f"{what} cannot return a value", where)
-        cx.b.add(Return(tuple((cx.adjoints or {}).values()), cx.b.span))
-        return
-    got = cx.expr(node.value) if node.value is not None else Several(())
-    values: list[Value] = []
-    for k, item in enumerate(got.items if isinstance(got, Several) else (got,)):
-        parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
-        at = parts[k] if k < len(parts) else (node.value or node)
-        one = cx.one(at, item) if isinstance(at, ast.expr) else BAD
-        if isinstance(one, Bad):
-            cx.failed_return = True
-            return
-        if isinstance(one.type, ArrayType):
-            cx.failed_return = True
-            cx.error(
-                "E104",
-                at,
-                "a function cannot return an array",
-                "pass the array as a parameter and store into it",
-            )
-            return
-        values.append(one)
-    cx.returned.append((node, tuple(values)))
-    want = cx.learnt.results
-    if want is None:
-        cx.b.add(Return(tuple(v.atom for v in values), cx.b.span))
-        return
-    if len(want) != len(values):
-        cx.failed_return = True
-        cx.error(
-            "E109",
-            node,
-            f"{len(values)} value{'s' if len(values) != 1 else ''} returned, expected {len(want)}",
-            "return the same number of values everywhere, as the annotation says if there is one",
-        )
-        return
-    at = node.value or node
-    atoms = [coerce(cx, at, v, t, "the result") for v, t in zip(values, want, strict=True)]
-    done = tuple(a for a in atoms if a is not None)
-    cx.failed_return |= len(done) != len(want)
-    if len(done) == len(want):
-        cx.b.add(Return(done, cx.b.span))
+# ---- the end of a function
 
 
 def reaches_end(block: Block) -> bool:

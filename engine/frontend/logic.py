@@ -11,10 +11,25 @@ import ast
 from collections.abc import Sequence
 
 from engine.frontend.context import EXPR, Context
-from engine.frontend.operands import BAD, Bad, Operand, Several, Value, literal, number, unify
+from engine.frontend.kinds import Kind, StructKind, compose, decompose, slots
+from engine.frontend.operands import (
+    BAD,
+    Absent,
+    Bad,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+    literal,
+    number,
+    unify,
+)
 from engine.frontend.ops import apply, compare, condition, truth
+from engine.frontend.ranges import RangeBuilder
 from engine.frontend.typenames import type_name
-from engine.ir.nodes import Block, Const, Let, Set, Stmt
+from engine.frontend.views import settled
+from engine.ir.nodes import Atom, Block, Const, Let, Set, Stmt
 from engine.lang.types import BOOL, ArrayType
 
 _SYMBOLS: dict[type[ast.AST], str] = {
@@ -116,6 +131,8 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
         no = cx.expr(node.orelse)
     if isinstance(cond, Bad) or isinstance(yes, Bad) or isinstance(no, Bad):
         return BAD
+    if isinstance(yes, (Struct, View, Absent)) and isinstance(no, (Struct, View, Absent)):
+        return _choose(cx, node, cond.atom, (first, yes), (second, no))
     many = isinstance(yes, Several) and isinstance(no, Several)
     left = list(yes.items) if isinstance(yes, Several) and many else [yes]
     right = list(no.items) if isinstance(no, Several) and many else [no]
@@ -148,6 +165,47 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
             out.append(Value(var))
         cx.branch(cond.atom, first.block(), second.block())
     return Several(tuple(out)) if many else out[0]
+
+
+Arm = tuple[RangeBuilder, Operand]
+
+
+def _choose(cx: Context, node: ast.IfExp, cond: Atom, yes: Arm, no: Arm) -> Operand:
+    """One of two structs or views, field by field; arrays in them must be the same."""
+    kinds: list[Kind] = []
+    atoms: list[tuple[Atom, ...]] = []
+    for builder, got in (yes, no):
+        outer, cx.b = cx.b, builder
+        parts = decompose(settled(cx, got) if isinstance(got, View) else got)
+        cx.b = outer
+        assert parts is not None
+        kinds.append(parts[0])
+        atoms.append(parts[1])
+    every = slots(kinds[0])
+    same = kinds[0] == kinds[1]
+    pairs = list(zip(every, *atoms, strict=True)) if same else []
+    if not same or any(s.static and a != b for s, a, b in pairs):
+        names = " and ".join(type_name(k) for k in kinds)
+        arrays = kinds[0] == kinds[1] or not isinstance(kinds[0], StructKind)
+        return cx.error(
+            "E104",
+            node,
+            "the two values of this conditional expression refer to different arrays" if arrays
+            else f"the two values of this conditional expression must have one type, but they "
+            f"are {names}",
+            "write `if` / `else` around the code that uses them",
+        )  # fmt: skip
+    out: list[Atom] = []
+    for s, a, b in pairs:
+        if s.static:
+            out.append(a)
+            continue
+        var = cx.result_variable(s.type)
+        yes[0].set(var, a)
+        no[0].set(var, b)
+        out.append(var)
+    cx.branch(cond, yes[0].block(), no[0].block())
+    return compose(kinds[0], out)
 
 
 def lower_where(cx: Context, node: ast.Call, name: str) -> Operand:

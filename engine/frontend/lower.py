@@ -7,7 +7,7 @@ several `return`s) are learnt in one round and used in the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from engine.diagnostics import Diagnostic, KernelError
 
 # These fill the tables of handlers.
 from engine.frontend import assign, calls, exprs, flow, logic, places  # noqa: F401
+from engine.frontend.aggregates import can_be_learnt
 from engine.frontend.annotations import parameter_types, result_types
 from engine.frontend.composites import changed_arguments
 from engine.frontend.context import Context, Learnt, Prepared
@@ -22,14 +23,26 @@ from engine.frontend.desugar import desugar
 from engine.frontend.exprs import unassigned
 from engine.frontend.fence import fence
 from engine.frontend.flow import reaches_end
+from engine.frontend.kinds import Kind, kind_of_type, slots
 from engine.frontend.locals import plan_locals
-from engine.frontend.operands import BAD, Value, unify
+from engine.frontend.operands import BAD
+from engine.frontend.parameters import enter, holds_array, open_adjoints
 from engine.frontend.report import Report
+from engine.frontend.results import (
+    Returned,
+    joined,
+    joined_quietly,
+    kinds_of,
+    known_results,
+    lent_atoms,
+    returned_kinds,
+    value_type,
+)
 from engine.frontend.scope import Scope
 from engine.frontend.source import source_of, too_deep
-from engine.frontend.typenames import type_name
-from engine.ir.nodes import Function, Return, Set, Var
-from engine.lang.types import ArrayType, Type, ValueType, is_float
+from engine.ir.nodes import Function, Return, Var
+from engine.lang.structs import COMPOUND, Argument, UserType
+from engine.lang.types import ValueType
 
 _MAX_ROUNDS = 12
 
@@ -56,26 +69,27 @@ def lower_kernel(func: Callable[..., Any]) -> Function:
     return lower_body(made, made.source.tree.name, made.annotated)
 
 
-def lower_types(made: Prepared, name: str, types: Sequence[Type]) -> Function:
-    """The IR of a function for argument types, in the order of its parameters."""
-    return lower_body(made, name, dict(zip(made.annotated, types, strict=True)))
+def lower_types(made: Prepared, name: str, kinds: Sequence[Kind]) -> Function:
+    """The IR of a function for kinds of arguments, in the order of its parameters."""
+    return lower_body(made, name, dict(zip(made.annotated, kinds, strict=True)))
 
 
 def lower_body(
     made: Prepared,
     name: str,
-    types: dict[str, Type | None],
+    types: Mapping[str, Kind | UserType | None],
     adjoints: Sequence[str] | None = None,
 ) -> Function:
     """Lowers in rounds until no type is missing.
 
     adjoints: for a custom gradient, the parameters whose derivatives it returns.
     """
-    learnt = Learnt(results=made.results)
+    kinds = {p: None if t is None else _expanded(t) for p, t in types.items()}
+    learnt = Learnt(results=known_results(made.results))
     for _ in range(_MAX_ROUNDS):
         cx = Context(made, name, learnt)
         try:
-            fn = _round(cx, types, adjoints)
+            fn = _round(cx, kinds, adjoints)
         except KernelError:
             raise
         except RecursionError:
@@ -101,60 +115,51 @@ def lower_body(
     return fn
 
 
-def _round(cx: Context, types: dict[str, Type | None], adjoints: Sequence[str] | None) -> Function:
+def _expanded(t: Kind | UserType) -> Kind:
+    return kind_of_type(t) if isinstance(t, COMPOUND) else t
+
+
+def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] | None) -> Function:
     params: list[Var] = []
-    header = cx.source.header()
     for name, t in types.items():
         if t is None:
             cx.bound[name] = BAD
-            continue
-        var = Var(name, t)
-        params.append(var)
-        _enter(cx, name, var)
+        else:
+            params += enter(cx, name, t)
     if adjoints is not None:
-        cx.array_params = frozenset(n for n, t in types.items() if isinstance(t, ArrayType))
-        cx.adjoints = {}
-        for name in adjoints:
-            t = types[name]
-            if t is not None:
-                cx.adjoints[name] = cx.b.variable(t, f"adj_{name}")
+        cx.array_params = frozenset(n for n, t in types.items() if holds_array(t))
+        open_adjoints(cx, [(name, types[name]) for name in adjoints])
     cx.block(cx.source.tree.body)
-    results = _finish(cx)
+    results, returns = _finish(cx)
     return Function(
         cx.name,
         tuple(params),
         results,
         cx.b.block(),
         is_kernel=cx.is_kernel,
-        span=header,
+        span=cx.source.header(),
+        arguments=_arguments(cx) if cx.is_kernel else (),
+        returns=returns,
     )
 
 
-def _enter(cx: Context, name: str, var: Var) -> None:
-    """A parameter that is changed lives on in a variable; any other is its own value."""
-    changed = name not in cx.plan.plain or name in cx.plan.components
-    if isinstance(var.type, ArrayType):
-        changed = name not in cx.plan.plain
-    if not changed or isinstance(var.type, ArrayType):
-        cx.bound[name] = Value(var)
-        cx.types[name] = var.type
-        return
-    own = cx.variable(name, var.type)
-    cx.b.add(Set(own, var, cx.source.header()))
+def _arguments(cx: Context) -> tuple[Argument, ...]:
+    """What launches take the kernel's arguments apart by; empty where nothing is to be done."""
+    given = [Argument(name, t) for name, t in cx.made.annotated.items() if t is not None]
+    return tuple(given) if any(isinstance(a.type, COMPOUND) for a in given) else ()
 
 
-def _finish(cx: Context) -> tuple[ValueType, ...]:
+def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
     """Closes the function: result types, and the end that no `return` marks."""
     if cx.is_kernel:
-        return ()
+        return (), ()
     if cx.adjoints is not None:
-        values = tuple(cx.adjoints.values())
         if reaches_end(cx.b.block()):
-            cx.b.add(Return(values, cx.source.header()))
-        return tuple(v.type for v in values if not isinstance(v.type, ArrayType))
+            cx.b.add(Return(cx.adjoint_vars, cx.source.header()))
+        return tuple(value_type(v.type) for v in cx.adjoint_vars), ()
     results = cx.learnt.results
     if results is None:
-        results = _joined(cx)
+        results = joined(cx)
     if results and reaches_end(cx.b.block()) and not cx.failed_return and cx.returned:
         cx.report.add(
             "E109",
@@ -169,72 +174,28 @@ def _finish(cx: Context) -> tuple[ValueType, ...]:
             f"`{cx.name}` is annotated with a result but returns nothing",
             "write `return value`, or remove the annotation of the result",
         )
-    return results
-
-
-def _joined(cx: Context) -> tuple[ValueType, ...]:
-    """Result types that all `return` statements agree on."""
-    if not cx.returned:
-        return ()
-    first, values = cx.returned[0]
-    columns: list[list[Value]] = [[v] for v in values]
-    for node, others in cx.returned[1:]:
-        if len(others) != len(values):
-            cx.error(
-                "E109",
-                node,
-                f"{len(others)} value{'s' if len(others) != 1 else ''} returned here, but "
-                f"{len(values)} on line {cx.source.span(first).line}",
-                "return the same number of values everywhere",
-            )
-            return ()
-        for column, v in zip(columns, others, strict=True):
-            trial = unify([*column, v])
-            if trial is None:
-                cx.error(
-                    "E104",
-                    node,
-                    f"{type_name(v.type)} returned here, but {type_name(column[0].type)} on "
-                    f"line {cx.source.span(first).line}",
-                    "convert one of them, so that all results have one type",
-                )
-                return ()
-            column.append(v)
-    out: list[ValueType] = []
-    for column in columns:
-        same = unify(column)
-        if same is not None and not isinstance(same[0].type, ArrayType):
-            out.append(same[0].type)
-    return tuple(out)
+    if cx.lent and reaches_end(cx.b.block()):
+        cx.b.add(Return(lent_atoms(cx), cx.source.header()))
+    types = [s.type for k in results for s in slots(k) if not s.static]
+    types += [a.type for a in lent_atoms(cx)]
+    return tuple(value_type(t) for t in types), returned_kinds(cx, results)
 
 
 def _learn(cx: Context, learnt: Learnt) -> bool:
     """Takes over what the round found out; False where another round has no use."""
-    found = [n for n in cx.deferred if n in cx.types and n not in learnt.locals]
+    found = [
+        n
+        for n in cx.deferred
+        if n in cx.types and n not in learnt.locals and can_be_learnt(cx.types[n])
+    ]
     # A type is sure where the first assignment gave it, which may wait for another type.
     sure = [n for n in found if n not in cx.unsure] or found
     learnt.locals.update({n: cx.types[n] for n in sure})
     more = bool(sure)
     if learnt.results is None and cx.returned and not cx.is_kernel and cx.adjoints is None:
-        joined = _joined_quietly(cx)
-        given = [tuple(v.type for v in values) for _, values in cx.returned]
-        if joined and any(g != joined for g in given):
-            learnt.results = joined
+        found_results = joined_quietly(cx)
+        given = [kinds_of(values) for _, values in cx.returned]
+        if found_results and any(g != found_results for g in given):
+            learnt.results = found_results
             more = True
     return more
-
-
-def _joined_quietly(cx: Context) -> tuple[ValueType, ...]:
-    before = dict(cx.report.diagnostics)
-    joined = _joined(cx)
-    cx.report.diagnostics = before
-    return joined
-
-
-def differentiable(types: dict[str, Type | None]) -> list[str]:
-    """Parameters that have a derivative: floats, and vectors and matrices of them."""
-    return [
-        n
-        for n, t in types.items()
-        if t is not None and not isinstance(t, ArrayType) and is_float(t)
-    ]

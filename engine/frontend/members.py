@@ -7,14 +7,27 @@ from collections.abc import Sequence
 
 from engine.frontend.context import Context
 from engine.frontend.features import missing_feature, plural
-from engine.frontend.operands import BAD, Bad, Known, Operand, Value, literal
-from engine.frontend.place_kinds import Element, Part, Place, Region, Shape, dimension
+from engine.frontend.kinds import as_view, decompose, user_type
+from engine.frontend.local_arrays import local_part
+from engine.frontend.operands import (
+    BAD,
+    Absent,
+    Bad,
+    Known,
+    Operand,
+    Struct,
+    Value,
+    View,
+    literal,
+)
+from engine.frontend.place_kinds import Element, Local, Part, Place, Region, Shape
 from engine.frontend.regions import component_of_region, named_part, region_of
 from engine.frontend.scope import describe, is_engine, operand_of
 from engine.frontend.typenames import type_name
-from engine.ir.nodes import Atom, Var
+from engine.frontend.views import arith, size
+from engine.ir.nodes import Const
+from engine.lang.structs import ARRAYS, StructType
 from engine.lang.types import (
-    ArrayType,
     MatrixType,
     ScalarType,
     Tag,
@@ -35,13 +48,19 @@ def member(cx: Context, node: ast.Attribute, base: Place) -> Place:
         return BAD
     if isinstance(base, Known):
         return known_member(cx, node, base.obj)
+    if isinstance(base, Struct):
+        return _field(cx, node, base)
+    if isinstance(base, Absent):
+        return cx.describe(node.value, base)
     t: object = None
-    if isinstance(base, (Element, Part, Region, Value)):
+    if isinstance(base, (Element, Part, Region, Local, Value)):
         t = base.type
-    if isinstance(t, ArrayType) and isinstance(base, Value) and isinstance(base.atom, Var):
-        found = _array_member(cx, node, base.atom, t)
+    view = as_view(base) if isinstance(base, (Value, View)) else None
+    if view is not None:
+        found = _array_member(cx, node, view)
         if found is not None:
             return found
+        t = user_type((decompose(view) or (t,))[0])  # type: ignore[arg-type]
     k = _LETTERS.find(node.attr) if len(node.attr) == 1 else -1
     if isinstance(t, VectorType) and t.tag == "transform":
         region = base if isinstance(base, Region) else region_of(base)  # type: ignore[arg-type]
@@ -55,11 +74,13 @@ def member(cx: Context, node: ast.Attribute, base: Place) -> Place:
             return Element(base.array, base.index, base.path + index)
         if isinstance(base, Part):
             return Part(base.base, base.index + index)
+        if isinstance(base, Local):
+            return local_part(cx, base, index)
         assert isinstance(base, Value)
         return Part(base.atom, index)
     if node.attr == "dtype" and isinstance(t, (ScalarType, VectorType, MatrixType)):
         return _class_of(scalar_of(t))
-    what = type_name(t) if isinstance(t, (ScalarType, VectorType, MatrixType, ArrayType)) else ""
+    what = "" if t is None else type_name(t)  # type: ignore[arg-type]
     return cx.error(
         "E102",
         node,
@@ -69,7 +90,7 @@ def member(cx: Context, node: ast.Attribute, base: Place) -> Place:
 
 
 def _member_help(cx: Context, node: ast.Attribute, t: object) -> str:
-    if isinstance(t, ArrayType):
+    if isinstance(t, ARRAYS):
         return "arrays have `shape`, `ndim`, `size` and `dtype` in kernels"
     if isinstance(t, VectorType) and t.tag == "transform":
         return "transforms have a translation `p` and a rotation `q`"
@@ -85,18 +106,33 @@ def _class_of(t: ValueType) -> Known:
     return Known(value_class(t))
 
 
-def _array_member(cx: Context, node: ast.Attribute, array: Var, t: ArrayType) -> Place | None:
+def _field(cx: Context, node: ast.Attribute, base: Struct) -> Place:
+    """A field of a struct."""
+    if node.attr in base.type.fields:
+        found: Place = base.item(node.attr)
+        return found
+    fields = list(base.type.fields)
+    return cx.error(
+        "E102",
+        node,
+        f"{base.type} has no field `{node.attr}`",
+        cx.close_to(node.attr, fields) or f"its fields are: {', '.join(fields)}",
+    )
+
+
+def _array_member(cx: Context, node: ast.Attribute, view: View) -> Place | None:
     if node.attr == "shape":
-        return Shape(array)
+        return Shape(view)
     if node.attr == "ndim":
-        return literal(t.ndim)
+        return literal(view.ndim)
     if node.attr == "dtype":
-        return _class_of(t.element)
+        element = view.root.element
+        return Known(element.cls) if isinstance(element, StructType) else _class_of(element)
     if node.attr == "size":
-        total: Atom = dimension(cx, array, 0)
-        for d in range(1, t.ndim):
-            total = cx.b.op("mul", total, dimension(cx, array, d))
-        return Value(total)
+        total = size(cx, view, 0)
+        for d in range(1, view.ndim):
+            total = arith(cx, "mul", total, size(cx, view, d))
+        return Value(total, weak=isinstance(total, Const))
     return None
 
 

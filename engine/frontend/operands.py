@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from engine.ir.builder import const
-from engine.ir.nodes import Atom, Const, Var
+from engine.ir.nodes import Atom, Const
+from engine.lang.structs import ElementType, StructType, UserType
 from engine.lang.types import (
     BOOL,
     FLOAT32,
@@ -46,11 +48,76 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """An array indexed with fewer indices than it has dimensions."""
+class Root:
+    """What views are views of: arrays of one shape, one for each leaf of an element.
 
-    array: Var
-    index: tuple[Atom, ...]
+    leaves: array parameters, or vectors with all the components of a local array, which
+    has a fixed `shape`. tables: the index arrays of an indexed array, one a dimension.
+    """
+
+    element: ElementType
+    ndim: int
+    leaves: tuple[Atom, ...]
+    tables: tuple[Atom, ...] = ()
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`count` places from `start`, `step` apart; none of the three is negative but step."""
+
+    start: Atom
+    step: Atom
+    count: Atom
+
+
+# What a view shows of one dimension: one place, some, or (None) all.
+Dim = Atom | Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of an array, with its memory. `dims` has an entry for each dimension of the root."""
+
+    root: Root
+    dims: tuple[Dim, ...]
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The root's dimensions that the view has too."""
+        return tuple(d for d, k in enumerate(self.dims) if k is None or isinstance(k, Span))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shown)
+
+    @property
+    def is_local(self) -> bool:
+        """True for an array that lives in variables."""
+        return bool(self.root.shape)
+
+    @property
+    def is_whole(self) -> bool:
+        return all(k is None for k in self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct, field by field. Read from memory, fields are values; not yet, places."""
+
+    type: StructType
+    items: tuple[Any, ...]
+
+    def item(self, field: str) -> Any:
+        """The operand or place of a field."""
+        return self.items[list(self.type.fields).index(field)]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A field for an array that holds none."""
+
+    type: UserType
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +126,7 @@ class Bad:
 
 
 BAD = Bad()
-Operand = Value | Several | Known | Row | Bad
+Operand = Value | Several | Known | View | Struct | Absent | Bad
 
 
 def literal(value: bool | int | float) -> Value:

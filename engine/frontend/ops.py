@@ -9,11 +9,21 @@ from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend import fold
 from engine.frontend.context import Context
-from engine.frontend.operands import BAD, Bad, Value, adapt, is_scalar, literal, number
-from engine.frontend.place_kinds import dimension
+from engine.frontend.kinds import AbsentKind, Kind, StructKind, ViewKind, as_view
+from engine.frontend.operands import (
+    BAD,
+    Absent,
+    Bad,
+    Value,
+    View,
+    adapt,
+    is_scalar,
+    literal,
+    number,
+)
 from engine.frontend.typenames import cast_name, type_name, type_names
 from engine.ir.builder import const
-from engine.ir.nodes import Atom, Var
+from engine.ir.nodes import Atom
 from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
@@ -88,22 +98,35 @@ def _meant_as_float(cx: Context, node: ast.AST, values: Sequence[Value]) -> str:
         return ""
     for n in ast.iter_child_nodes(node):
         name = n.id if isinstance(n, ast.Name) else ""
-        if name in cx.literals and is_scalar(cx.types.get(name, BOOL), "i"):
+        if name in cx.literals and _is_integer(cx.types.get(name)):
             line = cx.literals[name]
             return f"line {line} makes `{name}` an integer: write `{name} = 0.0` there for a float"
     return ""
 
 
+def _is_integer(t: object) -> bool:
+    return isinstance(t, ScalarType) and t.kind == "i"
+
+
 def condition(cx: Context, node: ast.expr) -> Value | Bad:
     """Lowers an expression that decides something."""
-    return truth(cx, node, cx.value(node))
+    got = cx.expr(node)
+    if isinstance(got, Absent):
+        return literal(False)
+    view = as_view(got)
+    return truth(cx, node, cx.one(node, got) if view is None else _filled(cx, view))
+
+
+def _filled(cx: Context, view: View) -> Value:
+    """Whether an array has elements: `None` is passed as an array without any."""
+    from engine.frontend.views import size
+
+    found = size(cx, view, 0) if view.ndim else const(1, INT32)
+    return Value(cx.b.op("gt", found, const(0, INT32)))
 
 
 def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:
-    """The value as a condition: a bool, a number compared with zero, or an array.
-
-    An array holds where it has elements: `None` is passed as an array without any.
-    """
+    """The value as a condition: a bool, or a number compared with zero."""
     if isinstance(v, Bad) or v.type == BOOL:
         return v
     n = number(v)
@@ -111,8 +134,9 @@ def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:
         return literal(bool(n))
     if isinstance(v.type, ScalarType):
         return Value(cx.b.op("ne", v.atom, const(0, v.type)))
-    if isinstance(v.type, ArrayType) and isinstance(v.atom, Var):
-        return Value(cx.b.op("gt", dimension(cx, v.atom, 0), const(0, INT32)))
+    view = as_view(v)
+    if view is not None:
+        return _filled(cx, view)
     return cx.error(
         "E104",
         node,
@@ -125,18 +149,19 @@ def coerce(
     cx: Context,
     node: ast.AST,
     v: Value,
-    t: Type,
+    t: Kind,
     what: str,
     code: str = "E104",
     help_text: str = "",
 ) -> Atom | None:
     """The value as type `t`, or an error that names what it is for."""
-    fitted = adapt(v, t)
+    compound = isinstance(t, (StructKind, ViewKind, AbsentKind))
+    fitted = None if isinstance(t, (StructKind, ViewKind, AbsentKind)) else adapt(v, t)
     if fitted is not None:
         return fitted.atom
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):
         help_text = f"convert it: `{cast_name(t, cx.api)}(...)`"
-    elif not help_text and isinstance(v.type, ArrayType):
+    elif not help_text and isinstance(v.type, ArrayType) and not compound:
         help_text = "index the array: `a[i]`"
     elif not help_text:
         help_text = f"make a {type_name(t)} of it"

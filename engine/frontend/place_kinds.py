@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
 from engine.frontend.context import Context
-from engine.frontend.operands import Operand, literal
+from engine.frontend.operands import Operand, View, literal
 from engine.ir.nodes import Atom, Const, Var
 from engine.lang.types import (
     INT32,
@@ -105,13 +106,22 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
+class Local:
+    """An element of a local array, or a part of one: components of a vector from `at` on."""
+
+    base: Atom
+    at: Atom
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """`a.shape`, of which usually one number is wanted."""
 
-    array: Var
+    view: View
 
 
-Place = Operand | Element | Part | Region | Shape
+Place = Operand | Element | Part | Region | Local | Shape
 
 
 def part_type(t: ValueType, depth: int) -> ValueType:
@@ -129,11 +139,18 @@ def dimension(cx: Context, array: Var, dim: int) -> Var:
 
 def array_index(cx: Context, array: Var, dim: int, index: Atom) -> Atom:
     """The integer as an index along a dimension: a negative one counts from the end."""
+    return wrapped_index(cx, index, lambda: dimension(cx, array, dim))
+
+
+def wrapped_index(cx: Context, index: Atom, length: Callable[[], Atom]) -> Atom:
+    """The integer as an index into `length()` places: a negative one counts from the end."""
     low = cx.b.low(index)
     if low is not None and low >= 0:
         return index
-    size = dimension(cx, array, dim)
+    size = length()
     if isinstance(index, Const) and isinstance(index.value, int):
+        if isinstance(size, Const) and isinstance(size.value, int):
+            return Const(size.value + index.value, INT32)
         return cx.b.op("add", size, Const(index.value, INT32))
     index = _widened(cx, index)
     if index.type != INT32:

@@ -9,34 +9,37 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context import EXPR, Context
-from engine.frontend.fence_table import REJECTED
+from engine.frontend.kinds import as_view, plain
+from engine.frontend.local_arrays import local_part, read_local
 from engine.frontend.members import member
 from engine.frontend.operands import (
     BAD,
+    Absent,
     Bad,
     Known,
     Operand,
-    Row,
     Several,
+    Struct,
     Value,
+    View,
     literal,
     number,
 )
 from engine.frontend.ops import integer
 from engine.frontend.place_kinds import (
     Element,
+    Local,
     Part,
     Place,
     Region,
     Shape,
-    array_index,
     component_index,
-    dimension,
 )
 from engine.frontend.regions import part_of_region, read_region, region_of
 from engine.frontend.typenames import type_name
-from engine.ir.nodes import Atom, Const, Var
-from engine.lang.types import ArrayType, MatrixType, VectorType
+from engine.frontend.views import size, subscript
+from engine.ir.nodes import Atom, Const
+from engine.lang.types import MatrixType, VectorType
 
 
 def place(cx: Context, node: ast.expr) -> Place:
@@ -69,10 +72,19 @@ def read(cx: Context, got: Place) -> Operand:
         return Value(cx.b.op(name, got.base, *got.index))
     if isinstance(got, Region):
         return Value(read_region(cx, got))
+    if isinstance(got, Local):
+        return Value(read_local(cx, got))
     if isinstance(got, Shape):
-        ndim = got.array.type.ndim if isinstance(got.array.type, ArrayType) else 0
-        return Several(tuple(Value(dimension(cx, got.array, d)) for d in range(ndim)))
-    return got
+        return Several(tuple(_length(cx, got.view, d) for d in range(got.view.ndim)))
+    if isinstance(got, Struct):
+        return Struct(got.type, tuple(read(cx, item) for item in got.items))
+    return plain(got) if isinstance(got, View) else got
+
+
+def _length(cx: Context, view: View, k: int) -> Value:
+    """The length of a dimension; where it is known, a literal."""
+    found = size(cx, view, k)
+    return Value(found, weak=isinstance(found, Const))
 
 
 def _constant_part(got: Part) -> Value | None:
@@ -106,6 +118,12 @@ def _subscript(cx: Context, node: ast.Subscript, base: Place) -> Place:
         return BAD
     if isinstance(base, (Shape, Several)):
         return _item(cx, node, base, nodes)
+    if isinstance(base, Local):
+        if any(isinstance(n, ast.Slice) for n in nodes):
+            base = Value(read_local(cx, base))
+        else:
+            found = _components(cx, node, base.type, 0, nodes)
+            return BAD if found is None else local_part(cx, base, found)
     if isinstance(base, Region) or any(isinstance(n, ast.Slice) for n in nodes):
         found_part = _region(cx, node, base, nodes)
         if found_part is not None:
@@ -119,13 +137,14 @@ def _subscript(cx: Context, node: ast.Subscript, base: Place) -> Place:
         if isinstance(base, Element):
             return Element(base.array, base.index, base.path + found)
         return Part(base.base, base.index + found)
-    if isinstance(base, Row):
-        return _element(cx, node, base.array, base.index, nodes)
+    if isinstance(base, (Struct, Absent)):
+        return cx.describe(node.value, base)
+    assert isinstance(base, (Value, View))
+    view = as_view(base)
+    if view is not None:
+        return subscript(cx, node, view, nodes)
     assert isinstance(base, Value)
-    t = base.type
-    if isinstance(base.atom, Var) and isinstance(t, ArrayType):
-        return _element(cx, node, base.atom, (), nodes)
-    found = _components(cx, node, t, 0, nodes)
+    found = _components(cx, node, base.type, 0, nodes)
     return BAD if found is None else Part(base.atom, found)
 
 
@@ -143,35 +162,6 @@ def _region(cx: Context, node: ast.Subscript, base: Place, nodes: list[ast.expr]
     return BAD if found is None else found
 
 
-def _element(
-    cx: Context, node: ast.Subscript, array: Var, before: tuple[Atom, ...], nodes: list[ast.expr]
-) -> Place:
-    t = array.type
-    assert isinstance(t, ArrayType)
-    if len(before) + len(nodes) > t.ndim:
-        given = len(before) + len(nodes)
-        return cx.error(
-            "E109",
-            node,
-            f"the array has {t.ndim} dimension{'s' if t.ndim > 1 else ''}, but {given} indices "
-            "are given",
-            "components of an element have a subscript of their own: `a[i][k]`",
-        )
-    index: list[Atom] = list(before)
-    for n in nodes:
-        if isinstance(n, ast.Slice):
-            what, help_text = REJECTED["Slice"]
-            return cx.error("E101", n, f"{what} is not supported in kernels", help_text)
-        got = cx.value(n, "an index")
-        atom = integer(cx, n, got, "an index")
-        if atom is None:
-            return BAD
-        index.append(array_index(cx, array, len(index), atom))
-    if len(index) < t.ndim:
-        return Row(array, tuple(index))
-    return Element(array, tuple(index))
-
-
 def _components(
     cx: Context, node: ast.Subscript, t: object, depth: int, nodes: list[ast.expr]
 ) -> tuple[Atom, ...] | None:
@@ -185,8 +175,8 @@ def _components(
         _too_many(cx, node, t, len(sizes) - depth, len(nodes))
         return None
     out: list[Atom] = []
-    for n, size in zip(nodes, sizes[depth:], strict=False):
-        found = _component(cx, n, size)
+    for n, count in zip(nodes, sizes[depth:], strict=False):
+        found = _component(cx, n, count)
         if found is None:
             return None
         out.append(found)
@@ -226,21 +216,18 @@ def _component(cx: Context, node: ast.expr, size: int) -> Atom | None:
 def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[ast.expr]) -> Place:
     got = cx.value(nodes[0], "an index") if len(nodes) == 1 else BAD
     k = number(got) if isinstance(got, Value) else None
-    if isinstance(base, Shape):
-        size = base.array.type.ndim if isinstance(base.array.type, ArrayType) else 0
-    else:
-        size = len(base.items)
+    count = base.view.ndim if isinstance(base, Shape) else len(base.items)
     if not isinstance(k, int) or isinstance(k, bool):
         if isinstance(got, Bad) and len(nodes) == 1:
             return BAD
         return cx.error(
             "E104", node, "a tuple is indexed with a constant integer", "write the number itself"
         )
-    if not -size <= k < size:
+    if not -count <= k < count:
         return cx.error(
-            "E104", node, f"index {k} is out of range for {size} values", f"use 0 to {size - 1}"
+            "E104", node, f"index {k} is out of range for {count} values", f"use 0 to {count - 1}"
         )
-    return Value(dimension(cx, base.array, k % size)) if isinstance(base, Shape) else base.items[k]
+    return _length(cx, base.view, k % count) if isinstance(base, Shape) else base.items[k]
 
 
 def _adjoint(cx: Context, node: ast.Subscript, base: Known) -> Place:
@@ -276,8 +263,14 @@ def _adjoint(cx: Context, node: ast.Subscript, base: Known) -> Place:
             f"`{cx.source.text(node.slice)}` is not an input that has a derivative",
             f"inputs with a derivative: {names}",
         )
-    return Value(cx.adjoints[name])
+    return cx.adjoints[name]
 
 
+def _slice(cx: Context, node: ast.expr) -> Operand:
+    return cx.error("E101", node, "a slice of anything but an array is not supported in kernels",
+                    "write the components one by one: `vec2(v[0], v[1])`")  # fmt: skip
+
+
+EXPR[ast.Slice] = _slice
 EXPR[ast.Subscript] = lower_place
 EXPR[ast.Attribute] = lower_place

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.frontend.operands import Known, Operand, Several, Value, literal
 from engine.ir.nodes import Const
+from engine.lang.structs import ElementType, StructType
 from engine.lang.types import SCALARS, ArrayType, MatrixType, ScalarType, VectorType, scalar_of
 from engine.lang.values import to_value_type
 
@@ -75,6 +76,17 @@ def type_of(obj: object) -> ScalarType | VectorType | MatrixType | None:
     return found if isinstance(found, (ScalarType, VectorType, MatrixType)) else None
 
 
+def struct_of(obj: object) -> StructType | None:
+    """The type of a class made by `@struct`; None for anything else."""
+    found = getattr(obj, "__ir_type__", None) if isinstance(obj, type) else None
+    return found if isinstance(found, StructType) else None
+
+
+def element_of(obj: object) -> ElementType | None:
+    """The type of array elements that an object (a class) names; None for anything else."""
+    return type_of(obj) or struct_of(obj)
+
+
 def _nested(data: object) -> Any:
     return tuple(_nested(x) for x in data) if isinstance(data, list) else data
 
@@ -113,6 +125,8 @@ def operand_of(obj: Any) -> Operand | None:
 def describe(obj: object) -> tuple[str, str]:
     """What an object that cannot be captured is, and what to write instead."""
     kind = type(obj).__name__
+    if struct_of(type(obj)) is not None:
+        return f"a value of the struct `{kind}`", "pass it as a parameter of the kernel"
     if hasattr(obj, "__array_interface__") or hasattr(obj, "shape"):
         return "an array", "pass it as a parameter of the kernel"
     if isinstance(obj, (list, tuple, set, frozenset, dict)):

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from engine.frontend.kinds import AbsentKind, Kind, StructKind, ViewKind, user_type
 from engine.lang.composite import class_name
-from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, Type, VectorType
+from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, UserType
+from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, VectorType
 
 
-def type_name(t: Type) -> str:
+def type_name(t: Kind | UserType) -> str:
     """The type as a user would write it."""
+    if isinstance(t, (StructKind, ViewKind, AbsentKind)):
+        t = user_type(t)
+    if isinstance(t, StructType):
+        return t.name
+    if isinstance(t, (StructArrayType, IndexedArrayType)):
+        ndim = f", ndim={t.ndim}" if t.ndim > 1 else ""
+        indexed = "indexed" if isinstance(t, IndexedArrayType) else ""
+        return f"{indexed}array(dtype={type_name(t.element)}{ndim})"
     if isinstance(t, (VectorType, MatrixType)):
         name = class_name(t)
         short = t.scalar == FLOAT32 and not name.endswith(")")
@@ -20,7 +30,7 @@ def type_name(t: Type) -> str:
     return t.name
 
 
-def type_names(types: Iterable[Type]) -> str:
+def type_names(types: Iterable[Kind]) -> str:
     """Several types, separated by commas."""
     return ", ".join(type_name(t) for t in types)
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.context import Prepared
+from engine.frontend.kinds import Kind
 from engine.frontend.modes import asserts
 from engine.frontend.operands import Operand
 from engine.frontend.scope import Scope, describe, is_engine, operand_of
 from engine.frontend.typenames import type_names
 from engine.ir.nodes import Function
-from engine.lang.types import Type
+from engine.lang.structs import UserType
 
 # Functions being lowered right now, outermost first: a second visit is recursion.
 _active: ContextVar[tuple[UserFunc, ...]] = ContextVar("_active", default=())
@@ -54,7 +55,7 @@ class UserFunc:
         self.name = getattr(func, "__name__", "func")
         self._grad: Callable[..., Any] | None = None
         self._replay: Callable[..., Any] | None = None
-        self._instances: dict[tuple[Type, ...], Function | KernelError] = {}
+        self._instances: dict[tuple[Kind, ...], Function | KernelError] = {}
         self._prepared: Prepared | None = None
         # What the instances were made with, and `changes()` when that was last looked at.
         self._bindings: Bindings | None = None
@@ -123,7 +124,7 @@ class UserFunc:
         """Names of the parameters, in order. Raises KernelError E111."""
         return list(self.prepared().annotated)
 
-    def annotated(self) -> dict[str, Type | None]:
+    def annotated(self) -> dict[str, UserType | None]:
         """Types of the parameters, None where the call decides."""
         return self.prepared().annotated
 
@@ -147,8 +148,8 @@ class UserFunc:
             out[p.name] = got
         return out
 
-    def instance(self, types: Sequence[Type], at: Span | None = None) -> Function:
-        """The IR for argument types; made once. `at` is the place of the call.
+    def instance(self, types: Sequence[Kind], at: Span | None = None) -> Function:
+        """The IR for kinds of arguments; made once. `at` is the place of the call.
 
         Raises KernelError with every problem of the function, or E108 for recursion.
         """
@@ -174,7 +175,7 @@ class UserFunc:
         self._instances[key] = made
         return made
 
-    def _traced(self, error: KernelError, types: Sequence[Type], at: Span | None) -> KernelError:
+    def _traced(self, error: KernelError, types: Sequence[Kind], at: Span | None) -> KernelError:
         """The error, with the call that chose the types of a function without annotations."""
         if at is None or self._prepared is None or None not in self._prepared.annotated.values():
             return error
@@ -192,7 +193,7 @@ class UserFunc:
             )
         )
 
-    def _lower(self, types: tuple[Type, ...]) -> Function:
+    def _lower(self, types: tuple[Kind, ...]) -> Function:
         from engine.frontend.custom import lower_gradient, lower_replay
         from engine.frontend.lower import lower_types
 
@@ -205,9 +206,9 @@ class UserFunc:
         try:
             grad = replay = None
             if self.grad_func is not None:
-                grad = lower_gradient(self.grad_func, primal, made)
+                grad = lower_gradient(self.grad_func, primal, made, types)
             if self.replay_func is not None:
-                replay = lower_replay(self.replay_func, primal)
+                replay = lower_replay(self.replay_func, primal, types)
         finally:
             self._instances.pop(types, None)
         return replace(primal, grad=grad, replay=replay)

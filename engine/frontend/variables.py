@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from engine.frontend.aggregates import AGGREGATES, mismatch, set_aggregate
 from engine.frontend.context import Context
-from engine.frontend.operands import BAD, Bad, Operand, Row, Several, Value
+from engine.frontend.kinds import Kind, StructKind, ViewKind, decompose, user_type
+from engine.frontend.operands import BAD, Bad, Operand, Several, Struct, Value, View
 from engine.frontend.ops import coerce
 from engine.ir.nodes import Atom, Let, Load, Var
 from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
@@ -27,7 +29,13 @@ def set_name(
             cx.unsure.add(name)
             cx.bound[name] = BAD
         return
+    if isinstance(got, AGGREGATES):
+        set_aggregate(cx, target, got, value)
+        return
     t = cx.types.get(name)
+    if isinstance(got, Value) and isinstance(t, (StructKind, ViewKind)):
+        mismatch(cx, value, f"`{name}`", user_type(t), got.type, "E105")
+        return
     if isinstance(got, Value) and t is not None:
         atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
         if atom is None:
@@ -52,11 +60,11 @@ def set_name(
         return
     if one.weak:
         cx.literals[name] = cx.source.span(target).line
-    var = cx.variable(name, t or one.type)
+    var = cx.variable(name, one.type)
     cx.b.set(var, one.atom)
 
 
-def _retype_help(cx: Context, name: str, new: Type, old: Type) -> str:
+def _retype_help(cx: Context, name: str, new: Type, old: Kind) -> str:
     if isinstance(new, ScalarType) and isinstance(old, ScalarType):
         if new.kind == "f" and old.kind in "iu" and name in cx.literals:
             return f"start with a float: `{name} = 0.0` instead of `{name} = 0`"
@@ -95,7 +103,7 @@ def _is_bound(cx: Context, atom: Atom) -> bool:
         if isinstance(got, Several):
             return any(within(x) for x in got.items)
         return (isinstance(got, Value) and got.atom == atom) or (
-            isinstance(got, Row) and atom in got.index
+            isinstance(got, (Struct, View)) and atom in (decompose(got) or ((), ()))[1]
         )
 
     return any(within(got) for got in cx.bound.values())

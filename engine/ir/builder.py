@@ -21,6 +21,11 @@ class Names:
         self._next: dict[str, int] = {}
         self._taken = set(taken)
 
+    def take(self, name: str) -> str:
+        """The name itself, which `fresh` will not hand out."""
+        self._taken.add(name)
+        return name
+
     def fresh(self, base: str) -> str:
         base = base.rstrip("0123456789").rstrip("_") or "t"
         while True:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from engine.diagnostics import UNKNOWN, Span
+from engine.lang.structs import Argument
 from engine.lang.types import Type, ValueType
 
 AtomicKind = Literal["add", "sub", "min", "max", "and", "or", "xor", "exch", "cas"]
@@ -295,6 +296,10 @@ class Function:
     # Names of array parameters that hold gradients. A kernel that has them is an adjoint:
     # its threads run in the reverse of their forward order, the last one first.
     adjoints: frozenset[str] = field(default=frozenset())
+    # What the user's parameters and results were before structs and the like were taken
+    # apart; empty where none was. Passes hand these on and never look at them.
+    arguments: tuple[Argument, ...] = ()
+    returns: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

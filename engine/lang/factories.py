@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.lang import types as t
 from engine.lang.composite import Composite, composite_class, wrong
+from engine.lang.structs import UserType
 from engine.lang.values import to_ir_type, to_value_type, value_class
 
 MAX_COMPONENTS = 4096  # a value is a local variable of a thread
@@ -73,7 +74,7 @@ def transformation(dtype: Any) -> Any:
 # ---- questions
 
 
-def kind_of(obj: object) -> t.Type | None:
+def kind_of(obj: object) -> UserType | None:
     """The type that a class or annotation names; None where it names none."""
     try:
         return to_ir_type(obj)

@@ -25,6 +25,7 @@ from engine.lang.scalars import (
     uint32,
     uint64,
 )
+from engine.lang.structs import ARRAYS, COMPOUND, ElementType, StructType, UserType
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ T = TypeVar("T")
 _PYTHON: dict[Any, t.ScalarType] = {float: t.FLOAT32, int: t.INT32, builtins.bool: t.BOOL}
 
 
-def to_ir_type(obj: object) -> t.Type:
+def to_ir_type(obj: object) -> UserType:
     """The type that `obj` (a class, a NumPy dtype or an annotation) names.
 
     Raises LaunchError (E202) where it names none.
@@ -43,7 +44,7 @@ def to_ir_type(obj: object) -> t.Type:
         return kind  # type: ignore[no-any-return]
     if isinstance(obj, type) and obj in _PYTHON:
         return _PYTHON[obj]
-    if isinstance(obj, (t.ScalarType, t.VectorType, t.MatrixType, t.ArrayType)):
+    if isinstance(obj, (t.ScalarType, t.VectorType, t.MatrixType, t.ArrayType, *COMPOUND)):
         return obj
     if isinstance(obj, np.dtype) or (isinstance(obj, type) and issubclass(obj, np.generic)):
         name = np.dtype(obj).name
@@ -59,15 +60,32 @@ def to_ir_type(obj: object) -> t.Type:
 
 
 def to_value_type(obj: object) -> t.ValueType:
-    """Like `to_ir_type`, for the type of one element: arrays are refused (E202)."""
+    """Like `to_ir_type`, for scalars, vectors and matrices: all else is refused (E202)."""
+    kind = to_element_type(obj)
+    if isinstance(kind, StructType):
+        raise LaunchError(
+            Diagnostic(
+                "E202",
+                f"the struct {kind.name} has no one type of numbers",
+                help="use float, int, bool, a sized scalar such as float64, a vector or a matrix",
+            )
+        )
+    return kind
+
+
+def to_element_type(obj: object) -> ElementType:
+    """Like `to_ir_type`, for the elements of arrays, structs included: arrays are refused."""
     kind = to_ir_type(obj)
-    if isinstance(kind, t.ArrayType):
+    if isinstance(kind, ARRAYS):
         raise LaunchError(Diagnostic("E202", "the dtype of an array cannot itself be an array"))
     return kind
 
 
-def value_class(kind: t.ValueType) -> type:
+def value_class(kind: ElementType) -> type:
     """The class whose instances are values of a type: `float32`, `vec3f`, ..."""
+    if isinstance(kind, StructType):
+        found: type = kind.cls
+        return found
     if isinstance(kind, t.ScalarType):
         return SCALAR_CLASSES[kind]
     return composite_class(kind)
@@ -75,7 +93,8 @@ def value_class(kind: t.ValueType) -> type:
 
 def dtype_to_numpy(dtype: object) -> np.dtype[Any]:
     """The NumPy dtype of a scalar type (of the components, for vectors and matrices)."""
-    return t.scalar_of(to_ir_type(dtype)).numpy
+    kind = to_ir_type(dtype)
+    return t.scalar_of(kind if isinstance(kind, t.ArrayType) else to_value_type(kind)).numpy
 
 
 def dtype_from_numpy(dtype: Any) -> type:

@@ -7,6 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.structs import (
+    ElementType,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+    has_float,
+    record_dtype,
+)
 from engine.lang.types import (
     ArrayType,
     MatrixType,
@@ -16,7 +24,7 @@ from engine.lang.types import (
     scalar_of,
     shape_of,
 )
-from engine.lang.values import to_value_type, value_class
+from engine.lang.values import to_element_type, value_class
 from engine.runtime.errors import fail
 
 MAX_DIMS = 4
@@ -28,30 +36,43 @@ def array_type(element: ValueType, ndim: int) -> ArrayType:
     return ArrayType(element, ndim)
 
 
+@cache
+def _type_of_arrays(element: ElementType, ndim: int) -> Any:
+    if isinstance(element, StructType):
+        return StructArrayType(element, ndim)
+    return array_type(element, ndim)
+
+
 class ElementInfo:
     """What arrays of one element type have in common, looked up fast.
 
-    size: bytes. numpy: the component's dtype. inner, steps: shape and strides of the
-    components. dtype: the class of values. arrays: ArrayType by number of dimensions.
+    size: bytes. numpy: the component's dtype (a struct's record). inner, steps: shape and
+    strides of the components. dtype: the class of values. arrays: the type of arrays by
+    number of dimensions. floating: whether a gradient can flow to elements.
     """
 
-    __slots__ = ("arrays", "dtype", "inner", "kind", "numpy", "size", "steps")
+    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "numpy", "size", "steps")
 
-    def __init__(self, kind: ValueType) -> None:
+    def __init__(self, kind: ElementType) -> None:
         self.kind = kind
         self.size = kind.size
-        self.numpy = scalar_of(kind).numpy
-        self.inner = shape_of(kind)
+        self.floating = has_float(kind)
+        self.inner: tuple[int, ...] = ()
+        if isinstance(kind, StructType):
+            self.numpy = record_dtype(kind)
+        else:
+            self.numpy = scalar_of(kind).numpy
+            self.inner = shape_of(kind)
         self.steps: tuple[int, ...] = np.empty(self.inner, self.numpy).strides
         self.dtype = value_class(kind)
-        self.arrays = tuple(array_type(kind, n) for n in range(MAX_DIMS + 1))
+        self.arrays: tuple[Any, ...] = tuple(_type_of_arrays(kind, n) for n in range(MAX_DIMS + 1))
 
 
 # By identity, which is faster than hashing a type; each entry keeps its type alive.
 _infos: dict[int, ElementInfo] = {}
 
 
-def element_info(kind: ValueType) -> ElementInfo:
+def element_info(kind: ElementType) -> ElementInfo:
     """The facts about an element type."""
     found = _infos.get(id(kind))
     if found is None:
@@ -69,10 +90,10 @@ class ArrayAnnotation:
             raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got ndim={ndim!r}")
         self.ndim = ndim
         self.dtype: Any = dtype
-        self.__ir_type__: ArrayType | None = None
+        self.__ir_type__: ArrayType | StructArrayType | None = None
         if dtype is not Any:  # of any type: the call decides
-            element = to_value_type(dtype)
-            self.__ir_type__ = array_type(element, ndim)
+            element = to_element_type(dtype)
+            self.__ir_type__ = _type_of_arrays(element, ndim)
             self.dtype = value_class(element)
 
     def __repr__(self) -> str:
@@ -93,8 +114,10 @@ class ArrayAnnotation:
 
 def describe(kind: object) -> str:
     """A type as its user writes it: `float32`, `vec3f`, `array(dtype=float32, ndim=2)`."""
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, (ArrayType, StructArrayType)):
         return f"array(dtype={value_class(kind.element).__name__}, ndim={kind.ndim})"
-    if isinstance(kind, (ScalarType, VectorType, MatrixType)):
+    if isinstance(kind, IndexedArrayType):
+        return f"indexedarray(dtype={value_class(kind.element).__name__}, ndim={kind.ndim})"
+    if isinstance(kind, (ScalarType, VectorType, MatrixType, StructType)):
         return value_class(kind).__name__
     return str(kind)

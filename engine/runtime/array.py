@@ -8,7 +8,8 @@ import numpy as np
 
 from engine.lang import types as t
 from engine.lang.composite import composite_class, from_numpy_value
-from engine.lang.values import to_value_type
+from engine.lang.structs import ElementType, StructType, from_record
+from engine.lang.values import to_element_type, to_value_type
 from engine.runtime import data as d
 from engine.runtime import transfer, views
 from engine.runtime.annotation import ArrayAnnotation
@@ -19,12 +20,12 @@ from engine.runtime.storage import Storage, byte_range, wrap
 
 
 class array(ArrayBase):
-    """1 to 4 dimensions of scalars, vectors or matrices. Equality is identity.
+    """1 to 4 dimensions of scalars, vectors, matrices or structs. Equality is identity.
 
     Args:
         data: a (nested) list, a NumPy array, anything with `__array_interface__` or
             `__dlpack__`, or another array. Vectors and matrices come from data with
-            their components in the last axes.
+            their components in the last axes; structs from lists of values or records.
         dtype: the element type; taken from the data where left out (float64 for
             Python floats, int64 for Python ints).
         shape: an int or a tuple; the data is reshaped to it.
@@ -68,7 +69,7 @@ class array(ArrayBase):
     ) -> None:
         del capacity, pinned  # they mean nothing on the CPU
         get_device(device)
-        kind = None if dtype is None else to_value_type(dtype)
+        kind = None if dtype is None else to_element_type(dtype)
         dims = None if shape is None else d.shape_from(shape)
         if data is not None:
             self._from_data(data, kind, dims, copy)
@@ -95,16 +96,18 @@ class array(ArrayBase):
     # ---- construction
 
     def _from_data(
-        self, data: Any, kind: t.ValueType | None, dims: tuple[int, ...] | None, copy: bool
+        self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool
     ) -> None:
         if isinstance(data, array):
             kind = kind or data._ir.element
             data = data._parts
+        elif kind is None:
+            kind = d.struct_in(data)
         found = d.to_numpy(data, kind)
         kind = kind or t.SCALARS[found.dtype.name]
         parts, dims = d.as_elements(found, kind, dims)
         inner = parts.strides[len(dims) :]
-        packed = inner == d.row_major(t.shape_of(kind), parts.itemsize)
+        packed = inner == d.row_major(d.inner_shape(kind), parts.itemsize)
         if not copy and packed and parts.dtype.isnative:
             storage, address = wrap(parts), parts.__array_interface__["data"][0]
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
@@ -139,9 +142,10 @@ class array(ArrayBase):
     # ---- host access
 
     def numpy(self) -> d.NumpyArray:
-        """A writable NumPy view without a copy; components of vectors and matrices last."""
+        """A writable NumPy view without a copy; components last, structs as records."""
         out = self._fresh_view()
-        self.storage.expose(out)
+        # Records are seen through a view, and users' views of that hold on to what is below.
+        self.storage.expose(out.base if isinstance(out.base, np.ndarray) else out)
         return out
 
     @property
@@ -151,16 +155,29 @@ class array(ArrayBase):
 
     def list(self) -> list[Any]:
         """All elements in row-major order, as Python numbers or value objects."""
-        inner = t.shape_of(self._ir.element)
+        inner = self._info.inner
         if isinstance(self._ir.element, t.ScalarType):
             return list(self._parts.ravel().tolist())
+        if isinstance(self._ir.element, StructType):
+            return [from_record(self._ir.element, e) for e in self._parts.ravel()]
         make = composite_class(self._ir.element)._of
         return [make(e) for e in self._parts.reshape((self.size, *inner))]
 
     def __getitem__(self, index: Any) -> Any:
-        """A view for slices and partial indices; the element's value for a full index."""
+        """A view for slices and partial indices; the element's value for a full index.
+
+        Arrays of indices (`a[i]`, `a[i, :, j]`) give an indexed array.
+        """
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(p, array) for p in parts):
+            return views.indexed(self, parts)
         out = views.sliced(self, index)
-        return _element(out) if isinstance(out, np.ndarray) else out
+        return self._element(out) if isinstance(out, np.ndarray) else out
+
+    def _element(self, value: d.NumpyArray) -> Any:
+        if isinstance(self._ir.element, StructType):
+            return from_record(self._ir.element, value)
+        return from_numpy_value(value) if value.ndim else value.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         transfer.store(views.kept(self, index), value)
@@ -228,14 +245,10 @@ class array(ArrayBase):
         return None if grad is None else np.array(grad._parts)
 
 
-def _element(value: d.NumpyArray) -> Any:
-    return from_numpy_value(value) if value.ndim else value.item()
-
-
 def _rebuild(
-    kind: t.ValueType, parts: d.NumpyArray, flag: bool, retain: bool, grad: d.NumpyArray | None
+    kind: ElementType, parts: d.NumpyArray, flag: bool, retain: bool, grad: d.NumpyArray | None
 ) -> array:
-    shape = parts.shape[: parts.ndim - len(t.shape_of(kind))]
+    shape = parts.shape[: parts.ndim - len(d.inner_shape(kind))]
     out = array._allocate(shape, kind, zero=False)
     out._parts[...] = parts
     out.retain_grad = retain

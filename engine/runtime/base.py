@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.lang import types as t
+from engine.lang.structs import ElementType
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
@@ -39,6 +39,7 @@ class ArrayBase:
         "_origin",
         "_own_view",
         "_packed",
+        "_whole",
         "dtype",
         "hi",
         "is_contiguous",
@@ -69,13 +70,15 @@ class ArrayBase:
     _packed: bytes
     _own_view: d.NumpyArray | None
     _info: ElementInfo
-    _ir: t.ArrayType
+    _ir: Any  # an ArrayType or StructArrayType
+    # The array of structs that this is one field of.
+    _whole: array | None
     # The view that a view's gradient is taken with: (parent, operation on void-typed NumPy).
     _origin: tuple[array, Callable[[Any], Any]] | None
 
     # ---- construction
 
-    def _new(self, dims: tuple[int, ...], kind: t.ValueType, zero: bool) -> None:
+    def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool) -> None:
         storage = allocate(d.check_size(dims, kind), zero)
         self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)
 
@@ -85,7 +88,7 @@ class ArrayBase:
         ptr: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
-        kind: t.ValueType,
+        kind: ElementType,
     ) -> None:
         self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
         self.ndim, self.size = len(shape), math.prod(shape)
@@ -102,6 +105,7 @@ class ArrayBase:
         self.retain_grad = self._flag = False
         self._grad = self._grad_view = None
         self._origin = None
+        self._whole = None
 
     @property
     def _parts(self) -> d.NumpyArray:
@@ -114,7 +118,8 @@ class ArrayBase:
         """A new NumPy array over the elements, component axes last."""
         info = self._info
         shape, strides = self.shape + info.inner, self.strides + info.steps
-        return np.asarray(Export(self.storage, self.ptr, shape, strides, info.numpy))
+        out = np.asarray(Export(self.storage, self.ptr, shape, strides, info.numpy))
+        return out if info.numpy.names is None else out.view(info.numpy)
 
     @classmethod
     def _make(
@@ -123,14 +128,14 @@ class ArrayBase:
         ptr: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
-        kind: t.ValueType,
+        kind: ElementType,
     ) -> array:
         out: Any = object.__new__(cls)
         out._set(storage, ptr, shape, strides, kind)
         return out  # type: ignore[no-any-return]
 
     @classmethod
-    def _allocate(cls, dims: tuple[int, ...], kind: t.ValueType, zero: bool) -> array:
+    def _allocate(cls, dims: tuple[int, ...], kind: ElementType, zero: bool) -> array:
         out: Any = object.__new__(cls)
         out._new(dims, kind, zero)
         return out  # type: ignore[no-any-return]
@@ -138,6 +143,20 @@ class ArrayBase:
     def extent(self) -> tuple[int, int]:
         """The range of addresses that the elements take up; the end is exclusive."""
         return self.lo, self.hi
+
+    def meets(self, other: ArrayBase) -> bool:
+        """Whether an element of one array may share memory with one of the other.
+
+        False is certain. Fields of structs lie side by side: where both arrays go in
+        steps of one size, what counts is where in a step their elements lie.
+        """
+        if self.lo >= other.hi or other.lo >= self.hi:
+            return False
+        step = math.gcd(*self.strides, *other.strides)
+        if step == 0:
+            return True
+        apart = (other.ptr - self.ptr) % step
+        return apart < self._info.size or step - apart < other._info.size
 
     # ---- gradients
 
@@ -150,7 +169,7 @@ class ArrayBase:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if value and not t.is_float(self._ir):
+        if value and not self._info.floating:
             raise fail(
                 "E206", f"elements of type {self.dtype.__name__} have no gradient",
                 help="requires_grad needs float elements",

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.structs import ElementType
 from engine.lang.types import (
     BOOL,
     FLOAT32,
     INT32,
     MatrixType,
     ScalarType,
-    ValueType,
     VectorType,
-    is_float,
 )
-from engine.lang.values import to_value_type
+from engine.lang.values import to_element_type, to_value_type
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from
 from engine.runtime.device import DeviceLike, get_device
@@ -34,6 +33,9 @@ def zeros(
 ) -> array:
     """An array of zeros. `shape` is an int or a tuple of 1 to 4."""
     return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=True)
+
+
+zeros.__builtin_name__ = "zeros"  # type: ignore[attr-defined]  # a local array in kernels
 
 
 def empty(
@@ -75,7 +77,7 @@ def full(
     **kwargs: Any,
 ) -> array:
     """An array filled with `value`, whose type is the dtype where none is given."""
-    kind = _type_of(value) if dtype is None else to_value_type(dtype)
+    kind = _type_of(value) if dtype is None else to_element_type(dtype)
     out = _make(shape, kind, device, requires_grad, retain_grad, kwargs, zero=False)
     out._parts[...] = element_value(value, kind)
     return out
@@ -158,7 +160,7 @@ def _make(
         raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
     if shape is None:
         raise fail("E206", "an array needs a shape: an integer or a tuple of 1 to 4 integers")
-    kind: ValueType = to_value_type(dtype)
+    kind = to_element_type(dtype)
     dims = shape_from(shape)
     check_size(dims, kind)
     out = array._allocate(dims, kind, zero)
@@ -177,12 +179,12 @@ def _like(
     out = array._allocate(src.shape, src._ir.element, zero)
     out.retain_grad = retain_grad
     wanted = src.requires_grad if requires_grad is None else requires_grad
-    if wanted and (requires_grad or is_float(out._ir)):
+    if wanted and (requires_grad or out._info.floating):
         out.requires_grad = True
     return out
 
 
-def _type_of(value: Any) -> ValueType:
+def _type_of(value: Any) -> ElementType:
     """The element type that `full` takes from a value."""
     kind = getattr(type(value), "__ir_type__", None)
     if kind is not None:

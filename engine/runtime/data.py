@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.lang.types import SCALARS, ScalarType, ValueType, scalar_of, shape_of
+from engine.lang.structs import ElementType, StructType, record_dtype
+from engine.lang.types import SCALARS, ScalarType, scalar_of, shape_of
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.errors import fail, size_text
 
@@ -31,7 +32,7 @@ def shape_from(shape: Any) -> tuple[int, ...]:
     return dims
 
 
-def check_size(shape: tuple[int, ...], element: ValueType) -> int:
+def check_size(shape: tuple[int, ...], element: ElementType) -> int:
     """Bytes of a contiguous array. Raises LaunchError (E209) where no memory could hold it."""
     nbytes = math.prod(shape) * element.size
     if nbytes >= 1 << 62:
@@ -50,11 +51,13 @@ def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-def to_numpy(data: Any, kind: ValueType | None) -> NumpyArray:
+def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
     """Data as a NumPy array of the kind's scalar, copying only where it must.
 
     Raises LaunchError (E206) for what is not a rectangular block of numbers.
     """
+    if isinstance(kind, StructType):
+        return _to_records(data, kind)
     try:
         found = np.from_dlpack(data) if _only_dlpack(data) else np.asarray(data)
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
@@ -85,13 +88,46 @@ def to_numpy(data: Any, kind: ValueType | None) -> NumpyArray:
     return found
 
 
+def struct_in(data: Any) -> StructType | None:
+    """The type of the structs in a list, where no dtype says it."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    found = getattr(type(data), "__ir_type__", None)
+    return found if isinstance(found, StructType) else None
+
+
+def _to_records(data: Any, kind: StructType) -> NumpyArray:
+    """Structs in (nested) lists, or NumPy records with the same fields, as records."""
+    dtype = record_dtype(kind)
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        if data.dtype.names == dtype.names:
+            return data if data.dtype == dtype else data.astype(dtype)
+        raise fail("E206", f"records of {data.dtype.names} are no elements of {kind.name}",
+                   f"expected fields {dtype.names}")  # fmt: skip
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, (list, tuple)):
+            return [plain(x) for x in item]
+        if getattr(type(item), "__ir_type__", None) is not kind:
+            raise fail("E206", f"data cannot be made into an array of {kind.name}", f"got {item!r}",
+                       help=f"pass a list of {kind.name} values, or a NumPy array of dtype "
+                       f"{kind.name}.numpy_dtype()")  # fmt: skip
+        return item.numpy_value()
+
+    found = plain(data)
+    try:
+        return np.atleast_1d(np.array(found, dtype))
+    except ValueError:
+        raise fail("E206", "data cannot be made into an array", "rows of unequal length") from None
+
+
 def _only_dlpack(data: Any) -> bool:
     return hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__")
 
 
-def element_shape(found: NumpyArray, kind: ValueType) -> tuple[int, ...]:
+def element_shape(found: NumpyArray, kind: ElementType) -> tuple[int, ...]:
     """The array's shape when the last axes of `found` are the components of one element."""
-    inner = shape_of(kind)
+    inner = inner_shape(kind)
     own: tuple[int, ...] = found.shape
     if not inner:
         return own
@@ -111,7 +147,7 @@ def element_shape(found: NumpyArray, kind: ValueType) -> tuple[int, ...]:
 
 
 def as_elements(
-    found: NumpyArray, kind: ValueType, shape: tuple[int, ...] | None
+    found: NumpyArray, kind: ElementType, shape: tuple[int, ...] | None
 ) -> tuple[NumpyArray, tuple[int, ...]]:
     """`found` reshaped to `shape` (or its own) plus component axes; a view where it can be."""
     own = element_shape(found, kind)
@@ -124,11 +160,18 @@ def as_elements(
         )  # fmt: skip
     if len(shape) > MAX_DIMS:
         raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got shape {shape}")
-    return found.reshape(shape + shape_of(kind)), shape
+    return found.reshape(shape + inner_shape(kind)), shape
 
 
-def element_value(value: Any, kind: ValueType) -> NumpyArray:
+def inner_shape(kind: ElementType) -> tuple[int, ...]:
+    """The component axes of an element in NumPy arrays; a struct has none."""
+    return () if isinstance(kind, StructType) else shape_of(kind)
+
+
+def element_value(value: Any, kind: ElementType) -> NumpyArray:
     """One element (or one number for all its components) as NumPy. Raises LaunchError (E202)."""
+    if isinstance(kind, StructType):
+        return _record(value, kind)
     try:
         found = np.asarray(value)
     except ValueError:
@@ -145,3 +188,15 @@ def element_value(value: Any, kind: ValueType) -> NumpyArray:
     with np.errstate(all="ignore"):
         out = found.astype(scalar.numpy)
     return out.reshape(inner) if out.ndim else out
+
+
+def _record(value: Any, kind: StructType) -> NumpyArray:
+    dtype = record_dtype(kind)
+    if getattr(type(value), "__ir_type__", None) is kind:
+        return np.array(value.numpy_value(), dtype)
+    if isinstance(value, (np.void, np.ndarray)) and value.shape == () and value.dtype == dtype:
+        return np.array(value)
+    if type(value) in (int, float) and value == 0:
+        return np.zeros((), dtype)
+    raise fail("E202", f"cannot fill elements of {kind.name} with {value!r}",
+               help=f"pass a {kind.name}, or 0")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from copy import copy
 from typing import Any
 
 from engine.diagnostics.site import call_site
@@ -16,6 +17,7 @@ from engine.runtime.execute import run_adjoint as run_reversed
 from engine.runtime.kernel import Kernel
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
+from engine.runtime.structs import Struct
 
 MAX_DIM = (1 << 31) - 1
 
@@ -65,11 +67,13 @@ def launch(
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     if inputs.__class__ is not list or outputs.__class__ is not list:
         inputs, outputs = as_list(kernel, inputs), as_list(kernel, outputs)
-    values, blob = plan.bind([*inputs, *outputs], shape)
+    given = [*inputs, *outputs]
+    values, blob = plan.bind(given, shape)
     if adjoint:
         return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])
     if record_cmd:
-        return Command(kernel, shape, values)
+        kept = [copy(v) if isinstance(v, Struct) else v for v in given]
+        return Command(kernel, shape, values if plan.arguments is None else kept)
     if recording.observers:
         for observe in recording.observers:
             observe(kernel, shape)
@@ -116,6 +120,8 @@ def run_adjoint(
 ) -> None:
     """Launches a kernel's adjoint at the arguments' present values."""
     kernel = plan.kernel
+    if plan.arguments is not None:
+        adjoints = plan.split_adjoints(adjoints)
     if len(adjoints) != plan.count:
         raise fail("E201", f"adjoint of kernel {kernel.key!r} got the wrong number of arguments",
                    f"expected {plan.count} adjoints, got {len(adjoints)}")  # fmt: skip
@@ -172,7 +178,8 @@ class Command:
 
     def set_param_by_name(self, name: str, value: Any) -> None:
         """Changes the argument of a parameter."""
-        names = [p.name for p in self.kernel.plan.params]
+        plan = self.kernel.plan
+        names = [p.name for p in plan.params] if plan.arguments is None else plan.arguments.names
         if name not in names:
             raise fail("E201", f"kernel {self.kernel.key!r} has no parameter {name!r}")
         self.params[names.index(name)] = value

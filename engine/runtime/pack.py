@@ -89,7 +89,7 @@ def _number(value: Any, kinds: str, help: str = "") -> Any:
     elif isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         kind = value.dtype.kind
     else:
-        raise Mismatch("E202", _describe(value))
+        raise Mismatch("E202", shown_value(value))
     if kind not in kinds:
         raise Mismatch("E202", f"{value!r} of type {type(value).__name__}", help)
     return value
@@ -109,9 +109,9 @@ def _composite(kind: VectorType | MatrixType) -> Packer:
             found = np.asarray(None)
         fits = found.dtype.kind in "biuf" and found.shape in (shape, (found.size,))
         if not fits or found.size * dtype.itemsize != pad_size:
-            raise Mismatch("E202", _describe(value), f"pass {describe(kind)}(...)")
+            raise Mismatch("E202", shown_value(value), f"pass {describe(kind)}(...)")
         if dtype.kind in "iu" and found.dtype.kind == "f":
-            raise Mismatch("E202", _describe(value), "convert the components with int(...)")
+            raise Mismatch("E202", shown_value(value), "convert the components with int(...)")
         with np.errstate(all="ignore"):
             return bytes(np.ascontiguousarray(found, dtype).tobytes()) + pad
 
@@ -133,11 +133,11 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         raise Mismatch("E204", "memory of a GPU", "copy it to the CPU first")
     shares = hasattr(value, "__array_interface__")
     if not shares and not hasattr(value, "__dlpack__"):
-        raise Mismatch("E202", _describe(value), "make an array of it: array(data, dtype=...)")
+        raise Mismatch("E202", shown_value(value), "make an array of it: array(data, dtype=...)")
     try:
         found = np.asarray(value) if shares else np.from_dlpack(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as e:
-        raise Mismatch("E202", f"{_describe(value)}: {e}") from None
+        raise Mismatch("E202", f"{shown_value(value)}: {e}") from None
     return _wrapped(found, kind)
 
 
@@ -156,7 +156,8 @@ def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:
     return array._make(wrap(found), address, shape[:n], found.strides[:n], info.kind)
 
 
-def _describe(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """A value and its type, for an error."""
     kind = getattr(value, "__ir_type__", None)
     name = describe(kind) if kind is not None else type(value).__name__
     text = repr(value)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
+from engine.lang.structs import Argument
 from engine.lang.types import ArrayType, Type, is_float
 from engine.runtime.annotation import array_type, describe
+from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.errors import fail
 from engine.runtime.pack import Mismatch, Packer, as_array, packer
@@ -84,6 +86,8 @@ class Plan:
         self.pairs = tuple((w, r) for w in self.writes for r in self.reads if w != r)
         self.floats = tuple(p for p in arrays if is_float(p.kind))
         self.array_params = tuple(arrays)
+        # The user's parameters, where the IR has others.
+        self.arguments = Arguments(ir.arguments) if ir.arguments else None
         # What is accessed under a condition may be left out: the kernel decides.
         touched = _arrays(ir, _accessed, _certain, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
@@ -103,6 +107,8 @@ class Plan:
         dim: the grid; without threads, None will do for any array.
         Raises LaunchError E201 (count), E202 (type), E203 (dimensions).
         """
+        if self.arguments is not None:
+            args = self.split(args)
         if len(args) != self.count:
             names = ", ".join(p.name for p in self.params)
             raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
@@ -125,11 +131,45 @@ class Plan:
                 raise self.mismatch(p, e) from None
         return args, b"".join(parts)
 
-    def mismatch(self, p: Param, e: Mismatch) -> Exception:
+    def split(self, args: list[Any]) -> list[Any]:
+        """The user's arguments taken apart. Raises LaunchError E201, E202, E203."""
+        arguments = self.arguments
+        if arguments is None:
+            return args
+        if len(args) != len(arguments.names):
+            raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
+                       f"expected {len(arguments.names)} ({', '.join(arguments.names)}), "
+                       f"got {len(args)}")  # fmt: skip
+        out: list[Any] = []
+        for k, value in enumerate(args):
+            out += self._split_one(k, value)
+        return out
+
+    def split_adjoints(self, adjoints: list[Any]) -> list[Any]:
+        """The same for the adjoints of arguments; None stands for none."""
+        arguments = self.arguments
+        assert arguments is not None
+        if len(adjoints) != len(arguments.names):
+            return adjoints
+        out: list[Any] = []
+        for k, value in enumerate(adjoints):
+            count = arguments.first[k + 1] - arguments.first[k]
+            out += [None] * count if value is None else self._split_one(k, value)
+        return out
+
+    def _split_one(self, k: int, value: Any) -> list[Any]:
+        assert self.arguments is not None
+        try:
+            return self.arguments.split(k, value)
+        except Mismatch as e:
+            raise self.mismatch(self.arguments.arguments[k], e) from None
+
+    def mismatch(self, p: Param | Argument, e: Mismatch) -> Exception:
         """The error for an argument that does not fit its parameter."""
+        kind = p.kind if isinstance(p, Param) else p.type
         return fail(
             e.code, f"kernel {self.kernel.key!r}, argument {p.name!r}: wrong argument",
-            f"expected {describe(p.kind)}, got {e.got}", help=e.help,
+            f"expected {describe(kind)}, got {e.got}", help=e.help,
         )  # fmt: skip
 
     def check_written(self, values: list[Any]) -> None:
@@ -168,7 +208,7 @@ class Plan:
         found = None
         for w, r in self.pairs:
             a, b = values[w], values[r]
-            if a is not None and b is not None and a.lo < b.hi and b.lo < a.hi:
+            if a is not None and b is not None and a.lo < b.hi and b.lo < a.hi and a.meets(b):
                 found = found or set()
                 found.add(self.params[r].name)
         return frozenset(found) if found else frozenset()

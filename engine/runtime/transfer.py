@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.diagnostics.site import call_site
-from engine.lang.types import is_float, scalar_of, shape_of
 from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
@@ -48,7 +47,8 @@ def store(dest: array, value: Any) -> None:
             shape = np.shape(value)
         except ValueError:  # not rectangular: making an array of it tells
             shape = (-1,)
-        if shape in ((), shape_of(dest._ir.element)):
+        structs = dest._info.numpy.names is not None
+        if shape in ((), dest._info.inner) and not (structs and isinstance(value, (list, tuple))):
             fill(dest, value, "item assignment")
             return
         value = array(value, dtype=dest.dtype, copy=False)
@@ -60,7 +60,7 @@ def _spread(src: array, dest: array) -> array:
     shape = src.shape
     while len(shape) > dest.ndim and shape[0] == 1:
         shape = shape[1:]
-    inner = shape_of(src._ir.element)
+    inner = src._info.inner
     if shape == dest.shape:
         return src.reshape(shape) if src.is_contiguous else src.contiguous().reshape(shape)
     problem, help_text = "", "to write only some elements, index them: a[0, :2] = [1, 2]"
@@ -141,9 +141,11 @@ def copy(
 
 def _types(dest: array, src: array) -> tuple[Any, Any]:
     """What must agree: the shape of an element, and its scalar unless a number is only widened."""
-    to, of = scalar_of(dest._ir), scalar_of(src._ir)
-    convertible = to == of or np.can_cast(of.numpy, to.numpy, "same_kind")
-    return (shape_of(dest._ir.element), True), (shape_of(src._ir.element), convertible)
+    if dest._info.numpy.names is not None or src._info.numpy.names is not None:
+        return dest._ir.element, src._ir.element  # structs are not converted
+    to, of = dest._info.numpy, src._info.numpy
+    convertible = to == of or np.can_cast(of, to, "same_kind")
+    return (dest._info.inner, True), (src._info.inner, convertible)
 
 
 def _part(a: array, offset: int, count: int, name: str) -> array:
@@ -164,7 +166,7 @@ def _part(a: array, offset: int, count: int, name: str) -> array:
 
 
 def clone(
-    src: array,
+    src: Any,
     device: DeviceLike = None,
     requires_grad: bool | None = None,
     pinned: bool | None = None,
@@ -174,11 +176,15 @@ def clone(
 
     requires_grad: as in `src` where left out; False cuts the gradient off.
     """
+    from engine.runtime.indexed import indexedarray
+
     del pinned
     get_device(device)
-    out = type(src)._allocate(src.shape, src._ir.element, zero=False)
+    if isinstance(src, indexedarray):
+        src = src.contiguous()
+    out: array = type(src)._allocate(src.shape, src._ir.element, zero=False)
     wanted = src.requires_grad if requires_grad is None else requires_grad
-    out.requires_grad = wanted and is_float(src._ir)
+    out.requires_grad = wanted and src._info.floating
     out.retain_grad = retain_grad
     if out.requires_grad or requires_grad is None:
         copy(out, src)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.lang.structs import ElementType, StructType
 from engine.lang.types import ValueType, is_float, scalar_of
 from engine.runtime.data import shape_from
 from engine.runtime.errors import fail, index_error
@@ -27,7 +28,7 @@ def _opaque(a: array) -> np.ndarray[Any, Any]:
     return np.asarray(Export(a.storage, a.ptr, a.shape, a.strides, kind))
 
 
-def apply(a: array, operation: Operation, kind: ValueType | None = None) -> array:
+def apply(a: array, operation: Operation, kind: ElementType | None = None) -> array:
     """The view that `operation` makes of an array's elements, without a link to its gradient."""
     seen = operation(_opaque(a))
     address = seen.__array_interface__["data"][0] if seen.size else a.ptr
@@ -68,6 +69,19 @@ def sliced(a: array, index: Any) -> Any:
         return apply_linked(a, lambda v: v[key])
     except IndexError:
         raise index_error(f"index {index!r} is outside an array of shape {a.shape}") from None
+
+
+def indexed(a: array, parts: tuple[Any, ...]) -> Any:
+    """`a[i, j]` with arrays of indices: an indexed array. A full slice leaves a dimension."""
+    from engine.runtime.indexed import indexedarray
+
+    whole = slice(None)
+    for p in parts:
+        if isinstance(p, (int, slice)) and p != whole:
+            raise fail("E206", f"arrays of indices cannot be mixed with {p!r}",
+                       help="slice first, and index the result: a[1:][indices]")  # fmt: skip
+    indices = [None if isinstance(p, slice) else p for p in parts]
+    return indexedarray(a, indices)
 
 
 def kept(a: array, index: Any) -> array:
@@ -120,6 +134,9 @@ def transpose(a: array, axes: Any) -> array:
 
 def retyped(a: array, kind: ValueType) -> array:
     """The same memory as elements of another type of the same size."""
+    if isinstance(a._ir.element, StructType):
+        raise fail("E206", f"an array of {a.dtype.__name__} cannot be viewed as another type",
+                   help="take its records with numpy()")  # fmt: skip
     if kind.size != a._ir.element.size:
         raise fail(
             "E206", f"{a.dtype.__name__} elements cannot be viewed as another size",

@@ -10,8 +10,9 @@ import numpy as np
 from engine.compile.pipeline import prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
-from engine.lang.types import ScalarType, is_float
+from engine.lang.types import ScalarType
 from engine.runtime.array import array
+from engine.runtime.leaves import without_integers
 from engine.tape.records import Record
 
 
@@ -54,7 +55,7 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
 
 
 def grad_help(a: array) -> str:
-    if not is_float(a._ir):
+    if not a._info.floating:
         return "only arrays with float elements can have a gradient"
     return "make it with requires_grad=True, before the launches are recorded"
 
@@ -71,11 +72,14 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         except ValueError:
             found = np.asarray(None)
         got = f"shape {found.shape} of {found.dtype}"
-        fits = found.dtype.kind in "iuf" and found.shape == a._parts.shape
+        numbers = found.dtype.kind in "iuf" and a._info.numpy.names is None
+        fits = (numbers or found.dtype == a._info.numpy) and found.shape == a._parts.shape
     if not fits:
         note = f"expected shape {a.shape} of {a.dtype.__name__}, got {got}"
         message = f"a {what} does not fit its array"
         raise TapeError(Diagnostic(code, message, call_span(), notes=(note,)))
+    if a._info.numpy.names is not None:
+        return without_integers(a, found)
     with np.errstate(all="ignore"):
         return found.astype(a._parts.dtype)
 

@@ -16,6 +16,7 @@ from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.execute import Journal, run_adjoint
 from engine.runtime.kernel import Kernel
+from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Call, Plan, Selection
 from engine.runtime.storage import Hold
 
@@ -102,7 +103,8 @@ class LaunchRecord(Record):
     @property
     def arrays(self) -> Sequence[array]:
         found = (self.values[p.index] for p in self.plan.array_params)
-        return [a for a in found if a is not None]
+        whole = [a._whole or a for a in found if a is not None]
+        return list({id(a): a for a in whole}.values())
 
     @property
     def written(self) -> Sequence[array]:
@@ -305,12 +307,13 @@ class CopyRecord(Record):
         cotangent = self.dest.grad
         if cotangent is None:
             return
-        seed = cotangent._parts.copy()
+        seeds = [part.copy() for part in float_parts(cotangent)]
         cotangent.zero_()
         into = self.src.grad
         if into is not None:
             into.storage.before_write(into.lo, into.hi)
-            np.add(into._parts, seed, out=into._parts, casting="unsafe")
+            for part, seed in zip(float_parts(into), seeds, strict=True):
+                np.add(part, seed, out=part, casting="unsafe")
 
 
 class OverwriteRecord(Record):

@@ -15,7 +15,7 @@ def kernel(a: wp.array(dtype=float)):
     b = b"x"
     #   ^^^^ E101 a bytes literal is not supported
     a[0] = a[1:2]
-    #        ^^^ E101 a slice is not supported
+    #      ^^^^^^ E104 a value is needed here, but `a[1:2]` is an array
     if n is None:
     #  ^^^^^^^^^ E101 `is` is not supported
         a[1] = 1.0

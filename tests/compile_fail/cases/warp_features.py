@@ -13,8 +13,6 @@ def kernel(a: wp.array(dtype=float)):
     #   ^^^^^^^^^^^^^^^^^^^ E112 `wp.mesh_query_point`: meshes are not supported
     h = wp.hash_grid_query(0, wp.vec3(), 1.0)
     #   ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
-    l = wp.zeros(shape=3, dtype=float)
-    #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E112 `wp.zeros`: local arrays are not supported
 
 
 @wp.kernel

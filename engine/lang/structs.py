@@ -1,0 +1,220 @@
+"""Types that are taken apart before IR is made: structs, arrays of them, indexed arrays.
+
+The frontend and the launch replace each by its *leaves*, values and arrays that the IR
+has types for. A leaf of `s` is named by its path, `s.x` or `s.body.mass`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
+from engine.lang.composite import composite_class
+from engine.lang.types import (
+    INT32,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    ValueType,
+    VectorType,
+    scalar_of,
+    shape_of,
+)
+from engine.lang.types import is_float as _is_float
+
+# Bytes of an array field in a NumPy record: address, gradient, shape, strides, dimensions.
+_DESCRIPTOR = 56
+
+
+class StructType:
+    """Named fields, laid out as C does. Equality is identity: each class is a type of its own.
+
+    fields, offsets: by name, in order; offsets in bytes. cls: the class of its values.
+    """
+
+    __slots__ = ("__weakref__", "_numpy", "align", "cls", "fields", "name", "offsets", "size")
+
+    def __init__(self, name: str, fields: dict[str, FieldType]) -> None:
+        self.name = name
+        self.fields = fields
+        self.offsets: dict[str, int] = {}
+        self.cls: Any = None
+        self._numpy: np.dtype[Any] | None = None
+        end, self.align = 0, 1
+        for field, kind in fields.items():
+            size, align = _extent(kind)
+            end = -(-end // align) * align
+            self.offsets[field] = end
+            end += size
+            self.align = max(self.align, align)
+        self.size = max(1, -(-end // self.align)) * self.align
+
+    def __repr__(self) -> str:
+        return f"StructType({self.name})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return (_type_of, (self.cls,))
+
+
+def _type_of(cls: Any) -> StructType:
+    found: StructType = cls.__ir_type__
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class StructArrayType:
+    """An array of structs; to kernels one array for each leaf, with the struct's stride."""
+
+    element: StructType
+    ndim: int
+
+    def __post_init__(self) -> None:
+        for leaf in leaves(self.element):
+            if isinstance(leaf.type, ArrayType):
+                raise LaunchError(
+                    Diagnostic(
+                        "E206",
+                        f"elements of an array cannot hold arrays: field "
+                        f"{'.'.join(leaf.path)!r} of {self.element.name} is one",
+                        call_span(),
+                        help="keep the arrays in one struct, or in an array of more dimensions",
+                    )
+                )
+
+    def __str__(self) -> str:
+        return f"array<{self.element},{self.ndim}>"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedArrayType:
+    """An array seen through an array of indices for each dimension."""
+
+    element: ValueType | StructType
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"indexedarray<{self.element},{self.ndim}>"
+
+
+ElementType = ValueType | StructType
+FieldType = ValueType | ArrayType | StructType | StructArrayType | IndexedArrayType
+# What a user can annotate a parameter with.
+UserType = FieldType
+COMPOUND = (StructType, StructArrayType, IndexedArrayType)
+ARRAYS = (ArrayType, StructArrayType, IndexedArrayType)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of a kernel as its user wrote it, before it was taken apart."""
+
+    name: str
+    type: UserType
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A part that the IR has a type for. offset: in bytes, from the struct's first one."""
+
+    path: tuple[str, ...]
+    type: ValueType | ArrayType
+    offset: int = 0
+
+    def named(self, name: str) -> str:
+        """What the leaf of a parameter is called."""
+        return ".".join((name, *self.path))
+
+
+def leaves(kind: UserType) -> tuple[Leaf, ...]:
+    """The leaves of a type, in order. An indexed array's come with its indices last."""
+    return tuple(_leaves(kind, (), 0))
+
+
+def _leaves(kind: UserType, path: tuple[str, ...], offset: int) -> Iterator[Leaf]:
+    if isinstance(kind, StructType):
+        for field, t in kind.fields.items():
+            yield from _leaves(t, (*path, field), offset + kind.offsets[field])
+    elif isinstance(kind, StructArrayType):
+        for leaf in leaves(kind.element):
+            assert not isinstance(leaf.type, ArrayType)
+            yield Leaf((*path, *leaf.path), ArrayType(leaf.type, kind.ndim), leaf.offset)
+    elif isinstance(kind, IndexedArrayType):
+        yield from _leaves(array_of(kind.element, kind.ndim), path, offset)
+        for d in range(kind.ndim):
+            yield Leaf((*path, f"{d}_indices"), ArrayType(INT32, 1))
+    else:
+        yield Leaf(path, kind, offset)
+
+
+def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
+    """The type of an array of elements. Raises LaunchError (E206) for structs with arrays."""
+    if isinstance(element, StructType):
+        return StructArrayType(element, ndim)
+    return ArrayType(element, ndim)
+
+
+def record_dtype(kind: StructType) -> np.dtype[Any]:
+    """The NumPy dtype of a struct: fields at their offsets, arrays as descriptors."""
+    if kind._numpy is None:
+        kind._numpy = np.dtype(
+            {
+                "names": list(kind.fields),
+                "formats": [_format(t) for t in kind.fields.values()],
+                "offsets": list(kind.offsets.values()),
+                "itemsize": kind.size,
+            }
+        )
+    return kind._numpy
+
+
+def _format(kind: FieldType) -> Any:
+    if isinstance(kind, StructType):
+        return record_dtype(kind)
+    if isinstance(kind, (ScalarType, VectorType, MatrixType)):
+        return (scalar_of(kind).numpy, shape_of(kind))
+    names = ["data", "grad", "shape", "strides", "ndim"]
+    formats = ["u8", "u8", "4i4", "4i4", "i4"]
+    offsets = [0, 8, 16, 32, 48]
+    return np.dtype(
+        {"names": names, "formats": formats, "offsets": offsets, "itemsize": _DESCRIPTOR}
+    )
+
+
+def has_float(kind: ElementType) -> bool:
+    """True where values of a type, or parts of them, can carry a derivative."""
+    if isinstance(kind, StructType):
+        return any(_is_float(leaf.type) for leaf in leaves(kind))
+    return _is_float(kind)
+
+
+def _extent(kind: FieldType) -> tuple[int, int]:
+    """Size and alignment of a field."""
+    if isinstance(kind, StructType):
+        return kind.size, kind.align
+    if isinstance(kind, ScalarType):
+        return kind.size, kind.size
+    if isinstance(kind, (VectorType, MatrixType)):
+        return kind.size, kind.scalar.size
+    return _DESCRIPTOR, 8
+
+
+def from_record(kind: StructType, record: Any) -> Any:
+    """The value that an element of a NumPy record array holds."""
+    out = kind.cls()
+    for f, t in kind.fields.items():
+        part = record[f]
+        if isinstance(t, StructType):
+            out.__dict__[f] = from_record(t, part)
+        elif isinstance(t, ScalarType):
+            out.__dict__[f] = part.item()
+        elif not isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+            out.__dict__[f] = composite_class(t)._of(part)
+    return out

@@ -1,0 +1,124 @@
+"""Launch arguments as users give them, taken apart into what a kernel's IR has parameters for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.lang.composite import Composite
+from engine.lang.structs import (
+    Argument,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+    UserType,
+    leaves,
+    record_dtype,
+)
+from engine.runtime.array import array
+from engine.runtime.indexed import indexedarray
+from engine.runtime.leaves import leaf_arrays
+from engine.runtime.pack import Mismatch, shown_value
+from engine.runtime.storage import wrap
+
+Split = Callable[[Any], list[Any]]
+
+
+class Arguments:
+    """The parameters of a kernel as its user wrote them.
+
+    names: of the parameters. first: where the leaves of each begin, and the end of all.
+    """
+
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        self.arguments = tuple(arguments)
+        self.names = [a.name for a in arguments]
+        self.first = [0]
+        self._splits: list[Split] = []
+        for a in arguments:
+            self.first.append(self.first[-1] + len(leaves(a.type)))
+            self._splits.append(_splitter(a.type))
+
+    def split(self, k: int, value: Any) -> list[Any]:
+        """The leaves of argument k. Raises Mismatch."""
+        return self._splits[k](value)
+
+    def place(self, which: str | int) -> range | None:
+        """The leaves of an argument, by its name, its position or a leaf's own name."""
+        if isinstance(which, int):
+            k = which if 0 <= which < len(self.names) else -1
+        else:
+            k = self.names.index(which) if which in self.names else -1
+        return None if k < 0 else range(self.first[k], self.first[k + 1])
+
+
+def _splitter(t: UserType) -> Split:
+    if isinstance(t, StructType):
+        return _struct(t)
+    if isinstance(t, StructArrayType):
+        return _structs(t)
+    if isinstance(t, IndexedArrayType):
+        return _indexed(t)
+    return lambda value: [value]
+
+
+def _struct(t: StructType) -> Split:
+    fields = [(name, _splitter(f)) for name, f in t.fields.items()]
+
+    def split(value: Any) -> list[Any]:
+        if getattr(type(value), "__ir_type__", None) is not t:
+            raise Mismatch("E202", shown_value(value), f"pass a value of the struct: {t.name}()")
+        held = value.__dict__
+        out: list[Any] = []
+        for name, inner in fields:
+            item = held[name]
+            # A vector can change later, which must not change what was launched.
+            out += [+item] if isinstance(item, Composite) else inner(item)
+        return out
+
+    return split
+
+
+def _structs(t: StructArrayType) -> Split:
+    count = len(leaves(t))
+
+    def split(value: Any) -> list[Any]:
+        if value is None:
+            return [None] * count
+        if isinstance(value, np.ndarray) and value.dtype == record_dtype(t.element):
+            address = value.__array_interface__["data"][0]
+            value = array._make(wrap(value), address, value.shape, value.strides, t.element)
+        _same_array(value, t, array)
+        return list(leaf_arrays(value))
+
+    return split
+
+
+def _indexed(t: IndexedArrayType) -> Split:
+    inner = _structs(StructArrayType(t.element, t.ndim)) if isinstance(t.element, StructType) else (
+        lambda value: [value]
+    )  # fmt: skip
+
+    def split(value: Any) -> list[Any]:
+        if value is None:
+            return [*([None] * (len(leaves(t)) - t.ndim)), *[None] * t.ndim]
+        _same_array(value, t, indexedarray)
+        return [*inner(value.data), *value.tables]
+
+    return split
+
+
+def _same_array(value: Any, t: StructArrayType | IndexedArrayType, cls: type) -> None:
+    """Raises Mismatch for an array of another type."""
+    have = getattr(value, "_ir", None)
+    if isinstance(value, cls) and have == t:
+        return
+    if have is None:
+        raise Mismatch("E202", shown_value(value))
+    same = isinstance(value, cls) and have.element == t.element
+    help_text = "" if same or cls is array else "make one: indexedarray(array, [indices])"
+    from engine.runtime.annotation import describe
+
+    raise Mismatch("E203" if same else "E202", describe(have), help_text)

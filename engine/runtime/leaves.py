@@ -1,0 +1,60 @@
+"""An array of structs as one array for each leaf field: the same memory, the struct's stride."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.lang.structs import leaves
+from engine.lang.types import ArrayType, is_float
+from engine.runtime import views
+
+if TYPE_CHECKING:
+    from engine.runtime.array import array
+
+_AT = "leaf"
+
+
+def leaf_arrays(a: array) -> list[array]:
+    """The leaves of an array of structs, in order. Their gradients are those of its gradient."""
+    out = []
+    for leaf in leaves(a._ir.element):
+        kind = leaf.type
+        assert not isinstance(kind, ArrayType)
+        operation = _selecting(leaf.offset, kind.size, a._ir.element.size)
+        part = views.apply(a, operation, kind)
+        part._whole = a
+        if is_float(kind):
+            part._origin = (a, operation)
+            part._flag = True  # whether it requires a gradient, its origin says
+        out.append(part)
+    return out
+
+
+def _selecting(offset: int, size: int, stride: int) -> views.Operation:
+    record = np.dtype(
+        {"names": [_AT], "formats": [(np.void, size)], "offsets": [offset], "itemsize": stride}
+    )
+
+    def operation(v: Any) -> Any:
+        return v.view(record)[_AT]
+
+    return operation
+
+
+def float_parts(a: array) -> list[np.ndarray[Any, Any]]:
+    """What of an array can carry a derivative, as NumPy views: its leaves where it has any."""
+    if a._info.numpy.names is None:
+        return [a._parts]
+    return [leaf._parts for leaf in leaf_arrays(a) if is_float(leaf._ir)]
+
+
+def without_integers(a: array, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy of records in which every field that has no derivative is zero."""
+    out = type(a)._allocate(a.shape, a._ir.element, zero=False)
+    out._parts[...] = values
+    for leaf in leaf_arrays(out):
+        if not is_float(leaf._ir):
+            leaf._parts[...] = 0
+    return out._parts

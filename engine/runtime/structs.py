@@ -1,0 +1,252 @@
+"""`@struct`: classes whose values kernels can take, hold and return."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import inspect
+import sys
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.diagnostics import Diagnostic, KernelError, LaunchError
+from engine.diagnostics.site import call_span
+from engine.lang.composite import composite_class
+from engine.lang.structs import (
+    FieldType,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+    record_dtype,
+)
+from engine.lang.types import ArrayType, ScalarType, scalar_of
+from engine.lang.values import to_ir_type
+from engine.runtime.annotation import describe
+from engine.runtime.base import ArrayBase
+from engine.runtime.errors import fail
+from engine.runtime.pack import Mismatch, packer, shown_value
+
+_RESERVED = ("assign", "numpy_dtype", "numpy_value", "to")
+
+
+class Struct:
+    """Base of the classes that `@struct` makes.
+
+    Construction takes fields by position or by name; those that are left out are zero
+    (None for arrays). Setting a field converts the value, or raises LaunchError E202.
+    A field that is a struct or a vector takes a copy; one for an array refers to it.
+    """
+
+    __ir_type__: ClassVar[StructType]
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        kind = self.__ir_type__
+        if len(args) > len(kind.fields):
+            raise fail("E201", f"{kind.name} has {len(kind.fields)} fields, got {len(args)} values",
+                       help=f"its fields are {', '.join(kind.fields)}")  # fmt: skip
+        given = dict(zip(kind.fields, args, strict=False))
+        for name, value in named.items():
+            if name in given:
+                raise fail("E201", f"field {name!r} of {kind.name} is given twice")
+            if name not in kind.fields:
+                raise _no_field(kind, name)
+            given[name] = value
+        for name, t in kind.fields.items():
+            self.__dict__[name] = _zero(t)
+        for name, value in given.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = self.__ir_type__
+        if name not in kind.fields:
+            raise _no_field(kind, name)
+        try:
+            self.__dict__[name] = _converted(value, kind.fields[name])
+        except Mismatch as e:
+            raise fail(
+                e.code, f"field {name!r} of {kind.name}: wrong value",
+                f"expected {describe(kind.fields[name])}, got {e.got}", help=e.help,
+            ) from None  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(_missing(self.__ir_type__, name))
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"fields of {self.__ir_type__.name} cannot be deleted")
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{f}={self.__dict__[f]!r}" for f in self.__ir_type__.fields)
+        return f"{self.__ir_type__.name}({shown})"
+
+    @classmethod
+    def numpy_dtype(cls) -> np.dtype[Any]:
+        """The NumPy dtype of one value, laid out as C does."""
+        return record_dtype(cls.__ir_type__)
+
+    def numpy_value(self) -> tuple[Any, ...]:
+        """The fields as numbers, lists and tuples, fit for `numpy.array(..., numpy_dtype())`."""
+        return tuple(_plain(self.__dict__[f], t) for f, t in self.__ir_type__.fields.items())
+
+    def assign(self, other: Any) -> None:
+        """Takes over every field of another value of the struct."""
+        if getattr(type(other), "__ir_type__", None) is not self.__ir_type__:
+            raise fail("E202", f"a {self.__ir_type__.name} cannot take the fields of {other!r}")
+        for f in self.__ir_type__.fields:
+            setattr(self, f, other.__dict__[f])
+
+    def to(self, device: Any) -> Any:
+        """A copy of the value, with its arrays on a device."""
+        out = copy.copy(self)
+        for f, v in self.__dict__.items():
+            if isinstance(v, (Struct, ArrayBase)):
+                out.__dict__[f] = v.to(device)  # type: ignore[union-attr]
+        return out
+
+    def __copy__(self) -> Any:
+        out = type(self)()
+        out.assign(self)
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        out = type(self)()
+        memo[id(self)] = out
+        for f in self.__ir_type__.fields:
+            out.__dict__[f] = copy.deepcopy(self.__dict__[f], memo)
+        return out
+
+    def __reduce__(self) -> Any:
+        return (type(self), (), dict(self.__dict__))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for f, v in state.items():
+            setattr(self, f, v)
+
+
+def struct(cls: Any = None, *, module: Any = None) -> Any:
+    """Makes a struct of a class with annotated fields: `@struct`.
+
+    Fields are scalars, vectors, matrices, arrays (`array(dtype=float)`) and other structs.
+    Raises KernelError E103 for a field without a type of the language.
+    """
+    del module
+    names: Any = sys._getframe(1).f_locals
+
+    def make(found: Any) -> Any:
+        return _make(found, names)
+
+    return make if cls is None else make(cls)
+
+
+def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
+    if not isinstance(cls, type):
+        raise _bad(f"@struct takes a class, got {cls!r}", "write `@struct` above a class")
+    found = inspect.get_annotations(cls)
+    if not found:
+        raise _bad(f"struct {cls.__name__} has no fields", "annotate fields: `x: float`")
+    around = {**vars(sys.modules.get(cls.__module__, object())), **names} if _text(found) else {}
+    fields = {f: _field(cls, f, a, around) for f, a in found.items()}
+    kind = StructType(cls.__name__, fields)
+    skip = ("__dict__", "__weakref__", "__init__", "__doc__")
+    members = {k: v for k, v in vars(cls).items() if k not in skip}
+    members |= {"__ir_type__": kind, "__doc__": cls.__doc__}
+    made = type(cls.__name__, (Struct,), members)
+    kind.cls = made
+    return made
+
+
+def _text(annotations: dict[str, Any]) -> bool:
+    return any(isinstance(a, str) for a in annotations.values())
+
+
+def _field(cls: type, name: str, annotation: Any, around: dict[str, Any]) -> FieldType:
+    """The type of a field. Raises KernelError (E103)."""
+    where = f"field {name!r} of struct {cls.__name__}"
+    if name in _RESERVED or name.startswith("__"):
+        raise _bad(f"{where}: the name is reserved", "choose another name")
+    if name in vars(cls):
+        raise _bad(
+            f"{where} has a default value, which structs do not have",
+            f"write `{name}: ...` without a value, and set the field after construction",
+        )
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, around)
+        except Exception as e:
+            raise _bad(f"{where}: the annotation `{annotation}` cannot be evaluated ({e})",
+                       "annotate with a type") from None  # fmt: skip
+    try:
+        kind: FieldType = to_ir_type(annotation)
+        return kind
+    except LaunchError:
+        shown = getattr(annotation, "__name__", None) or repr(annotation)
+        raise _bad(
+            f"{where}: {shown} is not a type of the kernel language",
+            "use float, int, bool, a vector, a matrix, array(dtype=...) or another struct",
+        ) from None
+
+
+def _bad(message: str, help: str) -> KernelError:
+    return KernelError(Diagnostic("E103", message, call_span(), help))
+
+
+def _missing(kind: StructType, name: str) -> str:
+    close = difflib.get_close_matches(name, list(kind.fields), 1)
+    return f"{kind.name} has no field {name!r}" + (f", did you mean {close[0]!r}?" if close else "")
+
+
+def _no_field(kind: StructType, name: str) -> LaunchError:
+    return fail("E202", _missing(kind, name), help=f"its fields are {', '.join(kind.fields)}")
+
+
+# ---- values of fields
+
+
+def _zero(t: FieldType) -> Any:
+    if isinstance(t, StructType):
+        return t.cls()
+    if isinstance(t, ScalarType):
+        return {"f": 0.0, "b": False}.get(t.kind, 0)
+    if isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+        return None
+    return composite_class(t)()
+
+
+def _converted(value: Any, t: FieldType) -> Any:
+    """A value as a field holds it. Raises Mismatch."""
+    if isinstance(t, StructType):
+        if getattr(type(value), "__ir_type__", None) is not t:
+            raise Mismatch("E202", shown_value(value), f"pass {t.name}(...)")
+        return copy.copy(value)
+    if isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+        if value is None or getattr(value, "_ir", None) == t:
+            return value
+        if isinstance(value, np.ndarray):
+            raise Mismatch("E202", "a NumPy array", "make an array of it: array(data, dtype=...)")
+        have = getattr(value, "_ir", None)
+        raise Mismatch("E202", shown_value(value) if have is None else describe(have))
+    packed = packer(t)(value)  # says what does not fit
+    if isinstance(t, ScalarType):
+        kind = {"f": float, "b": bool}.get(t.kind, int)
+        return kind(value)
+    data = np.frombuffer(packed, scalar_of(t).numpy, count=t.size // scalar_of(t).size)
+    return composite_class(t)._of(data)
+
+
+def _plain(value: Any, t: FieldType) -> Any:
+    if isinstance(value, Struct):
+        return value.numpy_value()
+    if isinstance(t, ScalarType):
+        return value
+    if isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+        return _descriptor(value)
+    return value._data.tolist()
+
+
+def _descriptor(a: Any) -> tuple[Any, ...]:
+    """Address, address of the gradient, shape, strides, dimensions; as records hold an array."""
+    if not isinstance(a, ArrayBase):
+        return (0, 0, [0] * 4, [0] * 4, 0)
+    pad = [0] * (4 - a.ndim)
+    grad = a.existing_grad
+    return (a.ptr, 0 if grad is None else grad.ptr, [*a.shape, *pad], [*a.strides, *pad], a.ndim)
