@@ -17,7 +17,10 @@ def literal(c: Const) -> str:
     if isinstance(c.type, ScalarType):
         assert isinstance(c.value, (bool, int, float))
         return scalar_literal(c.value, c.type)
-    parts = ", ".join(scalar_literal(v, c.type.scalar) for v in _flat(c.value))
+    numbers = list(_flat(c.value))
+    if len(numbers) > 16 and all(repr(v) in ("0", "0.0", "False") for v in numbers):
+        return f"{ctype(c.type)}{{}}"
+    parts = ", ".join(scalar_literal(v, c.type.scalar) for v in numbers)
     return f"{ctype(c.type)}{{{{{parts}}}}}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.codegen.facts import Facts, tid_part
+from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
 from engine.codegen.scopes import declarations
 from engine.codegen.spelling import identifier, index_name, local
@@ -51,6 +52,7 @@ class Body:
         self.e = emitter
         self.fn = fn
         self.decls = declarations(fn)
+        self.inserted = uses(fn)
         self.out: list[str] = []
         self.blocks = 0
         self.depth = 1
@@ -75,9 +77,24 @@ class Body:
         self.blocks += 1
         for v in self.decls.at_head.get(me, ()):
             self.line(f"{self.e.type(v.type)} {local(v)};")
-        for s in block:
+        done = 0
+        for k, s in enumerate(block):
+            if k < done:
+                continue
             self.at(s.span)
-            _WRITERS[type(s)](self, s)
+            inserts = run_of_inserts(block, k, self.inserted) if self.inserted else []
+            if inserts:
+                self.components(inserts)
+                done = k + len(inserts) + 1
+            else:
+                _WRITERS[type(s)](self, s)
+
+    def components(self, inserts: Sequence[n.Let]) -> None:
+        """Writes components of a variable where they are."""
+        whole = inserts[0].args[0]
+        for s in inserts:
+            index = ", ".join(self.atom(a) for a in s.args[1:-1])
+            self.line(f"eng::item({self.atom(whole)}, {index}) = {self.atom(s.args[-1])};")
 
     def nested(self, head: str, block: n.Block, tail: str = "}") -> None:
         self.line(head)

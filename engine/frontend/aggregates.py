@@ -22,6 +22,7 @@ from engine.frontend.kinds import (
     slots,
     user_type,
 )
+from engine.frontend.locals import field_path
 from engine.frontend.operands import (
     BAD,
     Absent,
@@ -137,7 +138,7 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
         return
     local = isinstance(got, View) and got.is_local and got.is_whole
     plain = name in cx.plan.plain and not local
-    if plain and not (isinstance(got, Struct) and name in cx.plan.components):
+    if plain and not (isinstance(got, Struct) and changes_fields(cx, name, got)):
         if isinstance(got, Struct):
             cx.types.setdefault(name, kind)
         cx.bound[name] = cx.keep(got)
@@ -175,6 +176,17 @@ def _different_arrays(cx: Context, node: ast.AST, name: str) -> None:
         f"`{name}` would stand for different arrays",
         "use one name for each array, and `if` / `else` around the code that uses them",
     )
+
+
+def changes_fields(cx: Context, name: str, s: Struct) -> bool:
+    """Whether the function assigns to fields of the struct; elements of arrays in it are none."""
+    for path, indexed in cx.plan.fields.get(name, ()):
+        at: object = s.type
+        for field in path:
+            at = at.fields.get(field) if isinstance(at, StructType) else at
+        if not (indexed and isinstance(at, ARRAYS)):
+            return True
+    return False
 
 
 def tree_of(cx: Context, name: str, kind: Kind) -> Operand:
@@ -297,24 +309,15 @@ def _pairs(where: Struct, got: Struct) -> list[tuple[Any, Atom]]:
     return out
 
 
-def field_path(target: ast.expr) -> tuple[str, list[str]] | None:
-    """The variable and the fields of `s.body.mass`; None for any other expression."""
-    path: list[str] = []
-    while isinstance(target, ast.Attribute):
-        path.insert(0, target.attr)
-        target = target.value
-    return (target.id, path) if isinstance(target, ast.Name) and path else None
-
-
 def set_field(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> bool:
     """`s.field = value` where `s` is a struct variable. False where the target is none.
 
     Fields that are structs or refer to arrays change what the name stands for.
     """
     found = field_path(target)
-    if found is None:
+    if found is None or found[2]:
         return False
-    name, path = found
+    name, path, _ = found
     tree = cx.trees.get(name)
     at: Operand | None = tree
     want: UserType | None = tree.type if isinstance(tree, Struct) else None

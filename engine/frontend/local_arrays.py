@@ -122,12 +122,13 @@ def read_local(cx: Context, got: Local) -> Atom:
 
 def write_local(cx: Context, where: Local, value: Atom) -> Atom:
     """The array's vector with a value put in place."""
-    whole = where.base
     shape = shape_of(where.type)
-    for k, at in enumerate(_places(cx, where)):
-        part = value
-        if shape:
-            index = divmod(k, shape[1]) if len(shape) == 2 else (k,)
-            part = cx.b.op("extract", value, *(Const(i, INT32) for i in index))
+    parts: list[Atom] = [value]
+    if shape:
+        index = [divmod(k, shape[1]) if len(shape) == 2 else (k,) for k in range(math.prod(shape))]
+        parts = [cx.b.op("extract", value, *(Const(i, INT32) for i in at)) for at in index]
+    whole = where.base
+    # One after the other, with nothing between: code generators see one change of the array.
+    for at, part in zip(_places(cx, where), parts, strict=True):
         whole = cx.b.op("insert", whole, at, part)
     return whole

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 class LocalPlan:
     """assigned: every local name. plain: see above. components: names with an assignment
     to a part of them (`v[0] = ...`). walrus: names assigned inside expressions, also by a
-    call that changes its arguments (the state of random numbers).
-    stored_in: names assigned in a loop, by the id of the loop's node.
+    call that changes its arguments (the state of random numbers). stored_in: names assigned
+    in a loop, by the id of the loop's node. fields: for names in `components`, the
+    attributes after the name, and whether an index follows these.
     """
 
     assigned: frozenset[str]
@@ -26,6 +27,7 @@ class LocalPlan:
     components: frozenset[str]
     walrus: frozenset[str]
     stored_in: dict[int, frozenset[str]]
+    fields: dict[str, frozenset[tuple[tuple[str, ...], bool]]]
 
 
 def target_names(target: ast.expr) -> Iterator[str]:
@@ -42,6 +44,20 @@ def root_name(node: ast.expr) -> str | None:
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
+
+
+def field_path(target: ast.expr) -> tuple[str, tuple[str, ...], bool] | None:
+    """`s.body.mass[0]` as its variable, its first attributes, and whether an index follows."""
+    path: list[str] = []
+    indexed = False
+    while isinstance(target, (ast.Attribute, ast.Subscript)):
+        if isinstance(target, ast.Attribute):
+            path.insert(0, target.attr)
+        else:
+            path.clear()
+            indexed = True
+        target = target.value
+    return (target.id, tuple(path), indexed) if isinstance(target, ast.Name) else None
 
 
 def stores(node: ast.AST) -> set[str]:
@@ -139,18 +155,22 @@ def plan_locals(
     for n in nodes:
         if isinstance(n, ast.Call):
             walrus |= {a.id for a in changed(n) if isinstance(a, ast.Name)} & assigned
-    components = {
-        root
-        for n in nodes
-        if isinstance(n, (ast.Subscript, ast.Attribute))
-        and isinstance(n.ctx, ast.Store)
-        and (root := root_name(n)) is not None
-    }
+    fields: dict[str, set[tuple[tuple[str, ...], bool]]] = {}
+    for n in nodes:
+        if isinstance(n, (ast.Subscript, ast.Attribute)) and isinstance(n.ctx, ast.Store):
+            found = field_path(n)
+            if found is not None:
+                fields.setdefault(found[0], set()).add(found[1:])
     coverage = _Coverage()
     coverage.block(tree.body, params)
     total = sum((_loads(s) for s in tree.body), Counter[str]())
     plain = {n for n in assigned - walrus if coverage.covered[n] == total[n]}
     loops = {id(n): frozenset(stores(n)) for n in nodes if isinstance(n, (ast.For, ast.While))}
     return LocalPlan(
-        frozenset(assigned), frozenset(plain), frozenset(components), frozenset(walrus), loops
+        frozenset(assigned),
+        frozenset(plain),
+        frozenset(fields),
+        frozenset(walrus),
+        loops,
+        {name: frozenset(found) for name, found in fields.items()},
     )

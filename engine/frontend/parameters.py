@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.frontend.aggregates import fresh
+from engine.frontend.aggregates import changes_fields, fresh
 from engine.frontend.context import Context
 from engine.frontend.kinds import Kind, StructKind, ViewKind, compose, leaf_count, slots
 from engine.frontend.operands import Operand, Struct, Value
@@ -69,7 +69,7 @@ def _bind(cx: Context, name: str, kind: Kind, got: Operand, lent: bool) -> None:
         return
     changed = name not in cx.plan.plain
     if isinstance(got, Struct):
-        changed |= name in cx.plan.components
+        changed |= changes_fields(cx, name, got)
     if changed:
         with cx.at(cx.source.tree):
             cx.trees[name] = cx.bound[name] = fresh(cx, name, got)

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.lang import types as t
 from engine.lang.composite import Composite, composite_class, wrong
-from engine.lang.structs import UserType
+from engine.lang.structs import ARRAYS, UserType
 from engine.lang.values import to_ir_type, to_value_type, value_class
 
 MAX_COMPONENTS = 4096  # a value is a local variable of a thread
@@ -104,7 +104,7 @@ def type_repr(obj: Any) -> str:
     kind = kind_of(obj)
     if kind is None or obj in (float, int, builtins.bool):
         return getattr(obj, "__name__", None) or repr(obj)
-    if isinstance(kind, t.ArrayType):
+    if isinstance(kind, ARRAYS):
         return f"array(ndim={kind.ndim}, dtype={value_class(kind.element).__name__})"
     return value_class(kind).__name__
 

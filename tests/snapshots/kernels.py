@@ -110,6 +110,60 @@ def stencil(u: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
         out[i, j] = 0.25 * around - u[i, j] * u[i, j]
 
 
+@wp.struct
+class Body:
+    pos: wp.vec3
+    mass: float
+
+
+@wp.struct
+class System:
+    bodies: wp.array(dtype=Body)
+    gravity: wp.vec3
+    energy: wp.array(dtype=float)
+
+
+@wp.func
+def heavier(a: Body, b: Body):
+    if a.mass > b.mass:
+        return a
+    return b
+
+
+@wp.kernel
+def structs(s: System, out: wp.array(dtype=Body)):
+    i = wp.tid()
+    b = heavier(s.bodies[i], s.bodies[0])
+    b.pos += s.gravity * b.mass
+    out[i] = b
+    out[i].mass *= 2.0
+    s.energy[0] += b.pos.y * b.mass
+
+
+@wp.func
+def drain(row: wp.array(dtype=float), into: wp.array(dtype=float)):
+    for j in range(len(into)):
+        into[j] += row[j]
+        row[j] = 0.0
+
+
+@wp.kernel
+def views_and_local_arrays(x: wp.array2d(dtype=float), out: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    sums = wp.zeros(shape=(3,), dtype=float)
+    for k in range(n):
+        row = x[i + k]
+        drain(row[1:], sums)
+    out[i] = sums[0] * sums[-1]
+
+
+@wp.kernel
+def indexed(x: wp.indexedarray(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = x[i] * x[i]
+    x[i] = 0.0
+
+
 @wp.kernel
 def four_axes(x: wp.array4d(dtype=float), out: wp.array4d(dtype=float)):
     i, j, k, m = wp.tid()

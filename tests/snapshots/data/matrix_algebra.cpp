@@ -10,8 +10,7 @@ ENG_INLINE void thread(eng::array_t<eng::mat_t<3,3,float>,1,FLAT> v_m, eng::arra
     eng::mat_t<3,3,float> v_t_4 = eng::matmul(v_t_2, v_t_3);
     v_a = v_t_4;
     const float v_t_5 = eng::trace(v_a);
-    eng::mat_t<3,3,float> v_t_6 = eng::insert(v_a, 1, 2, v_t_5);
-    v_a = v_t_6;
+    eng::item(v_a, 1, 2) = v_t_5;
     eng::mat_t<3,3,float> v_t_7 = eng::inverse(v_a);
     eng::vec_t<3,float> v_t_8 = v_v.at(k);
     eng::vec_t<3,float> v_t_9 = eng::matvec(v_a, v_t_8);

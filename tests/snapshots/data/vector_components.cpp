@@ -12,13 +12,11 @@ ENG_INLINE void thread(eng::array_t<eng::vec_t<3,float>,1,FLAT> v_v, eng::array_
     eng::vec_t<3,float> v_t_6 = eng::construct<eng::vec_t<3,float>>(v_t_2, v_t_3, v_t_5);
     v_b = v_t_6;
     const float v_t_7 = eng::length(v_a);
-    eng::vec_t<3,float> v_t_8 = eng::insert(v_b, 0, v_t_7);
-    v_b = v_t_8;
+    eng::item(v_b, 0) = v_t_7;
     const float v_t_9 = eng::extract(v_b, 1);
     const float v_t_10 = eng::dot(v_a, v_b);
     const float v_t_11 = (v_t_9 + v_t_10);
-    eng::vec_t<3,float> v_t_12 = eng::insert(v_b, 1, v_t_11);
-    v_b = v_t_12;
+    eng::item(v_b, 1) = v_t_11;
     eng::vec_t<3,float> v_t_13 = eng::cross(v_a, v_b);
     const float v_t_14 = eng::extract(v_b, 2);
     eng::vec_t<3,float> v_t_15 = eng::unscale(v_t_13, v_t_14);

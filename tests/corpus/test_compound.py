@@ -1,0 +1,51 @@
+"""Gradients of kernels with compound arguments, in both precisions, against differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from tests.corpus import arrays, structs  # noqa: F401 (they register cases)
+from tests.corpus import compound as c
+
+Found = dict[tuple[str, bool], dict[str, list[Any]]]
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[tuple[str, bool], tuple[Any, Any, list[Any]]]:
+    """Every case in both precisions; all are made before any is compiled."""
+    types = {False: wp.float32, True: wp.float64}
+    return {(case.name, d): case.make(T) for case in c.CASES for d, T in types.items()}
+
+
+def gradient(made: Any, name: str, double: bool) -> dict[str, list[Any]]:
+    import copy
+
+    kernel, dim, args = made[name, double]
+    args = copy.deepcopy(args)
+    return c.gradients(kernel, dim, args, c.weights_of(args))
+
+
+@pytest.mark.parametrize("name", [case.name for case in c.CASES])
+def test_float64_gradient_matches_differences(name: str, made: Any) -> None:
+    kernel, dim, args = made[name, True]
+    found = gradient(made, name, True)
+    expected = c.differences(kernel, dim, args, c.weights_of(args))
+    for which, parts in expected.items():
+        assert parts
+        for k, part in enumerate(parts):
+            got = found[which][k]
+            scale = float(np.abs(part).max(initial=0.0)) + 1e-3
+            np.testing.assert_allclose(got, part, rtol=1e-6, atol=1e-7 * scale, err_msg=which)
+
+
+@pytest.mark.parametrize("name", [case.name for case in c.CASES])
+def test_float32_gradient_matches_float64(name: str, made: Any) -> None:
+    single, double = gradient(made, name, False), gradient(made, name, True)
+    for which, parts in double.items():
+        for k, part in enumerate(parts):
+            scale = float(np.abs(part).max(initial=0.0)) + 1e-3
+            np.testing.assert_allclose(single[which][k], part, rtol=2e-4, atol=2e-5 * scale)
