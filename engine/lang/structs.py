@@ -76,19 +76,6 @@ class StructArrayType:
     element: StructType
     ndim: int
 
-    def __post_init__(self) -> None:
-        for leaf in leaves(self.element):
-            if isinstance(leaf.type, ArrayType):
-                raise LaunchError(
-                    Diagnostic(
-                        "E206",
-                        f"elements of an array cannot hold arrays: field "
-                        f"{'.'.join(leaf.path)!r} of {self.element.name} is one",
-                        call_span(),
-                        help="keep the arrays in one struct, or in an array of more dimensions",
-                    )
-                )
-
     def __str__(self) -> str:
         return f"array<{self.element},{self.ndim}>"
 
@@ -156,9 +143,20 @@ def _leaves(kind: UserType, path: tuple[str, ...], offset: int) -> Iterator[Leaf
 
 def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
     """The type of an array of elements. Raises LaunchError (E206) for structs with arrays."""
-    if isinstance(element, StructType):
-        return StructArrayType(element, ndim)
-    return ArrayType(element, ndim)
+    if not isinstance(element, StructType):
+        return ArrayType(element, ndim)
+    for leaf in leaves(element):
+        if isinstance(leaf.type, ArrayType):
+            raise LaunchError(
+                Diagnostic(
+                    "E206",
+                    f"elements of an array cannot hold arrays: field "
+                    f"{'.'.join(leaf.path)!r} of {element.name} is one",
+                    call_span(),
+                    help="keep the arrays in one struct, or in an array of more dimensions",
+                )
+            )
+    return StructArrayType(element, ndim)
 
 
 def record_dtype(kind: StructType) -> np.dtype[Any]:

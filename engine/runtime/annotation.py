@@ -12,6 +12,7 @@ from engine.lang.structs import (
     IndexedArrayType,
     StructArrayType,
     StructType,
+    array_of,
     has_float,
     record_dtype,
 )
@@ -38,9 +39,7 @@ def array_type(element: ValueType, ndim: int) -> ArrayType:
 
 @cache
 def _type_of_arrays(element: ElementType, ndim: int) -> Any:
-    if isinstance(element, StructType):
-        return StructArrayType(element, ndim)
-    return array_type(element, ndim)
+    return array_of(element, ndim) if isinstance(element, StructType) else array_type(element, ndim)
 
 
 class ElementInfo:

@@ -310,3 +310,28 @@ def carried_through_while(T):
                 break
 
     return carried_through_while, 3, [records(Walk, "out", 3), 4]
+
+
+def spoiled(T):
+    """A struct and a kernel whose gradient is wrong in the second field."""
+
+    @wp.struct
+    class S:
+        a: T
+        b: T
+
+    @wp.func
+    def product(s: S):
+        return s.a * s.b
+
+    @wp.func_grad(product)
+    def adj_product(s: S, adj: T):
+        wp.adjoint[s].a += s.b * adj
+        wp.adjoint[s].b += s.a * adj * T(1.001)
+
+    @wp.kernel
+    def kernel(x: wp.array(dtype=S), y: wp.array(dtype=T)):
+        i = wp.tid()
+        y[i] = product(x[i])
+
+    return S, kernel

@@ -49,3 +49,15 @@ def test_float32_gradient_matches_float64(name: str, made: Any) -> None:
         for k, part in enumerate(parts):
             scale = float(np.abs(part).max(initial=0.0)) + 1e-3
             np.testing.assert_allclose(single[which][k], part, rtol=2e-4, atol=2e-5 * scale)
+
+
+def test_a_spoiled_gradient_is_caught() -> None:
+    """The harness itself: a gradient that is wrong in one field must not pass."""
+
+    cls, kernel = structs.spoiled(wp.float64)
+    args = [c.records(cls, "x", 3), c.floats("y", 3, T=wp.float64)]
+    weights = c.weights_of(args)
+    expected = c.differences(kernel, 3, args, weights)
+    got = c.gradients(kernel, 3, args, weights)
+    np.testing.assert_allclose(got["0"][0], expected["0"][0], rtol=1e-6)
+    assert not np.allclose(got["0"][1], expected["0"][1], rtol=1e-6)

@@ -1,0 +1,88 @@
+"""Indexed arrays on the host and in launches."""
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import LaunchError
+
+
+def data():
+    return wp.array(np.arange(12).reshape(3, 4), dtype=float, requires_grad=True)
+
+
+def test_what_it_shows():
+    x = data()
+    rows = wp.array([2, 0], dtype=int)
+    a = wp.indexedarray(x, [rows, None])
+    assert a.shape == (2, 4) and a.ndim == 2 and a.size == 8 and len(a) == 2
+    assert a.dtype is wp.float32 and a.data is x and a.indices[0] is rows and a.indices[1] is None
+    np.testing.assert_array_equal(a.numpy(), x.numpy()[[2, 0]])
+    np.testing.assert_array_equal(x[rows].numpy(), x.numpy()[[2, 0]])
+    np.testing.assert_array_equal(wp.indexedarray(x, [None, [1]]).numpy(), x.numpy()[:, [1]])
+    both = x[rows, wp.array([3, 1], dtype=int)]
+    np.testing.assert_array_equal(both.numpy(), x.numpy()[np.ix_([2, 0], [3, 1])])
+    assert both.contiguous().shape == (2, 2) and wp.clone(both).shape == (2, 2)
+    assert both.list() == [11.0, 9.0, 3.0, 1.0]
+    assert wp.indexedarray2d(x, [None, rows]).shape == (3, 2)
+    assert wp.indexedarray(x).shape == (3, 4)
+    assert repr(both) == "indexedarray(shape=(2, 2), dtype=float32)"
+
+
+def test_writes_from_the_host():
+    x = data()
+    a = wp.indexedarray(x, [[1], None])
+    a.fill_(5.0)
+    a.assign(np.full((1, 4), 6.0))
+    assert x.numpy()[1].tolist() == [6.0] * 4 and x.numpy()[0].tolist() == [0, 1, 2, 3]
+    a.zero_()
+    assert x.numpy()[1].tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda x: wp.indexedarray(x, [[7], None]), "outside"),
+        (lambda x: wp.indexedarray(x, [[-1], None]), "outside"),
+        (lambda x: wp.indexedarray(x, [None, None, None]), "3 arrays of indices"),
+        (lambda x: wp.indexedarray(x, [[0.5], None]), "integers"),
+        (lambda x: wp.indexedarray(x, [wp.array([1.0], dtype=float)]), "array(dtype=int32"),
+        (lambda x: wp.indexedarray([1.0], [None]), "needs an array"),
+        (lambda x: wp.indexedarray(x, [None], dtype=int), "dtype"),
+        (lambda x: wp.indexedarray3d(x), "3 dimensions"),
+        (lambda x: x[wp.array([1], dtype=int), 1], "cannot be mixed"),
+    ],
+)
+def test_what_does_not_fit(make, word):
+    with pytest.raises(LaunchError) as caught:
+        make(data())
+    assert caught.value.diagnostics[0].code == "E206" and word in str(caught.value)
+
+
+@wp.kernel
+def squares(a: wp.indexedarray2d(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = a[i, 0] * a[i, -1] + float(a.shape[0])
+
+
+def test_gradients_flow_to_the_underlying_array():
+    x = data()
+    out = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=2, inputs=[x[wp.array([2, 0], dtype=int)], out])
+        with pytest.raises(LaunchError, match="cannot be recorded"):
+            x[wp.array([2, 0], dtype=int)].contiguous()
+    assert out.list() == [8.0 * 11.0 + 2.0, 2.0]
+    tape.backward(grads={out: np.ones(2, np.float32)})
+    assert x.grad.numpy().tolist() == [[3, 0, 0, 0], [0, 0, 0, 0], [11, 0, 0, 8]]
+
+
+def test_launches_refuse_other_arrays():
+    out = wp.zeros(2, dtype=float)
+    for wrong, code in ((data(), "E202"), (wp.indexedarray(wp.zeros(3, dtype=float)), "E203"),
+                        (wp.indexedarray(wp.zeros((3, 3), dtype=int)), "E202"),
+                        (3.0, "E202")):  # fmt: skip
+        with pytest.raises(LaunchError) as caught:
+            wp.launch(squares, dim=1, inputs=[wrong, out])
+        assert caught.value.diagnostics[0].code == code
+        assert "'a'" in str(caught.value) and "indexedarray(dtype=float32" in str(caught.value)

@@ -1,0 +1,315 @@
+"""Struct values and arrays of structs on the host."""
+
+import copy
+import ctypes
+import pickle
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import KernelError, LaunchError
+
+
+@wp.struct
+class Inner:
+    a: wp.vec3
+    k: int
+
+
+@wp.struct
+class Outer:
+    """Documented."""
+
+    x: float
+    inner: Inner
+    data: wp.array(dtype=float)
+    m: wp.mat22
+    flag: bool
+    big: wp.float64
+
+    def doubled(self) -> float:
+        return self.x * 2.0
+
+
+@wp.struct
+class Holder:
+    data: wp.array(dtype=float)
+    by: float
+
+
+def refused(action, code: str, *words: str) -> None:
+    with pytest.raises((LaunchError, KernelError)) as caught:
+        action()
+    d = caught.value.diagnostics[0]
+    assert d.code == code
+    text = str(caught.value)
+    assert all(w in text for w in words), text
+    assert d.span is None or d.span.file == __file__
+
+
+def test_construction_and_fields():
+    s = Outer()
+    assert (s.x, s.inner.k, s.data, s.flag) == (0.0, 0, None, False)
+    assert s.inner.a == wp.vec3()
+    s = Outer(1, Inner((1, 2, 3), 4), flag=True)
+    assert s.inner.a == wp.vec3(1.0, 2.0, 3.0)
+    assert s.doubled() == 2.0
+    assert isinstance(s, Outer) and Outer.__doc__ == "Documented."
+    s.inner.k = 5
+    s.inner.a.y = 7.0
+    s.inner.a += wp.vec3(1.0)
+    assert repr(s.inner) == "Inner(a=vec3f([2.0, 8.0, 4.0]), k=5)"
+    s.m = np.eye(2)
+    s.x = np.float32(2.5)
+    assert s.m == wp.mat22(1.0, 0.0, 0.0, 1.0) and s.x == 2.5
+
+
+def test_a_field_that_is_a_struct_or_vector_is_a_copy():
+    s, inner, v = Outer(), Inner(k=1), wp.vec3(1.0)
+    s.inner = inner
+    inner.k = 2
+    s.inner.a = v
+    v.x = 9.0
+    assert s.inner.k == 1 and s.inner.a.x == 1.0
+    again = copy.copy(s)
+    again.inner.k = 3
+    assert s.inner.k == 1
+    a = wp.zeros(2, dtype=float)
+    s.data = a
+    assert s.data is a and copy.copy(s).data is a
+    deep = copy.deepcopy(s)
+    assert deep.data is not a and deep.data.shape == (2,)
+    back = pickle.loads(pickle.dumps(s))
+    assert back.inner.k == 1 and back.data.shape == (2,)
+    other = Outer(x=4.0)
+    s.assign(other)
+    assert s.x == 4.0 and s.data is None
+
+
+def test_wrong_values_are_told():
+    s = Outer()
+    refused(lambda: setattr(s, "y", 1), "E202", "no field 'y'", "its fields are x, inner")
+    refused(lambda: setattr(s, "flog", 1), "E202", "did you mean 'flag'")
+    refused(lambda: setattr(s, "x", "a"), "E202", "field 'x' of Outer", "expected float32")
+    refused(lambda: setattr(s.inner, "k", 2.5), "E202", "expected int32")
+    refused(lambda: setattr(s.inner, "k", 2**40), "E202", "outside")
+    refused(lambda: setattr(s.inner, "a", (1.0, 2.0)), "E202", "expected vec3f")
+    refused(lambda: setattr(s, "inner", Outer()), "E202", "expected Inner")
+    refused(lambda: setattr(s, "data", np.zeros(3)), "E202", "make an array of it")
+    refused(lambda: setattr(s, "data", wp.zeros(3, dtype=int)), "E202", "array(dtype=int32")
+    refused(lambda: Inner(wp.vec3(), 1, 2), "E201", "2 fields, got 3")
+    refused(lambda: Inner(kk=1), "E202", "did you mean 'k'")
+    refused(lambda: Inner(wp.vec3(), a=wp.vec3()), "E201", "given twice")
+    with pytest.raises(AttributeError, match="did you mean 'k'"):
+        _ = s.inner.kk
+    assert not hasattr(s, "nothing")
+
+
+def test_wrong_definitions_are_told():
+    def untyped():
+        @wp.struct
+        class A:
+            x: str
+
+    def empty():
+        @wp.struct
+        class A:
+            pass
+
+    def with_default():
+        @wp.struct
+        class A:
+            x: float = 1.0
+
+    def reserved():
+        @wp.struct
+        class A:
+            assign: float
+
+    def unknown():
+        @wp.struct
+        class A:
+            x: "Nothing"  # noqa: F821
+
+    refused(untyped, "E103", "field 'x' of struct A: str is not a type")
+    refused(empty, "E103", "has no fields")
+    refused(with_default, "E103", "default value")
+    refused(reserved, "E103", "reserved")
+    refused(unknown, "E103", "cannot be evaluated")
+    refused(lambda: wp.struct(3), "E103", "takes a class")
+
+
+def test_text_annotations():
+    T = wp.float64
+
+    @wp.struct
+    class A:
+        x: "T"
+        y: "wp.array(dtype=T)"
+
+    assert A.numpy_dtype()["x"] == np.float64
+
+
+def test_numpy_records():
+    assert Inner.numpy_dtype() == np.dtype([("a", "f4", (3,)), ("k", "i4")])
+
+    class Own(ctypes.Structure):
+        _fields_ = (
+            ("x", ctypes.c_float),
+            ("inner", ctypes.c_int32 * 4),
+            ("data", ctypes.c_int64 * 7),
+            ("m", ctypes.c_float * 4),
+            ("flag", ctypes.c_bool),
+            ("big", ctypes.c_double),
+        )
+
+    dtype = Outer.numpy_dtype()
+    assert dtype.itemsize == ctypes.sizeof(Own)
+    assert all(dtype.fields[f][1] == getattr(Own, f).offset for f in dtype.names)
+    s = Inner((1, 2, 3), 4)
+    record = np.array(s.numpy_value(), dtype=Inner.numpy_dtype())
+    assert record["a"].tolist() == [1.0, 2.0, 3.0] and record["k"] == 4
+    data = wp.zeros(5, dtype=float)
+    assert Outer(data=data).numpy_value()[2][0] == data.ptr
+
+
+def test_arrays_of_structs():
+    a = wp.array([Inner(k=1), Inner((1, 2, 3), 2)], dtype=Inner)
+    assert a.dtype is Inner and a.shape == (2,) and a.numpy()["k"].tolist() == [1, 2]
+    assert repr(wp.array([Inner(k=3)])) == "array(shape=(1,), dtype=Inner)"
+    assert a[1].a == wp.vec3(1.0, 2.0, 3.0) and [x.k for x in a] == [1, 2]
+    b = wp.array(a.numpy(), dtype=Inner)
+    b.numpy()["k"] = 7
+    assert a.numpy()["k"].tolist() == [1, 2]
+    shared = wp.array(b.numpy(), dtype=Inner, copy=False)
+    shared[0] = Inner(k=9)
+    assert b[0].k == 9
+    packed = np.zeros(2, [("a", "f8", 3), ("k", "i8")])
+    packed["k"] = 5
+    assert wp.array(packed, dtype=Inner)[1].k == 5
+    c = wp.full((2, 2), Inner(k=3))
+    assert c.numpy()["k"].tolist() == [[3, 3], [3, 3]]
+    c[0] = a
+    c[1, 1] = Inner()
+    assert c.numpy()["k"].tolist() == [[1, 2], [3, 0]]
+    c.fill_(Inner(k=4))
+    assert c.reshape(4)[1:].transpose()[0].k == 4
+    c.zero_()
+    c.assign([[Inner(k=1), Inner(k=2)], [Inner(k=3), Inner(k=4)]])
+    assert c.numpy()["k"].tolist() == [[1, 2], [3, 4]]
+    back = pickle.loads(pickle.dumps(a))
+    assert back[1].k == 2 and copy.deepcopy(a)[1].k == 2
+    assert wp.zeros_like(a).shape == (2,) and wp.clone(a)[1].k == 2
+    assert str(a).startswith("[([0., 0., 0.], 1)")
+
+
+def test_arrays_of_structs_refuse():
+    refused(lambda: wp.zeros(2, dtype=Outer), "E206", "field 'data' of Outer")
+    refused(lambda: wp.array(dtype=Outer), "E206", "cannot hold arrays")
+    refused(lambda: wp.array([Inner(), 1], dtype=Inner), "E206", "got 1")
+    refused(lambda: wp.array([1.0], dtype=Inner), "E206", "pass a list of Inner")
+    refused(lambda: wp.array(np.zeros(2, [("x", "f4")]), dtype=Inner), "E206", "expected fields")
+    refused(lambda: wp.zeros(2, dtype=Inner).fill_(1.5), "E202", "pass a Inner")
+    refused(lambda: wp.zeros(2, dtype=Inner).view(float), "E206", "cannot be viewed")
+    refused(lambda: wp.copy(wp.zeros(2, dtype=Inner), wp.zeros(2, dtype=int)), "E206", "do not fit")
+
+    @wp.struct
+    class Whole:
+        n: int
+
+    refused(lambda: wp.zeros(2, dtype=Whole, requires_grad=True), "E206", "no gradient")
+
+
+@wp.kernel
+def scale(s: Inner, data: wp.array(dtype=Inner), by: float):
+    i = wp.tid()
+    data[i].a = data[i].a * by + s.a
+
+
+@wp.kernel
+def in_place(data: wp.array(dtype=Inner)):
+    i = wp.tid()
+    data[i].a *= data[i].a[0]
+
+
+def test_launches_take_structs():
+    data = wp.zeros(3, dtype=Inner)
+    s = Inner((1, 2, 3))
+    wp.launch(scale, dim=3, inputs=[s, data, 2.0])
+    assert data[2].a == wp.vec3(1.0, 2.0, 3.0)
+    records = np.zeros(3, Inner.numpy_dtype())
+    wp.launch(scale, dim=3, inputs=[s, records, 2.0])
+    assert records["a"][1].tolist() == [1.0, 2.0, 3.0]
+    command = wp.launch(scale, dim=3, inputs=[s, data, 2.0], record_cmd=True)
+    s.a = wp.vec3(0.0)
+    command.launch()
+    assert data[0].a == wp.vec3(3.0, 6.0, 9.0)
+    command.set_param_by_name("s", s)
+    command.launch()
+    assert data[0].a == wp.vec3(6.0, 12.0, 18.0)
+
+
+def test_launches_refuse_what_does_not_fit():
+    data = wp.zeros(3, dtype=Inner)
+    refused(lambda: wp.launch(scale, dim=1, inputs=[Inner(), data]), "E201", "(s, data, by), got 2")
+    refused(lambda: wp.launch(scale, dim=1, inputs=[Outer(), data, 1.0]), "E202", "'s'", "Inner()")
+    refused(lambda: wp.launch(scale, dim=1, inputs=[Inner(), data.numpy()["a"], 1.0]), "E202")
+    refused(
+        lambda: wp.launch(scale, dim=1, inputs=[Inner(), data.reshape((1, 3)), 1.0]),
+        "E203", "ndim=2",
+    )  # fmt: skip
+    refused(lambda: wp.launch(scale, dim=1, inputs=[Inner(), None, 1.0]), "E202", "data.a")
+
+
+def test_gradients_of_struct_arrays():
+    data = wp.array([Inner((1, 2, 3), 5)], dtype=Inner, requires_grad=True)
+    start = wp.clone(data)
+    with wp.Tape() as tape:
+        moved = wp.clone(start)
+        wp.launch(in_place, dim=1, inputs=[moved])
+    seed = np.ones(1, Inner.numpy_dtype())
+    tape.backward(grads={moved: seed})
+    assert start.grad.dtype is Inner
+    assert start.grad.numpy()["a"].tolist() == [[2.0 + 2.0 + 3.0, 1.0, 1.0]]
+    assert start.grad.numpy()["k"].tolist() == [0]
+    assert set(map(id, tape.gradients)) == {id(start), id(moved)}
+    tape.zero()
+    assert not start.grad.numpy()["a"].any()
+
+
+@wp.kernel
+def between(src: wp.array(dtype=Inner), s: Holder, dst: wp.array(dtype=Inner)):
+    i = wp.tid()
+    dst[i].a = src[i].a * s.data[i] * s.by
+
+
+def test_the_adjoint_of_structs_by_hand():
+    src = wp.array([Inner((1, 2, 3), 5)], dtype=Inner)
+    s = Holder(wp.array([3.0], dtype=float), 2.0)
+    dst, adj_dst = wp.zeros(1, dtype=Inner), wp.array([Inner((1, 1, 1), 0)], dtype=Inner)
+    adj_src, adj_s = wp.zeros(1, dtype=Inner), Holder(wp.zeros(1, dtype=float))
+    wp.launch(
+        between, dim=1, inputs=[src, s], outputs=[dst], adj_inputs=[adj_src, adj_s],
+        adj_outputs=[adj_dst], adjoint=True,
+    )  # fmt: skip
+    assert adj_src[0].a == wp.vec3(6.0)
+    assert adj_s.data.list() == [12.0]
+
+
+def test_a_view_of_a_struct_array_shares_its_gradient():
+    data = wp.array([Inner(), Inner((1, 2, 3)), Inner()], dtype=Inner, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(in_place, dim=2, inputs=[data[1:]])
+    seed = np.zeros(3, Inner.numpy_dtype())
+    seed["a"] = 1.0
+    tape.backward(grads={data: seed})
+    assert data.grad.numpy()["a"].tolist() == [[1, 1, 1], [7, 1, 1], [0, 0, 0]]
+
+
+def test_fields_side_by_side_do_not_overlap():
+    from engine.runtime.leaves import leaf_arrays
+
+    a, k = leaf_arrays(wp.zeros(4, dtype=Inner))
+    assert a.lo < k.lo < a.hi and not a.meets(k) and a.meets(a[1:])
+    assert a[::2].meets(a[2:]) and not a[:2].meets(a[2:])
