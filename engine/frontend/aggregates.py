@@ -1,8 +1,8 @@
 """Structs in kernels: construction, and names that stand for more than one variable.
 
 A struct is a value, as a vector is: assigning it copies its fields. A field for an
-array refers to the array. One variable's fields, and one view's name, always refer to
-the same arrays, so that no array is chosen at run time.
+array refers to the array. No array is chosen at run time: inside of branches and loops,
+a variable's fields, and the name of a view, go on referring to the same arrays.
 """
 
 from __future__ import annotations
@@ -147,7 +147,10 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
     if tree is None:
         tree = fresh(cx, name, got)
     else:
-        changed = replaced(cx, name, tree, _detached(cx, tree, got))
+        got = _detached(cx, tree, got)
+        changed = replaced(cx, name, tree, got)
+        if changed is None and cx.depth == 0:
+            changed = fresh(cx, name, got)  # whatever comes after sees the new one only
         if changed is None:
             _different_arrays(cx, target, name)
             cx.bound[name] = BAD
@@ -333,7 +336,10 @@ def set_field(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> b
     if item is None:
         return True
     assert at is not None
-    changed = replaced(cx, text, at, _detached(cx, tree, item))
+    item = _detached(cx, tree, item)
+    changed = replaced(cx, text, at, item)
+    if changed is None and cx.depth == 0:
+        changed = fresh(cx, text, item)
     if changed is None:
         _different_arrays(cx, target, text)
         return True

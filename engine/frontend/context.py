@@ -95,6 +95,8 @@ class Context:
         # Names that a statement with an error assigns: nothing more is said about them.
         self.poisoned: set[str] = set()
         self.loops: list[ast.AST] = []
+        # How many blocks are around the present statement; 0 where every run comes by.
+        self.depth = 0
         # Lines where names were given a literal, for advice on types.
         self.literals: dict[str, int] = {}
         # Types and weakness of what each `return` gives, with its node.
@@ -172,10 +174,12 @@ class Context:
         """Statements go to a block of their own while this is active."""
         outer = self.b
         self.b = outer.child()
+        self.depth += 1
         try:
             yield self.b
         finally:
             self.b = outer
+            self.depth -= 1
 
     def branch(self, cond: Atom, then: Block, orelse: Block = ()) -> None:
         self.b.add(If(cond, then, orelse, self.b.span))

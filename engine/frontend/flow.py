@@ -23,6 +23,7 @@ from engine.ir.nodes import (
     If,
     Message,
     Return,
+    Set,
     Stmt,
     Store,
     Var,
@@ -154,6 +155,11 @@ def has_effect(block: Sequence[Stmt]) -> bool:
     )
 
 
+def _assigns(cx: Context, block: Sequence[Stmt]) -> bool:
+    """True where a variable changes that is read elsewhere: by `:=`, or a local array by a call."""
+    return any(isinstance(s, Set) and s.dst not in cx.settled for s in walk(tuple(block)))
+
+
 def lower_while(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.While)
     cx.loops.append(node)
@@ -170,10 +176,11 @@ def lower_while(cx: Context, node: ast.stmt) -> None:
         if known:
             cx.b.add(While((), Const(True, BOOL), body.block(), cx.b.span))
         return
-    if not has_effect(test.stmts):
+    if not has_effect(test.stmts) and not _assigns(cx, test.stmts):
         cx.b.add(While(test.block(), cond.atom, body.block(), cx.b.span))
         return
-    # A test that writes memory is no test of the IR: leave from inside the body.
+    # A test that writes memory or variables is no test of the IR, which is not reversed:
+    # leave from inside the body.
     with cx.nested() as inner, cx.at(node.test):
         inner.stmts += test.stmts
         stop = inner.op("lnot", cond.atom)

@@ -140,6 +140,23 @@ class ArrayBase:
         out._new(dims, kind, zero)
         return out  # type: ignore[no-any-return]
 
+    def _field(self, info: ElementInfo, offset: int) -> array:
+        """One field of the elements, `offset` bytes into each, without a link to its gradient."""
+        out: Any = object.__new__(type(self))
+        out.storage, out.ptr, out.shape, out.strides = (
+            self.storage, self.ptr + offset, self.shape, self.strides,
+        )  # fmt: skip
+        out.ndim, out.size, out._info, out.dtype = self.ndim, self.size, info, info.dtype
+        out._ir = info.arrays[self.ndim]
+        out.is_contiguous = self.size == 0
+        after = self._info.size - offset - info.size  # in the last element
+        out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
+        out._packed = _HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
+        out._own_view = out._grad = out._grad_view = out._origin = None
+        out.retain_grad = out._flag = False
+        out._whole = self
+        return out  # type: ignore[no-any-return]
+
     def extent(self) -> tuple[int, int]:
         """The range of addresses that the elements take up; the end is exclusive."""
         return self.lo, self.hi

@@ -211,20 +211,24 @@ class IndexedArrayAnnotation:
     def __init__(self, dtype: Any, ndim: int = 1) -> None:
         if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:
             raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got ndim={ndim!r}")
-        element = to_element_type(dtype)
-        self.dtype = value_class(element)
+        self.dtype: Any = dtype
         self.ndim = ndim
-        self.__ir_type__ = IndexedArrayType(element, ndim)
+        self.__ir_type__: IndexedArrayType | None = None
+        if dtype is not Any:  # of any type: the call decides
+            element = to_element_type(dtype)
+            self.dtype = value_class(element)
+            self.__ir_type__ = IndexedArrayType(element, ndim)
 
     def __repr__(self) -> str:
-        return f"indexedarray(dtype={self.dtype.__name__}, ndim={self.ndim})"
+        name = getattr(self.dtype, "__name__", str(self.dtype))
+        return f"indexedarray(dtype={name}, ndim={self.ndim})"
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, IndexedArrayAnnotation)
-        return same and self.__ir_type__ == other.__ir_type__  # type: ignore[attr-defined]
+        same = isinstance(other, IndexedArrayAnnotation) and self.dtype is other.dtype
+        return same and self.ndim == other.ndim  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash(self.__ir_type__)
+        return hash((self.dtype, self.ndim))
 
     def __or__(self, other: object) -> Any:
         return self

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.lang.structs import leaves
-from engine.lang.types import ArrayType, is_float
+from engine.lang.structs import StructType, leaves
+from engine.lang.types import ArrayType, ValueType, is_float
 from engine.runtime import views
+from engine.runtime.annotation import element_info
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -19,16 +21,23 @@ _AT = "leaf"
 def leaf_arrays(a: array) -> list[array]:
     """The leaves of an array of structs, in order. Their gradients are those of its gradient."""
     out = []
-    for leaf in leaves(a._ir.element):
-        kind = leaf.type
-        assert not isinstance(kind, ArrayType)
-        operation = _selecting(leaf.offset, kind.size, a._ir.element.size)
-        part = views.apply(a, operation, kind)
-        part._whole = a
-        if is_float(kind):
+    for kind, offset, operation in _leaves(a._ir.element):
+        part = a._field(element_info(kind), offset)
+        if operation is not None:
             part._origin = (a, operation)
             part._flag = True  # whether it requires a gradient, its origin says
         out.append(part)
+    return out
+
+
+@cache
+def _leaves(t: StructType) -> list[tuple[ValueType, int, views.Operation | None]]:
+    """Type and offset of each leaf, and for floats what selects it in a gradient."""
+    out = []
+    for leaf in leaves(t):
+        assert not isinstance(leaf.type, ArrayType)
+        select = _selecting(leaf.offset, leaf.type.size, t.size) if is_float(leaf.type) else None
+        out.append((leaf.type, leaf.offset, select))
     return out
 
 

@@ -193,3 +193,23 @@ def indexed(T):
     x = wp.indexedarray(floats("x", 4, 3, T=T), [wp.array([2, 0, 3], dtype=int), None])
     y = wp.indexedarray(floats("y", 5, T=T), [np.array([4, 1, 3])])
     return indexed, 3, [x, y]
+
+
+@compound
+def local_array_in_a_test(T):
+    @wp.func
+    def shrink(a: wp.array(dtype=T), by: T):
+        a[0] = a[0] * by
+        a[1] += a[0] * a[0]
+        return a[0]
+
+    @wp.kernel
+    def local_array_in_a_test(x: wp.array(dtype=T), y: wp.array(dtype=T)):
+        i = wp.tid()
+        a = wp.zeros(2, dtype=T)
+        a[0] = x[i]
+        while shrink(a, T(0.6)) > T(0.2) and a[1] < T(50.0):
+            y[i] = y[i] * a[0] + a[1]
+        y[i] += a[0] * a[1]
+
+    return local_array_in_a_test, 3, [floats("x", 3, T=T), floats("y", 3, T=T)]

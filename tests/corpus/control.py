@@ -313,3 +313,18 @@ def empty_loop(T):
         y[i] = s * s
 
     return empty_loop
+
+
+@case(4, arr(4), out(4))
+def while_test_assigns(T):
+    @wp.kernel
+    def while_test_assigns(x: wp.array(dtype=T), y: wp.array(dtype=T)):
+        i = wp.tid()
+        v = x[i]
+        while (v := v * v * T(0.5)) > T(0.01):
+            y[i] += v
+            if v > T(10.0):
+                break
+        y[i] += v * T(3.0)
+
+    return while_test_assigns

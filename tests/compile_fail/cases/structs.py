@@ -112,9 +112,11 @@ def variables(a: wp.array(dtype=Body), o: wp.array(dtype=float), g: Bag):
     h = Bag()
     o[0] = h.data[0]
     #      ^^^^^^ E102 `h.data` holds no array here
-    h.data = g.data
     h.data = o
-    # ^^^^ E105 `h.data` would stand for different arrays
+    h.data = g.data
+    if o[0] > 1.0:
+        h.data = o
+        # ^^^^ E105 `h.data` would stand for different arrays
     h.data = a
     #        ^ E104 has type array(dtype=float32), but this is array(dtype=Body)
     k = two_arrays(o, o, False)

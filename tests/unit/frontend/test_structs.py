@@ -157,14 +157,18 @@ def bags(b: Bag, out: wp.array(dtype=float)):
     d.data[1] += float(d.count)
     if d.data:
         out[3] = d.data[0]
+    d.data = out
+    d.data[4] = 7.0
+    b.data = out[1:]
+    b.data[4] = 8.0
 
 
 def test_arrays_inside() -> None:
     data = wp.array([1.0, 2.0, 3.0], dtype=float)
     items = wp.array([Inner(), Inner(k=6)], dtype=Inner)
-    out = wp.zeros(4, dtype=float)
+    out = wp.zeros(6, dtype=float)
     wp.launch(bags, dim=1, inputs=[Bag(data, items, 2), out])
-    assert out.list() == [9.0, 10.0, 5.0, 5.0]
+    assert out.list() == [9.0, 10.0, 5.0, 5.0, 7.0, 8.0]
     assert data.list() == [4.0, 5.0, 8.0]
     assert items[0].a == wp.vec3(2.0, 0.0, 0.0)
 
