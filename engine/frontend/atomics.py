@@ -78,6 +78,8 @@ def lower_atomic(cx: Context, node: ast.Call, kind: AtomicKind, statement: bool)
             return BAD
         dims[array.shown[k]] = shown_part(cx, array, k, atom)
     where = element(cx, View(array.root, tuple(dims)))
+    if any(isinstance(v, Bad) for v in given):
+        return BAD
     if isinstance(where, Struct):
         return cx.error(
             "E104",

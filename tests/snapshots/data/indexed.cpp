@@ -93,7 +93,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = end - 1; k >= begin; --k) { eng::open_frame(ctx); thread<FLAT>(ctx, v_x, v_x_u2e_0_indices, v_out, v_adj_x, v_adj_out, k); eng::next_frame(ctx); if (ctx.error) break; }
+    for (int64_t k = end - 1; k >= begin; --k) { eng::open_frame(ctx); thread<FLAT>(ctx, v_x, v_x_u2e_0_indices, v_out, v_adj_x, v_adj_out, k); if (ctx.error) { eng::abandon(L, ctx, k, true); break; } eng::next_frame(ctx); }
     eng::leave(L, ctx);
 }
 }

@@ -97,26 +97,26 @@ ENG_INLINE void thread(eng::array_t<eng::vec_t<3,float>,1,FLAT> v_s_u2e_bodies_u
     const float v_ct = v_adj_s_u2e_energy.at(0);
     const float v_t_15 = (v_ct * v_t_6);
     const float v_t_16 = (v_ct * v_t_11);
-    eng::vec_t<3,float> v_t_19 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 1, v_t_15);
+    eng::vec_t<3,float> v_t_21 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 1, v_t_15);
     const float v_ct_3 = v_adj_out_u2e_mass.at(k);
     v_adj_out_u2e_mass.at(k) = 0.0f;
-    const float v_t_22 = (v_ct_3 * 2.0f);
-    eng::atomic_add(v_adj_out_u2e_mass.at(k), v_t_22);
+    const float v_t_23 = (v_ct_3 * 2.0f);
+    eng::atomic_add(v_adj_out_u2e_mass.at(k), v_t_23);
     const float v_ct_6 = v_adj_out_u2e_mass.at(k);
     v_adj_out_u2e_mass.at(k) = 0.0f;
-    const float v_t_25 = (v_t_16 + v_ct_6);
+    const float v_t_26 = (v_t_16 + v_ct_6);
     eng::vec_t<3,float> v_ct_7 = v_adj_out_u2e_pos.at(k);
     v_adj_out_u2e_pos.at(k) = eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}};
-    eng::vec_t<3,float> v_t_26 = (v_t_19 + v_ct_7);
-    const float v_t_30 = eng::dot(v_t_26, v_s_u2e_gravity);
-    const float v_t_31 = (v_t_25 + v_t_30);
-    v_adj_result = v_t_31;
-    v_adj_result_1 = v_t_26;
+    eng::vec_t<3,float> v_t_27 = (v_t_21 + v_ct_7);
+    const float v_t_31 = eng::dot(v_t_27, v_s_u2e_gravity);
+    const float v_t_32 = (v_t_26 + v_t_31);
+    v_adj_result = v_t_32;
+    v_adj_result_1 = v_t_27;
     if (v_t_13) {
         v_adj_result = 0.0f;
-        v_adj_t_8 = v_t_31;
+        v_adj_t_8 = v_t_32;
         v_adj_result_1 = eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}};
-        v_adj_t_9 = v_t_26;
+        v_adj_t_9 = v_t_27;
     }
     if (v_t) {
         const float v_ct_14 = v_adj_result;

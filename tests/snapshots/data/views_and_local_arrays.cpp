@@ -141,32 +141,32 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,2,FLAT> v_x, eng::arr
     v_adj_out.at(k) = 0.0f;
     const float v_t_26 = (v_ct * v_t_8);
     const float v_t_27 = (v_ct * v_t_7);
-    eng::vec_t<3,float> v_t_30 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 2, v_t_27);
-    eng::vec_t<3,float> v_t_32 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 0, v_t_26);
-    eng::vec_t<3,float> v_t_33 = (v_t_30 + v_t_32);
-    v_adj_sums = v_t_33;
-    const int32_t v_t_60 = (v_trips - 1);
-    for (int32_t v_k_2 = v_t_60; v_k_2 > (-1); --v_k_2) {
+    eng::vec_t<3,float> v_t_32 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, 2, v_t_27);
+    eng::vec_t<3,float> v_t_35 = eng::insert(v_t_32, 0, v_t_26);
+    v_adj_sums = v_t_35;
+    const int32_t v_t_63 = (v_trips - 1);
+    for (int32_t v_k_2 = v_t_63; v_k_2 > (-1); --v_k_2) {
         const int32_t v_t_1 = (v_i + v_k_2);
         const int32_t v_t_2 = int32_t(v_x.shape[1]);
         const int32_t v_t_3 = eng::min(1, v_t_2);
         eng::vec_t<3,float> v_ct_4 = v_adj_sums;
-        eng::vec_t<3,float> v_t_44 = (v_adj_result + v_ct_4);
+        eng::vec_t<3,float> v_t_46 = (v_adj_result + v_ct_4);
         v_adj_result = eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}};
-        eng::vec_t<3,float> v_t_45 = (v_adj_into + v_t_44);
-        v_adj_into = v_t_45;
-        const int32_t v_t_57 = (3 - 1);
-        for (int32_t v_k_3 = v_t_57; v_k_3 > (-1); --v_k_3) {
+        eng::vec_t<3,float> v_t_47 = (v_adj_into + v_t_46);
+        v_adj_into = v_t_47;
+        const int32_t v_t_60 = (3 - 1);
+        for (int32_t v_k_3 = v_t_60; v_k_3 > (-1); --v_k_3) {
             const int32_t v_t_11 = (v_t_3 + v_k_3);
             const int32_t v_t_16 = (v_t_3 + v_k_3);
             v_adj_x.at(v_t_1, v_t_16) = 0.0f;
             eng::vec_t<3,float> v_ct_8 = v_adj_into;
-            eng::vec_t<3,float> v_t_49 = eng::insert(v_ct_8, v_k_3, 0.0f);
-            const float v_t_50 = eng::extract(v_ct_8, v_k_3);
-            eng::atomic_add(v_adj_x.at(v_t_1, v_t_11), v_t_50);
-            eng::vec_t<3,float> v_t_55 = eng::insert(eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}}, v_k_3, v_t_50);
-            eng::vec_t<3,float> v_t_56 = (v_t_49 + v_t_55);
-            v_adj_into = v_t_56;
+            eng::vec_t<3,float> v_t_51 = eng::insert(v_ct_8, v_k_3, 0.0f);
+            const float v_t_52 = eng::extract(v_ct_8, v_k_3);
+            eng::atomic_add(v_adj_x.at(v_t_1, v_t_11), v_t_52);
+            const float v_t_57 = eng::extract(v_t_51, v_k_3);
+            const float v_t_58 = (v_t_57 + v_t_52);
+            eng::vec_t<3,float> v_t_59 = eng::insert(v_t_51, v_k_3, v_t_58);
+            v_adj_into = v_t_59;
         }
         eng::vec_t<3,float> v_ct_13 = v_adj_into;
         v_adj_into = eng::vec_t<3,float>{{0.0f, 0.0f, 0.0f}};
@@ -182,7 +182,7 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 112);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = end - 1; k >= begin; --k) { eng::open_frame(ctx); thread<FLAT>(ctx, v_x, v_out, v_n, v_adj_x, v_adj_out, k); eng::next_frame(ctx); if (ctx.error) break; }
+    for (int64_t k = end - 1; k >= begin; --k) { eng::open_frame(ctx); thread<FLAT>(ctx, v_x, v_out, v_n, v_adj_x, v_adj_out, k); if (ctx.error) { eng::abandon(L, ctx, k, true); break; } eng::next_frame(ctx); }
     eng::leave(L, ctx);
 }
 }
