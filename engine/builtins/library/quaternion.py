@@ -250,11 +250,12 @@ def quat_to_rpy(q: Any) -> Any:
     # Twice the sine and cosine of each angle, those of roll and yaw times cos(pitch).
     sr, cr = 2.0 * (w * x + y * z), w * w - x * x - y * y + z * z
     sy, cy = 2.0 * (w * z + x * y), w * w + x * x - y * y - z * z
-    return wp.vector(
-        wp.atan2(sr, cr),
-        wp.atan2(2.0 * (w * y - z * x), wp.length(wp.vector(sr, cr))),
-        wp.atan2(sy, cy),
-    )
+    level = wp.length(wp.vector(sr, cr))
+    if level < 1e-6 * wp.length_sq(q):
+        # Straight up or down, where roll and yaw are one rotation: all of it is yaw.
+        sr, cr = q.dtype(0.0), q.dtype(1.0)
+        sy, cy = 2.0 * w * z, w * w - z * z
+    return wp.vector(wp.atan2(sr, cr), wp.atan2(2.0 * (w * y - z * x), level), wp.atan2(sy, cy))
 
 
 @helper
