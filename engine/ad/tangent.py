@@ -119,6 +119,8 @@ class _Tangent:
             self.call(b, s)
         elif isinstance(s, (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead)):
             raise TypeError(f"{self.fn.name} saves values: only code as lowered has a tangent")
+        elif isinstance(s, n.Message):
+            pass  # the launch has said it, or will
         elif isinstance(s, n.Return):
             moved = zip(s.values, self.varied.results, strict=False)
             b.add(replace(s, values=(*s.values, *(self.or_zero(a) for a, m in moved if m))))

@@ -7,12 +7,14 @@ from typing import Any
 
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
+from engine.lang.structs import StructType
 from engine.lang.types import is_float
 from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid
+from engine.runtime.leaves import leaf_arrays
 from engine.runtime.plan import Plan
 from engine.tape.backward import fitted, grad_help
 from engine.tape.capture import CapturedTape
@@ -79,7 +81,8 @@ def jvp(
     that the kernel writes. Of a tape, derivatives flow through the arrays that require a
     gradient, as in `Tape.backward`, and the result has the tangents that they have after
     the last record. Each recorded launch is differentiated at the values that its inputs
-    had when it was recorded. User arrays and gradients stay bit for bit as they were.
+    had when it was recorded. User arrays and gradients stay bit for bit as they were, and
+    nothing is printed.
 
     Raises TapeError: E406 for tangents that do not fit; E401 for a function given to
     `Tape.record_func`, which has no forward derivative, and where the values of a
@@ -118,45 +121,60 @@ def _bad(message: str, *notes: str, help: str = "") -> TapeError:
 
 def _of_launch(kernel: Kernel, dim: Any, args: list[Any], tangents: Mapping[Any, Any]) -> Tangents:
     plan, shape = kernel.plan, grid(dim, kernel)
-    given = list(args)
     values, _ = plan.bind(args, shape)
-    names: dict[Key, array] = {}
-    for p in plan.array_params:
-        if values[p.index] is not None:
-            names[p.name] = names[p.index] = values[p.index]
-    seeds = _launch_seeds(plan, given, values, names, tangents)
+    names = _names(plan, values)
     floats = {p.name: a for p in plan.floats if (a := values[p.index]) is not None}
     written = {name: a for name, a in floats.items() if name in plan.variants.written}
-    twin = Twin([*floats.values(), *(a for a, _ in seeds)])
+    twin = Twin(floats.values())
+    seeds = _launch_seeds(plan, names, twin, tangents)
     moving = {twin.block(a) for a in (*written.values(), *(a for a, _ in seeds))}
     seed(twin, seeds)
     if written and 0 not in shape:
         wrt = frozenset(name for name, a in floats.items()
                         if name in written or twin.block(a) in moving)  # fmt: skip
         run_tangent(plan, shape, values, lambda _: None, twin, wrt)
-    return Tangents(twin, list(written.values()), names)
+    found = {id(a._whole or a): a._whole or a for a in written.values()}
+    return Tangents(twin, list(found.values()), names)
+
+
+def _names(plan: Plan, values: list[Any]) -> dict[Key, array]:
+    """The arrays of a launch by parameter name and position, as the user knows these."""
+    found: dict[Key, array] = {}
+    for p in plan.array_params:
+        if values[p.index] is not None:
+            found[p.name] = values[p.index]
+            if plan.arguments is None:
+                found[p.index] = values[p.index]
+    if plan.arguments is not None:
+        for k, argument in enumerate(plan.arguments.arguments):
+            leaf = values[plan.arguments.first[k]]
+            if isinstance(leaf, array) and not isinstance(argument.type, StructType):
+                found[argument.name] = found[k] = leaf._whole or leaf
+    return found
+
+
+def _moves(a: array) -> bool:
+    """Whether elements have tangents: floats, and structs with floats."""
+    leaves = [a] if a._info.numpy.names is None else leaf_arrays(a)
+    return any(is_float(x._ir) for x in leaves)
 
 
 def _launch_seeds(
-    plan: Plan, given: list[Any], values: list[Any], names: Mapping[Key, array],
-    tangents: Mapping[Any, Any],
-) -> list[tuple[array, NumpyArray]]:  # fmt: skip
+    plan: Plan, names: Mapping[Key, array], twin: Twin, tangents: Mapping[Any, Any]
+) -> list[tuple[array, NumpyArray]]:
     """Arrays of the launch and their tangents. Raises TapeError (E406)."""
     out: list[tuple[array, NumpyArray]] = []
-    known = [p.name for p in plan.array_params if values[p.index] is not None]
     for key, tangent in tangents.items():
-        if isinstance(key, array):
-            found = next((v for g, v in zip(given, values, strict=True) if g is key), None)
-        else:
-            found = names.get(key)
-        if found is None:
+        a = key if isinstance(key, array) else names.get(key)
+        if a is None or (twin.block(a) < 0 and all(a is not b for b in names.values())):
             shown = key if isinstance(key, (str, int)) else type(key).__name__
+            known = [name for name in names if isinstance(name, str)]
             raise _bad(f"kernel {plan.kernel.key!r} has no array argument {shown!r}",
                        f"its array arguments are {', '.join(known) or 'none'}",
                        help="a number has no tangent: pass it in an array")  # fmt: skip
-        if not is_float(found._ir):
-            raise _bad(f"elements of type {found.dtype.__name__} have no tangent")
-        out.append((found, fitted(found, tangent, "tangent", "E406")))
+        if not _moves(a):
+            raise _bad(f"elements of type {a.dtype.__name__} have no tangent")
+        out.append((a, fitted(a, tangent, "tangent", "E406")))
     return out
 
 
@@ -178,5 +196,6 @@ def _of_tape(tape: Tape, tangents: Mapping[Any, Any]) -> Tangents:
                        f"shape {a.shape} of {a.dtype.__name__}", help=grad_help(a))  # fmt: skip
         seeds[a] = fitted(a, tangent, "tangent", "E406")
     twin = push(records, seeds)
-    written = {id(a): a for r in records for a in r.written if a.requires_grad}
+    whole = (a._whole or a for r in records for a in r.written)
+    written = {id(a): a for a in whole if a.requires_grad}
     return Tangents(twin, list(written.values()), {})

@@ -34,7 +34,9 @@ class Twin:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._memory: list[Storage | None] = []
-        for lo, hi in sorted((a.lo, a.hi) for a in arrays if a.size):
+        # A leaf of an array of structs comes with the others: their memory is one.
+        whole = (a._whole or a for a in arrays)
+        for lo, hi in sorted((a.lo, a.hi) for a in whole if a.size):
             if self._ends and lo < self._ends[-1]:
                 self._ends[-1] = max(hi, self._ends[-1])
             else:
@@ -65,13 +67,19 @@ def seed(tangents: Twin, seeds: Iterable[tuple[array, NumpyArray]]) -> None:
     for a, value in given:
         tangents.of(a)._parts[...] = value
     for a, value in given:
-        if a.size and not np.array_equal(tangents.of(a)._parts, value, equal_nan=True):
+        if not _same(tangents.of(a)._parts, value) and a.size:
             raise TapeError(
                 Diagnostic(
                     "E406", "two different tangents were given for the same memory", call_span(),
                     help="two of the arrays share elements: give the tangent of one of them",
                 )
             )  # fmt: skip
+
+
+def _same(x: NumpyArray, y: NumpyArray) -> bool:
+    if x.dtype.names is not None:
+        return all(_same(x[name], y[name]) for name in x.dtype.names)
+    return np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
 
 
 def run_tangent(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
 
 import engine as wp
+from engine.autograd import jvp
 from tests.corpus import arrays, structs  # noqa: F401 (they register cases)
 from tests.corpus import compound as c
 
@@ -22,8 +24,6 @@ def made() -> dict[tuple[str, bool], tuple[Any, Any, list[Any]]]:
 
 
 def gradient(made: Any, name: str, double: bool) -> dict[str, list[Any]]:
-    import copy
-
     kernel, dim, args = made[name, double]
     args = copy.deepcopy(args)
     return c.gradients(kernel, dim, args, c.weights_of(args))
@@ -49,6 +49,39 @@ def test_float32_gradient_matches_float64(name: str, made: Any) -> None:
         for k, part in enumerate(parts):
             scale = float(np.abs(part).max(initial=0.0)) + 1e-3
             np.testing.assert_allclose(single[which][k], part, rtol=2e-4, atol=2e-5 * scale)
+
+
+@pytest.mark.parametrize("name", [case.name for case in c.CASES])
+def test_forward_mode_is_the_transpose_of_reverse_mode(name: str, made: Any) -> None:
+    kernel, dim, args = made[name, True]
+    args = copy.deepcopy(args)
+    found, weights = c.differentiable(args), c.weights_of(args)
+    directions = {key: c.weights_of([a])["0"][...] for key, a in found.items()}
+    before = {key: a.numpy().copy() for key, a in found.items()}
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=dim, inputs=args)
+    again = copy.deepcopy(args)
+    for key, a in c.differentiable(again).items():
+        a.numpy()[...] = before[key]
+    of_tape = jvp(tape, tangents={a: directions[key] for key, a in found.items()})
+    others = c.differentiable(again)
+    of_launch = jvp(kernel, dim, again, tangents={a: directions[k] for k, a in others.items()})
+    tape.backward(grads={a: weights[key] for key, a in found.items()})
+    back = sum(_dot(found[key].grad.numpy(), directions[key]) for key in found)
+    for moved, own in ((of_tape, found), (of_launch, others)):
+        ahead = sum(
+            _dot(moved[a].numpy() if a in moved else directions[key], weights[key])
+            for key, a in own.items()
+        )
+        assert ahead == pytest.approx(back, rel=1e-11, abs=1e-12)
+    for key, a in others.items():
+        np.testing.assert_array_equal(a.numpy(), before[key])
+
+
+def _dot(x: np.ndarray, y: np.ndarray) -> float:
+    """The inner product of the floats of two arrays."""
+    pairs = zip(c.fields_of(x), c.fields_of(y), strict=True)
+    return sum(float((a * b).sum()) for (_, a), (_, b) in pairs if a.dtype.kind == "f")
 
 
 def test_a_spoiled_gradient_is_caught() -> None:

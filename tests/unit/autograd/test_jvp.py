@@ -178,6 +178,64 @@ def test_arguments_are_checked_as_by_launch() -> None:
     assert code(caught) == "E202"
 
 
+@wp.kernel
+def talkative(x: wp.array(dtype=T), y: wp.array(dtype=T)):
+    i = wp.tid()
+    print(x[i])
+    y[i] = x[i] * x[i]
+
+
+def test_nothing_is_printed(capfd: Any) -> None:
+    x, y = floats(1, 2), floats(0, 0)
+    equal(jvp(talkative, 2, [x, y], tangents={x: [1, 1]})[y], [2, 4])
+    assert capfd.readouterr().out == ""
+
+
+@wp.struct
+class Particle:
+    mass: T
+    tag: int
+    place: wp.vec3d
+
+
+@wp.struct
+class Scene:
+    weights: wp.array(dtype=T)
+    scale: T
+
+
+@wp.kernel
+def moved_particles(p: wp.array(dtype=Particle), s: Scene, q: wp.array(dtype=Particle)):
+    i = wp.tid()
+    q[i].place = p[i].place * p[i].mass * s.weights[i] * s.scale
+    q[i].tag = p[i].tag + 1
+
+
+def test_structs() -> None:
+    dtype = Particle.numpy_dtype()
+    data = np.array([(2.0, 5, (1, 2, 3)), (3.0, 6, (4, 5, 6))], dtype)
+    p = wp.array(data, dtype=Particle)
+    q = wp.zeros(2, dtype=Particle)
+    s = Scene()
+    s.weights, s.scale = floats(1.0, 10.0), 2.0
+    step = np.array([(1.0, 99, (0, 0, 1)), (0.0, 99, (1, 0, 0))], dtype)
+    moved = jvp(moved_particles, 2, [p, s, q], tangents={"p": step, s.weights: [0.5, 0.0]})
+    assert list(moved) == [q] and moved[2].dtype is Particle
+    got = moved["q"].numpy()
+    base, to = data["place"], step["place"]
+    weights = np.array([[1.0], [10.0]])
+    expected = 2 * (to * data["mass"][:, None] + base * step["mass"][:, None]) * weights
+    expected[0] += 2 * base[0] * 2.0 * 0.5
+    np.testing.assert_allclose(got["place"], expected)
+    assert not got["tag"].any() and not got["mass"].any()
+    np.testing.assert_array_equal(p.numpy(), data)
+    assert not q.numpy()["tag"].any()
+    with pytest.raises(TapeError, match="does not fit"):
+        jvp(moved_particles, 2, [p, s, q], tangents={p: [1.0, 2.0]})
+    with pytest.raises(TapeError, match="no array argument 's'"):
+        jvp(moved_particles, 2, [p, s, q], tangents={"s": [1.0, 2.0]})
+
+
 # ---- tapes
 
 
