@@ -18,6 +18,7 @@ from engine.diagnostics import Diagnostic, LaunchError, Span
 from engine.ir.nodes import Call, Function, walk
 from engine.lang.types import ArrayType, is_float
 from engine.runtime.array import array
+from engine.runtime.base import may_meet
 from engine.tape.records import LaunchRecord
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
 
 def _overlap(a: array, b: array) -> bool:
     """Whether two views share an element; where that is hard to tell, they do."""
-    if not a.meets(b):
+    if not may_meet(a, b):
         return False
     share: Any = np.shares_memory
     try:

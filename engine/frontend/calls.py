@@ -20,18 +20,19 @@ from engine.frontend.construct import lower_constructor, lower_identity, matrix_
 from engine.frontend.context import EXPR, Context
 from engine.frontend.features import missing_feature, plural
 from engine.frontend.fence import is_text
-from engine.frontend.kinds import as_view
+from engine.frontend.kinds import as_view, decompose
 from engine.frontend.local_arrays import lower_zeros
 from engine.frontend.logic import lower_where
 from engine.frontend.made import factory_of, lower_factory, lower_made, lower_neutral
-from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, literal
+from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, View, literal
 from engine.frontend.ops import apply
 from engine.frontend.scope import MISSING, struct_of, type_of
-from engine.frontend.typenames import type_name
+from engine.frontend.typenames import type_name, type_names
 from engine.frontend.user_calls import call_user
 from engine.frontend.userfunc import UserFunc
 from engine.frontend.views import size
 from engine.ir.nodes import Const
+from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, MatrixType, VectorType
 from engine.lang.values import value_class
 
@@ -208,8 +209,16 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
         return lower_atomic(cx, node, ATOMICS[name], statement)
     if name in _SPECIAL:
         return _SPECIAL[name](cx, node)
-    lower = cx.value if name in COMPOSITES else cx.scalar_value
-    args = [lower(a, "an argument") for a in node.args]
+    if name in COMPOSITES:
+        given = [_argument(cx, a) for a in node.args]
+        views = [a for a in given if isinstance(a, (Value, View))]
+        if any(isinstance(a, View) for a in views):
+            if len(views) != len(given):
+                return BAD
+            return call_composite(cx, name, views, node.args) or _no_overload(cx, node, name, views)
+        args = [a for a in given if not isinstance(a, View)]
+    else:
+        args = [cx.scalar_value(a, "an argument") for a in node.args]
     if obj in (min, max, pow) and len(args) > 2 and obj is not pow:
         return _chain(cx, node, name, args)
     if name in COMPOSITES:
@@ -221,6 +230,20 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
             if composed is not None:
                 return composed
     return apply(cx, node, name, args)
+
+
+def _argument(cx: Context, node: ast.expr) -> Value | View | Bad:
+    """A value, or an array of any form with a number of dimensions."""
+    got = cx.expr(node)
+    if isinstance(got, View) and got.ndim and not isinstance(got.root.element, StructType):
+        return got
+    return cx.one(node, got, "an argument")
+
+
+def _no_overload(cx: Context, node: ast.Call, name: str, given: Sequence[Value | View]) -> Operand:
+    kinds = [parts[0] for v in given if (parts := decompose(v)) is not None]
+    help_text = "an array stands here where no overload takes one: index it, as in a[i]"
+    return cx.error("E104", node, f"`{name}` does not take ({type_names(kinds)})", help_text)
 
 
 def _chain(cx: Context, node: ast.Call, name: str, args: Sequence[Value | Bad]) -> Operand:

@@ -11,10 +11,13 @@ from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaul
 from engine.diagnostics import UNKNOWN, Span
 from engine.frontend.context import Context
 from engine.frontend.kinds import Kind
-from engine.frontend.operands import Operand, Several, Value, adapt, literal
+from engine.frontend.operands import Operand, Several, Value, View, adapt, literal
 from engine.frontend.scope import Scope
+from engine.frontend.user_calls import call_with
 from engine.frontend.userfunc import UserFunc
-from engine.ir.nodes import Block, Call, For, Function, If, Stmt, While
+from engine.ir.nodes import Block, For, Function, If, Stmt, While
+from engine.lang.structs import StructType
+from engine.lang.types import INT32, ArrayType, Type
 
 
 class LibraryFunc(UserFunc):
@@ -53,28 +56,28 @@ def _without_place(s: Stmt) -> Stmt:
 
 
 def call_composite(
-    cx: Context, name: str, args: Sequence[Value], nodes: Sequence[ast.expr] = ()
+    cx: Context, name: str, args: Sequence[Value | View], nodes: Sequence[ast.expr] = ()
 ) -> Operand | None:
     """The call of a composite builtin or operator; None where no overload takes the types.
 
     nodes: the expressions of the arguments, which a call may change.
     """
-    every = with_defaults(name, list(args), [v.type for v in args], [v.weak for v in args])
+    weak = [isinstance(v, Value) and v.weak for v in args]
+    every = with_defaults(name, list(args), [_type(v) for v in args], weak)
     for given, types, weak in every:
         choice = choose(name, types, weak)
         if choice is None:
             continue
-        filled = [v if isinstance(v, Value) else literal(v) for v in given]
-        atoms = []
-        for v, t in zip(filled, choice.casts, strict=True):
-            fitted = v if t is None else adapt(v, t)
-            if fitted is None:
-                return None
-            atoms.append(fitted.atom)
-        fn = library_func(choice.composite).instance([a.type for a in atoms], cx.b.span)
-        dsts = tuple(cx.b.temp(t) for t in fn.results)
-        cx.b.add(Call(dsts, fn, tuple(atoms), cx.b.span))
-        results = [Value(d) for d in dsts]
+        filled: list[Operand] = []
+        for v, t in zip(given, choice.casts, strict=True):
+            operand = v if isinstance(v, (Value, View)) else literal(v)
+            if isinstance(operand, Value):
+                fitted = operand if t is None else adapt(operand, t)
+                if fitted is None:
+                    return None
+                operand = Value(fitted.atom)
+            filled.append(operand)
+        results = call_with(cx, library_func(choice.composite), filled)
         updates = choice.composite.updates
         _write_back(cx, [nodes[k] if k < len(nodes) else None for k in updates],
                     results[len(results) - len(updates) :])  # fmt: skip
@@ -91,7 +94,15 @@ def call_composite(
     return None
 
 
-def _write_back(cx: Context, nodes: Sequence[ast.expr | None], values: Sequence[Value]) -> None:
+def _type(v: Value | View) -> Type:
+    """The type that overloads are chosen by: a view counts as an array of its dimensions."""
+    if isinstance(v, Value):
+        return v.type
+    element = v.root.element
+    return ArrayType(INT32 if isinstance(element, StructType) else element, v.ndim)
+
+
+def _write_back(cx: Context, nodes: Sequence[ast.expr | None], values: Sequence[Operand]) -> None:
     """Gives variables their new values. An element or component is passed by its value only."""
     from engine.frontend.assign import assign
 

@@ -267,8 +267,12 @@ def _adjoint(cx: Context, node: ast.Subscript, base: Known) -> Place:
 
 
 def _slice(cx: Context, node: ast.expr) -> Operand:
-    return cx.error("E101", node, "a slice of anything but an array is not supported in kernels",
-                    "write the components one by one: `vec2(v[0], v[1])`")  # fmt: skip
+    return cx.error(
+        "E101",
+        node,
+        "a slice is not supported here",
+        "slice arrays, vectors and matrices; write the others one by one",
+    )
 
 
 EXPR[ast.Slice] = _slice

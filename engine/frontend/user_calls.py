@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.diagnostics import KernelError
@@ -80,10 +81,23 @@ def call_user(cx: Context, node: ast.Call, target: UserFunc) -> Operand:
     if bad:
         return BAD
     try:
-        fn = target.instance(given.kinds, cx.b.span)
+        results = _called(cx, target, given)
     except KernelError as error:
         cx.report.take(error)
         return BAD
+    return results[0] if len(results) == 1 else Several(tuple(results))
+
+
+def call_with(cx: Context, target: UserFunc, args: Sequence[Operand]) -> list[Operand]:
+    """The results of a call with values, structs and arrays that fit. Raises KernelError."""
+    given = _Arguments()
+    for got in args:
+        given.add(cx, got)
+    return _called(cx, target, given)
+
+
+def _called(cx: Context, target: UserFunc, given: _Arguments) -> list[Operand]:
+    fn = target.instance(given.kinds, cx.b.span)
     dsts = tuple(cx.b.temp(t) for t in fn.results)
     cx.b.add(Call(dsts, fn, tuple(given.atoms), cx.b.span))
     returned = sum(len(roots) for roots in given.lent)
@@ -92,8 +106,7 @@ def call_user(cx: Context, node: ast.Call, target: UserFunc) -> Operand:
     for var, value in zip(changed, dsts[len(own) :], strict=True):
         assert isinstance(var, Var)
         cx.b.set(var, value)
-    results = _results(fn, own, given.atoms)
-    return results[0] if len(results) == 1 else Several(tuple(results))
+    return _results(fn, own, given.atoms)
 
 
 def _results(fn: Function, dsts: tuple[Var, ...], given: list[Atom]) -> list[Operand]:

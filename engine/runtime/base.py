@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -161,20 +161,6 @@ class ArrayBase:
         """The range of addresses that the elements take up; the end is exclusive."""
         return self.lo, self.hi
 
-    def meets(self, other: ArrayBase) -> bool:
-        """Whether an element of one array may share memory with one of the other.
-
-        False is certain. Fields of structs lie side by side: where both arrays go in
-        steps of one size, what counts is where in a step their elements lie.
-        """
-        if self.lo >= other.hi or other.lo >= self.hi:
-            return False
-        step = math.gcd(*self.strides, *other.strides)
-        if step == 0:
-            return True
-        apart = (other.ptr - self.ptr) % step
-        return apart < self._info.size or step - apart < other._info.size
-
     # ---- gradients
 
     @property
@@ -244,3 +230,33 @@ class ArrayBase:
         if self._grad_view is None or self._grad_view[0] is not whole:
             self._grad_view = (whole, views.apply(whole, operation, self._ir.element))
         return self._grad_view[1]
+
+
+class Placed(Protocol):
+    """What has elements at addresses: an array, or the outline of one."""
+
+    @property
+    def ptr(self) -> int: ...
+    @property
+    def lo(self) -> int: ...
+    @property
+    def hi(self) -> int: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def _info(self) -> ElementInfo: ...
+
+
+def may_meet(a: Placed, b: Placed) -> bool:
+    """Whether an element of one array may share memory with one of the other.
+
+    False is certain. Fields of structs lie side by side: where both arrays go in steps of
+    one size, what counts is where in a step their elements lie.
+    """
+    if a.lo >= b.hi or b.lo >= a.hi:
+        return False
+    step = math.gcd(*a.strides, *b.strides)
+    if step == 0:
+        return True
+    apart = (b.ptr - a.ptr) % step
+    return apart < a._info.size or step - apart < b._info.size

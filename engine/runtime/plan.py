@@ -13,6 +13,7 @@ from engine.lang.types import ArrayType, Type, is_float
 from engine.runtime.annotation import array_type, describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
+from engine.runtime.base import may_meet
 from engine.runtime.errors import fail
 from engine.runtime.pack import Mismatch, Packer, as_array, packer
 
@@ -208,7 +209,7 @@ class Plan:
         found = None
         for w, r in self.pairs:
             a, b = values[w], values[r]
-            if a is not None and b is not None and a.lo < b.hi and b.lo < a.hi and a.meets(b):
+            if a is not None and b is not None and may_meet(a, b):
                 found = found or set()
                 found.add(self.params[r].name)
         return frozenset(found) if found else frozenset()

@@ -18,6 +18,8 @@ class Outline:
     had other arrays there.
     """
 
+    _whole = None
+
     __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "lo", "ptr", "shape", "size",
                  "strides")  # fmt: skip
 
@@ -30,14 +32,15 @@ class Outline:
         self.size: int = a.size
         self._info: ElementInfo = a._info
         self._flag = a.requires_grad
-        self._array = weakref.ref(a)
+        # A field of structs lives no longer than its record: the array of structs may.
+        self._array = weakref.ref(a._whole or a)
 
     @property
     def requires_grad(self) -> bool:
         """Whether the array required a gradient at record, or at a later look while it lived."""
         if not self._flag:
             a = self._array()
-            self._flag = a is not None and a.requires_grad
+            self._flag = a is not None and a.requires_grad and self._info.floating
         return self._flag
 
     @property

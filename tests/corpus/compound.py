@@ -94,13 +94,22 @@ def float_views(a: Any) -> list[np.ndarray]:
     return [part for _, part in fields_of(a.numpy()) if part.dtype.kind == "f"]
 
 
-def weights_of(args: list[Any]) -> Weights:
+def parts(data: np.ndarray) -> list[np.ndarray]:
+    """The float fields of an array's contents."""
+    return [part for _, part in fields_of(data) if part.dtype.kind == "f"]
+
+
+def inner(a: np.ndarray, b: np.ndarray) -> float:
+    return float((a * b).sum())
+
+
+def weights_of(args: list[Any], seed: str = "weight") -> Weights:
     out: Weights = {}
     for name, a in differentiable(args).items():
         w = np.zeros_like(a.numpy())
         for path, part in fields_of(w):
             if part.dtype.kind == "f":
-                part[...] = numbers(f"weight{name}{path}", *part.shape, low=-1.0, high=1.0)
+                part[...] = numbers(f"{seed}{name}{path}", *part.shape, low=-1.0, high=1.0)
         out[name] = w
     return out
 

@@ -26,6 +26,8 @@ def slicing(a: wp.array(dtype=wp.vec4), m: wp.mat33, n: int, y: wp.array(dtype=f
     #           ^^^^^^^^^^ E104 `a[0][1:3]` has type vec2, but this is vec2d
     m[:, 0] = n
     #         ^ E104 `m[:, 0]` has type float32, but this is int32
+    y[0] = a[0:2][0].v
+    #      ^^^^^^^^^^^ E102 vec4 has no attribute `v`
     y[0] = v["a":][0]
     #        ^^^ E101 a string is not supported in kernels
     n[1:] = 2

@@ -120,3 +120,35 @@ def test_fields_of_one_array_do_not_overlap():
     tape.backward(grads={a: seed})
     assert a.grad.numpy()["pos"].tolist() == [[3.0, 2.0], [5.0, 4.0]]
     assert a.grad.numpy()["mass"].tolist() == [0.0, 0.0]
+
+
+def test_forward_mode_of_a_launch_with_structs():
+    states = wp.array([State((1.0, 2.0), 3.0, i) for i in range(3)], dtype=State)
+    p = Params(wp.array([1.0, 2.0, 3.0], dtype=float), states, 0.5)
+    after = wp.zeros(3, dtype=State)
+    direction = np.zeros(3, State.numpy_dtype())
+    direction["mass"], direction["id"] = 1.0, 7
+    jvp = wp.autograd.jvp
+    moved = jvp(step, dim=3, inputs=[p], outputs=[after], tangents={states: direction})
+    assert moved[after].numpy()["mass"].tolist() == [6.0] * 3
+    assert moved[after].numpy()["id"].tolist() == [0] * 3
+    assert list(moved) == [after]
+    assert moved["after"].numpy()["mass"].tolist() == moved[1].numpy()["mass"].tolist() == [6.0] * 3
+    moved = jvp(step, dim=3, inputs=[p], outputs=[after],
+                tangents={"p.gains": np.ones(3, np.float32)})  # fmt: skip
+    assert moved["after.pos"].numpy().tolist() == [[0.5, 1.0]] * 3
+    with pytest.raises(wp.TapeError, match="no array argument 'p'"):
+        jvp(step, dim=3, inputs=[p], outputs=[after], tangents={"p": direction})
+
+
+def test_captured_tapes_notice_flags_of_struct_arrays():
+    states = wp.array([State((1.0, 2.0), 3.0, i) for i in range(3)], dtype=State)
+    gains = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+    after = wp.zeros(3, dtype=State, requires_grad=True)
+    with wp.capturing() as capture:
+        with wp.Tape():
+            wp.launch(step, dim=3, inputs=[Params(gains, states, 0.5)], outputs=[after])
+        states.requires_grad = True
+        capture.tapes[0].look()
+    found = {(p.input, p.output) for p in check_tape(capture.tapes[0]).launches[0].pairs}
+    assert ("p.states.mass", "after.mass") in found and ("p.gains", "after.pos") in found

@@ -226,3 +226,43 @@ def test_structs_made_in_functions() -> None:
         out = wp.zeros(1, dtype=T)
         wp.launch(kernel, dim=1, inputs=[cls(1.1), out])
         np.testing.assert_allclose(out.numpy(), [1.21], rtol=1e-6)
+
+
+@wp.struct
+class Pose:
+    t: wp.transform
+    q: wp.quat
+    v: wp.vec4
+    h: wp.float16
+    m: wp.mat33
+
+
+@wp.kernel
+def parts(poses: wp.array(dtype=Pose), out: wp.array(dtype=float)):
+    i = wp.tid()
+    p = poses[i]
+    p.v[1:3] = wp.vec2(7.0, 8.0)
+    p.t.p = wp.vec3(1.0, 2.0, 3.0)
+    p.t.p[1] += 4.0
+    p.t.q = p.q
+    p.m[:, 1] = wp.vec3(1.0)
+    p.h += wp.float16(1.5)
+    poses[1] = p
+    poses[1].t.p.x = 9.0
+    poses[1].v[0:2] += wp.vec2(1.0)
+    poses[1].m[0, 1:] = wp.vec2(5.0)
+    out[0] = wp.transform_point(p.t, wp.vec3(1.0))[0] + p.v[1:][1] + float(p.h)
+
+
+def test_parts_of_fields() -> None:
+    half = 2.0**-0.5
+    first = Pose(q=wp.quat(0.0, 0.0, half, half), v=wp.vec4(1.0), h=0.5)
+    poses = wp.array([first, Pose()], dtype=Pose)
+    out = wp.zeros(1, dtype=float)
+    wp.launch(parts, dim=1, inputs=[poses, out])
+    got = poses[1]
+    np.testing.assert_allclose(np.array(got.t), [9, 6, 3, 0, 0, half, half], rtol=1e-6)
+    np.testing.assert_array_equal(np.array(got.v), [2, 8, 8, 1])
+    np.testing.assert_array_equal(np.array(got.m), [[0, 5, 5], [0, 1, 0], [0, 1, 0]])
+    assert got.h == 2.0 and poses[0].h == 0.5
+    np.testing.assert_allclose(out.numpy(), [1.0 - 1.0 + 8.0 + 2.0], rtol=1e-5)

@@ -148,3 +148,21 @@ def test_views_as_conditions_and_arrays_left_out() -> None:
     assert out.list() == [0.0, 0.0, 0.0]
     wp.launch(maybe, dim=1, inputs=[wp.array([[1.0, 2.0, 3.0]], dtype=float), out])
     assert out.list() == [2.0, 0.0, 1.0]
+
+
+@wp.kernel
+def search(x: wp.array2d(dtype=float), out: wp.array(dtype=int)):
+    out[0] = wp.lower_bound(x[1], 4.5)
+    out[1] = wp.lower_bound(x[:, 0], 5.0)
+    out[2] = wp.lower_bound(x[1], 1, 3, 100.0)
+    own = wp.zeros(4, dtype=float)
+    for i in range(4):
+        own[i] = float(i * i)
+    out[3] = wp.lower_bound(own, 3.0)
+
+
+def test_builtins_take_views() -> None:
+    x = wp.array(np.arange(12).reshape(3, 4), dtype=float)
+    out = wp.zeros(4, dtype=int)
+    wp.launch(search, dim=1, inputs=[x, out])
+    assert out.list() == [1, 2, 2, 2]
