@@ -52,6 +52,7 @@ snapshot_limit_bytes: int = 4 << 30
 snapshot_exposed_bytes: int = 64 << 20
 # Bytes that the values which one thread saves for its reverse sweep may take up. Loops that
 # would save more are run once more instead, segment by segment (see `engine.ad.checkpoints`).
+# 0: any number.
 stack_limit_bytes: int = 128 << 20
 # Bytes that a recorded launch may save of what it overwrites, for its adjoint.
 journal_limit_bytes: int = 4 << 30

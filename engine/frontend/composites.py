@@ -79,17 +79,10 @@ def call_composite(
             filled.append(operand)
         results = call_with(cx, library_func(choice.composite), filled)
         updates = choice.composite.updates
-        _write_back(cx, [nodes[k] if k < len(nodes) else None for k in updates],
-                    results[len(results) - len(updates) :])  # fmt: skip
+        changed = [nodes[k] if k < len(nodes) else None for k in updates]
         kept = results[: len(results) - len(updates)]
-        if not kept and not all(isinstance(n, ast.Name) for n in nodes[1:]):
-            at = next(n for n in nodes[1:] if not isinstance(n, ast.Name))
-            return cx.error(
-                "E106",
-                at,
-                f"`{name}` gives this argument a value, but it is no variable",
-                f"write `... = {cx.api}.{name}(...)` and use the results",
-            )
+        for node, value in zip(changed, results[len(kept) :], strict=True):
+            _write_back(cx, name, node, value, only=not kept)
         return kept[0] if len(kept) == 1 else Several(tuple(kept))
     return None
 
@@ -102,13 +95,23 @@ def _type(v: Value | View) -> Type:
     return ArrayType(INT32 if isinstance(element, StructType) else element, v.ndim)
 
 
-def _write_back(cx: Context, nodes: Sequence[ast.expr | None], values: Sequence[Operand]) -> None:
-    """Gives variables their new values. An element or component is passed by its value only."""
+def _write_back(cx: Context, name: str, node: ast.expr | None, value: Operand, only: bool) -> None:
+    """Gives a changed argument its new value.
+
+    only: changing its arguments is all that the call does. Elsewhere an element or component
+    is passed by its value, as a random state is.
+    """
     from engine.frontend.assign import assign
 
-    for node, value in zip(nodes, values, strict=True):
-        if isinstance(node, ast.Name):
-            assign(cx, node, value, node)
+    if isinstance(node, ast.Name) or (only and isinstance(node, (ast.Attribute, ast.Subscript))):
+        assign(cx, node, value, node)
+    elif only and node is not None:
+        cx.error(
+            "E106",
+            node,
+            f"`{name}` gives this argument a value, but it is no variable",
+            f"write `... = {cx.api}.{name}(...)` and use the results",
+        )
 
 
 def changed_arguments(scope: Scope, node: ast.Call) -> Iterator[ast.expr]:

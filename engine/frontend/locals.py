@@ -152,12 +152,12 @@ def plan_locals(
     assigned = {name for s in tree.body for name in stores(s)} | set(params)
     nodes = [n for s in tree.body for n in ast.walk(s)]
     walrus = {n.target.id for n in nodes if isinstance(n, ast.NamedExpr)}
-    for n in nodes:
-        if isinstance(n, ast.Call):
-            walrus |= {a.id for a in changed(n) if isinstance(a, ast.Name)} & assigned
+    by_calls = [a for n in nodes if isinstance(n, ast.Call) for a in changed(n)]
+    walrus |= {a.id for a in by_calls if isinstance(a, ast.Name)} & assigned
     fields: dict[str, set[tuple[tuple[str, ...], bool]]] = {}
-    for n in nodes:
-        if isinstance(n, (ast.Subscript, ast.Attribute)) and isinstance(n.ctx, ast.Store):
+    for n in [*nodes, *by_calls]:
+        part = n in by_calls or isinstance(getattr(n, "ctx", None), ast.Store)
+        if isinstance(n, (ast.Subscript, ast.Attribute)) and part:
             found = field_path(n)
             if found is not None:
                 fields.setdefault(found[0], set()).add(found[1:])
