@@ -77,7 +77,7 @@ def places(a: wp.array(dtype=float), n: wp.array(dtype=int), m: wp.array(dtype=w
     #                    ^^^ E104 an element of `n` has type int32, but this is float32
     k = wp.lower_bound(n, 1.0)
     #   ^^^^^^^^^^^^^^^^^^^^^^ E104 `lower_bound` does not take
-    wp.qr3(m[0], m[1], m[2])
-    #            ^^^^ E106 `qr3` gives this argument a value, but it is no variable
+    wp.qr3(m[0], m[1] * 2.0, m[2])
+    #            ^^^^^^^^^^ E106 `qr3` gives this argument a value, but it is no variable
     r = wp.randf(1.5)
     #   ^^^^^^^^^^^^^ E104 `randf` does not take (float32)

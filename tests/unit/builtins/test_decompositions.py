@@ -205,7 +205,7 @@ def factors(x: wp.array(dtype=wp.mat33d), y: wp.array2d(dtype=wp.mat33d)):
 @wp.kernel
 def no_variable(x: wp.array(dtype=wp.mat33), y: wp.array(dtype=wp.mat33), z: Vectors):
     U = wp.mat33()
-    wp.svd3(x[0], U, z[0, 0], y[0])
+    wp.svd3(x[0], U, z[0, 0], wp.transpose(y[0]))
 
 
 def test_both_ways_of_calling() -> None:
@@ -228,6 +228,20 @@ def test_factors_need_variables() -> None:
         x = wp.zeros(1, dtype=wp.mat33)
         wp.launch(no_variable, dim=1, inputs=[x, x, wp.zeros((1, 1), dtype=wp.vec3)])
     assert caught.value.diagnostics[0].code == "E106"
+
+
+@wp.kernel
+def into_elements(x: wp.array(dtype=wp.mat33), y: wp.array(dtype=wp.mat33)):
+    wp.qr3(x[0], y[0], y[1])
+
+
+def test_factors_may_be_elements() -> None:
+    x = wp.array(RNG.normal(size=(1, 3, 3)), dtype=wp.mat33)
+    y = wp.zeros(2, dtype=wp.mat33)
+    wp.launch(into_elements, dim=1, inputs=[x], outputs=[y])
+    q, r = y.numpy()
+    np.testing.assert_allclose(q @ r, x.numpy()[0], atol=1e-6)
+    np.testing.assert_allclose(q @ q.T, np.eye(3), atol=1e-6)
 
 
 def test_on_the_host() -> None:
