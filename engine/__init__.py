@@ -37,6 +37,8 @@ from engine.diagnostics import (
     TapeError,
 )
 from engine.frontend.features import missing_feature as _missing_feature
+from engine.frontend.static import static
+from engine.lang.generics import Float, Int, Scalar
 from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
 from engine.lang.names import __all__ as _type_names
 from engine.lang.values import (
@@ -91,7 +93,16 @@ from engine.runtime.indexed import (
     indexedarray3d,
     indexedarray4d,
 )
-from engine.runtime.kernel import Kernel, adjoint, func, func_grad, func_replay, kernel
+from engine.runtime.kernel import (
+    Function,
+    Kernel,
+    adjoint,
+    func,
+    func_grad,
+    func_replay,
+    kernel,
+    overload,
+)
 from engine.runtime.launch import launch
 from engine.runtime.modules import Module, get_module, get_module_options, set_module_options
 from engine.runtime.structs import struct
@@ -152,8 +163,9 @@ __all__ = [
     "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d",
     "struct",
     # kernels and tapes
-    "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_replay", "get_module",
-    "get_module_options", "init", "kernel", "launch", "set_module_options",
+    "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_replay",
+    "get_module", "get_module_options", "init", "kernel", "launch", "overload",
+    "set_module_options", "static",
     "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
@@ -161,7 +173,8 @@ __all__ = [
     "synchronize", "synchronize_device",
     # types
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "constant", "dtype_from_numpy", "dtype_to_numpy", "types",
+    "float16", "float32", "float64", "Float", "Int", "Scalar", "constant",
+    "dtype_from_numpy", "dtype_to_numpy", "types",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",
     "e", "half_pi", "inf", "ln2", "ln10", "log2e", "log10e", "nan", "phi", "pi", "tau",

@@ -39,6 +39,9 @@ verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
 # Accepted for programs written for Warp; loops are unrolled by the C++ compiler.
 max_unroll: int = 16
 
+# Whether gradients flow through launches of kernels whose module and decorator say nothing.
+enable_backward: bool = True
+
 # ---- tape
 
 # How a tape remembers the inputs of launches: copied when they are about to change, copied at

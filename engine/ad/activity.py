@@ -37,6 +37,7 @@ def active(fn: n.Function, wrt: frozenset[str]) -> frozenset[n.Var]:
             link((s.value,), (s.dst,))
         elif isinstance(s, n.Call):
             link(s.args, s.dsts)
+            _through_memory(s, wrt, sources, sinks)
         elif isinstance(s, n.Load) and s.array.name in wrt:
             sources.add(s.dst)
         elif isinstance(s, (n.Store, n.Atomic)) and s.array.name in wrt:
@@ -47,6 +48,17 @@ def active(fn: n.Function, wrt: frozenset[str]) -> frozenset[n.Var]:
     varied = _reach(sources, edges)
     useful = _reach(sinks, [(b, a) for a, b in edges])
     return frozenset(v for v in varied & useful if _float(v))
+
+
+def _through_memory(s: n.Call, wrt: frozenset[str], sources: set[n.Var], sinks: set[n.Var]) -> None:
+    """A custom gradient of arrays: results may come from elements, and elements from arguments."""
+    grad = s.func.grad
+    if grad is None or not grad.gradients:
+        return
+    given = dict(zip((p.name for p in s.func.params), s.args, strict=True))
+    if any(isinstance(a := given[k], n.Var) and a.name in wrt for k in grad.gradients):
+        sources.update(d for d in s.dsts if _float(d))
+        sinks.update(a for a in s.args if isinstance(a, n.Var) and _float(a))
 
 
 def _reach(start: set[n.Var], edges: list[tuple[n.Var, n.Var]]) -> set[n.Var]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, Names, const
 from engine.ir.ops import OPS, Elementwise, NoDerivative
@@ -24,6 +25,7 @@ class AdjointRules:
         self.arrays = arrays
         self.active = active
         self.vars: dict[n.Var, n.Var] = {}
+        self.muted = Muted()
 
     def adjoint(self, v: n.Var) -> n.Var:
         if v not in self.vars:
@@ -155,17 +157,34 @@ class AdjointRules:
             b.add(n.If(replaced, inner.block(), (), b.span))
 
     def called(self, b: Builder, s: n.Call) -> None:
-        """A function with a user's own adjoint: call it with the cotangents."""
+        """A function with a user's own adjoint: call it with the cotangents.
+
+        It may also read and add to the gradients of arrays. Without an adjoint (a native
+        function) the gradient ends here.
+        """
         grad = s.func.grad
-        assert grad is not None
-        if not any(d in self.active for d in s.dsts):
-            return
         cts: list[n.Atom] = [
             self.take(b, d) if d in self.active else const(0, d.type)  # type: ignore[arg-type]
             for d in s.dsts
         ]
+        if grad is None:
+            return
+        given = dict(zip((p.name for p in s.func.params), s.args, strict=True))
+        arrays = {k: a for k in grad.gradients if isinstance(a := given[k], n.Var)}
+        there = {k: self.arrays[a.name] for k, a in arrays.items() if a.name in self.arrays}
+        if not there and not any(d in self.active for d in s.dsts):
+            return
+        if len(s.dsts) < len(s.func.results):  # a call whose results nothing uses
+            cts = [const(0, t) for t in s.func.results]
+        own = grad.params[len(grad.params) - len(grad.gradients) :]
+        absent = frozenset(
+            p.name for p, k in zip(own, grad.gradients, strict=True) if k not in there
+        )
+        grad = self.muted.function(grad, absent)
         dsts = tuple(b.temp(t, "adj") for t in grad.results)
-        b.add(n.Call(dsts, grad, (*s.args, *cts), b.span))
+        # In place of a gradient that is not there stands the array itself, for its shape.
+        last = [there.get(k, arrays[k]) for k in grad.gradients]
+        b.add(n.Call(dsts, grad, (*s.args, *cts, *last), b.span))
         inputs = [
             a
             for p, a in zip(s.func.params, s.args, strict=True)

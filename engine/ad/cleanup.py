@@ -148,16 +148,6 @@ def propagate(fn: n.Function) -> n.Function:
     return replace(fn, body=_Propagate().block(fn.body, zero))
 
 
-def writes_memory(fn: n.Function) -> bool:
-    """True where a function, or one that it calls, changes an array or gives a message."""
-    for s in n.walk(fn.body):
-        if isinstance(s, (n.Store, n.Atomic, n.Message)):
-            return True
-        if isinstance(s, n.Call) and writes_memory(s.func):
-            return True
-    return False
-
-
 class _Dead:
     """Backward liveness. A variable is live only if a live statement or an effect reads it."""
 
@@ -170,7 +160,7 @@ class _Dead:
                 return True
             if isinstance(s, n.Push) and s.stack in self.stacks:
                 return True
-            if isinstance(s, n.Call) and writes_memory(s.func):
+            if isinstance(s, n.Call) and n.writes_memory(s.func):
                 return True
         return False
 
@@ -194,7 +184,7 @@ class _Dead:
             self.use(s, live)
             return s
         if isinstance(s, n.Call):
-            if not (live & set(s.dsts)) and not writes_memory(s.func):
+            if not (live & set(s.dsts)) and not n.writes_memory(s.func):
                 return None
             self.use(s, live)
             return s

@@ -93,6 +93,9 @@ class _Lift:
                 body=self.block(fn.body),
                 grad=None if fn.grad is None else self.function(fn.grad),
                 replay=None if fn.replay is None else self.function(fn.replay),
+                derivative_of=(
+                    None if fn.derivative_of is None else self.function(fn.derivative_of)
+                ),
             )
         return self.functions[id(fn)]
 

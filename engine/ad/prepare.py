@@ -27,7 +27,48 @@ def written_params(fn: n.Function) -> frozenset[str]:
     return _touched(fn)[1]
 
 
+def replay_read_params(fn: n.Function) -> frozenset[str]:
+    """Array parameters that replays (but maybe not the function itself) read."""
+    out: set[str] = set()
+    for s in n.walk(fn.body):
+        if not isinstance(s, n.Call):
+            continue
+        read = replay_read_params(s.func)
+        if s.func.replay is not None:
+            read |= read_params(s.func.replay) | replay_read_params(s.func.replay)
+        for p, a in zip(s.func.params, s.args, strict=True):
+            if isinstance(a, n.Var) and p.name in read:
+                out.add(a.name)
+    return frozenset(out)
+
+
+def replayed_params(fn: n.Function) -> frozenset[str]:
+    """Array parameters that only native functions write, which write them again in the replay.
+
+    The backward pass reads what the replay left there.
+    """
+    again: set[str] = set()
+    once: set[str] = set()
+    for s in n.walk(fn.body):
+        if isinstance(s, (n.Store, n.Atomic)):
+            once.add(s.array.name)
+        elif isinstance(s, n.Call):
+            replay = s.func.replay
+            _, written = _touched(s.func)
+            if s.func.native is None:
+                inner = replayed_params(s.func)
+            else:
+                inner = _touched(replay)[1] if replay is not None else frozenset()
+            for p, a in zip(s.func.params, s.args, strict=True):
+                if isinstance(a, n.Var) and p.name in written:
+                    (again if p.name in inner else once).add(a.name)
+    return frozenset(again - once)
+
+
 def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
+    if fn.native is not None:
+        native = fn.native
+        return native.reads | native.updates, native.writes | native.updates
     read: set[str] = set()
     written: set[str] = set()
     for s in n.walk(fn.body):
@@ -52,7 +93,7 @@ def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
 def _inline(block: n.Block, names: Names) -> n.Block:
     out: list[n.Stmt] = []
     for s in block:
-        if isinstance(s, n.Call) and s.func.grad is None:
+        if isinstance(s, n.Call) and s.func.grad is None and s.func.native is None:
             out += _expand(s, names)
         else:
             out.append(map_stmt(s, lambda a: a, lambda b: _inline(b, names)))
@@ -82,9 +123,18 @@ def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
     for v in n.set_in(copied):
         out.append(n.Set(v, const(0, v.type), call.span))  # type: ignore[arg-type]
     out += _inline(copied, names)
-    for d, r in zip(call.dsts, results, strict=True):
+    again: list[n.Atom] = []
+    if f.replay is not None and call.dsts:
+        # The values that the backward pass goes on with are those of the replay.
+        shown = tuple(n.Var(names.fresh(d.name), d.type) for d in call.dsts)
+        out += _inline((replace(call, dsts=shown, func=f.replay),), names)
+        again += shown
+    for k, (d, r) in enumerate(zip(call.dsts, results, strict=True)):
         held_result = table[r]
-        out.append(n.Let(d, "copy", (held_result,), call.span))
+        if again:
+            out.append(n.Let(d, "replayed", (held_result, again[k]), call.span))
+        else:
+            out.append(n.Let(d, "copy", (held_result,), call.span))
     return out
 
 

@@ -26,7 +26,7 @@ from engine.ad import checkpoints as cp
 from engine.ad.activity import active
 from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
-from engine.ad.cleanup import propagate, remove_dead, writes_memory
+from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.rename import fresh_copy, names_in
 from engine.ad.structure import trip_count
 from engine.ir import nodes as n
@@ -107,8 +107,17 @@ class _Forward:
         if isinstance(s, n.Load) and s.site in self.sites:
             self.read_journal(b, (s.dst,), s.site)
             return True
-        if isinstance(s, n.Call) and s.site in self.sites:
+        if isinstance(s, n.Call) and s.func.native is not None and s.func.replay is not None:
+            b.add(replace(s, func=s.func.replay))
+            return True
+        if isinstance(s, n.Call) and (s.site in self.sites or n.writes_memory(s.func)):
             self.read_journal(b, s.dsts, s.site)
+            return True
+        if isinstance(s, n.Call) and s.func.replay is not None:
+            b.add(replace(s, func=s.func.replay))
+            return True
+        if isinstance(s, n.Let) and s.op == "replayed":
+            b.add(n.Let(s.dst, "copy", s.args[1:], s.span))
             return True
         return False
 
@@ -268,14 +277,17 @@ def _unsafe_calls(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
 
     out = set()
     for s in n.walk(fn.body):
+        if isinstance(s, n.Call) and s.func.native is not None and s.func.replay is not None:
+            continue  # its replay runs instead
         if isinstance(s, n.Call):
-            read = read_params(s.func)
+            # A replay runs in the recorded launch, and what it reads is what it read there.
+            read = read_params(s.func.replay or s.func)
             touched = {
                 a.name
                 for p, a in zip(s.func.params, s.args, strict=True)
                 if isinstance(a, n.Var) and p.name in read
             }
-            if writes_memory(s.func) or touched & journaled:
+            if n.writes_memory(s.func) or touched & journaled:
                 out.add(s.site)
     return frozenset(out)
 

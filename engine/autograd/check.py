@@ -145,6 +145,8 @@ def _check_launch(
         index, record.kernel.key, tuple(record.dim), (), variants.ir.span, record.site,
         culprits_of(variants.ir),
     )  # fmt: skip
+    if not record.selection.useful and record.selection.wrt & variants.written:
+        return replace(result, skipped="gradients stop at it: its enable_backward is False")
     args, reason = arguments(record)
     if reason:
         return replace(result, skipped=reason)

@@ -40,6 +40,9 @@ class Variants:
         self.ir = ir
         self.read = ad.read_params(ir)
         self.written = ad.written_params(ir)
+        self._read_again = self.read | ad.replay_read_params(ir)
+        # Written by native functions, and again by their replays in the backward pass.
+        self.replayed = ad.replayed_params(ir)
         self.differentiable = frozenset(p.name for p in float_params(ir))
         self._prepared: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
@@ -60,7 +63,8 @@ class Variants:
 
         `aliased`: parameters that are read and share memory with a written one.
         """
-        return (self.read & self.written) | (aliased & self.read)
+        read = self._read_again
+        return (read & self.written - self.replayed) | (aliased & read)
 
     def clashes(self, dim: tuple[int, ...], arrays: frozenset[str]) -> list[Store]:
         """Stores by which threads certainly overwrite each other; see `engine.ad.clashes`."""

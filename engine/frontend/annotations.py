@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope, type_of
 from engine.frontend.source import Source
+from engine.lang.generics import ANYTHING, FUNCTION, Pattern, pattern_of
 from engine.lang.structs import ARRAYS, COMPOUND, UserType
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType
 
@@ -20,13 +21,12 @@ class BadAnnotation(Exception):
     """An annotation that names no type; the text says why."""
 
 
-def _generic(obj: Any) -> bool:
-    return obj is Any or obj is inspect.Parameter.empty
-
-
 def to_type(obj: Any) -> UserType | None:
-    """The type that an annotation object names. None for `Any`. Raises BadAnnotation."""
-    if _generic(obj):
+    """The type that an annotation object names. None for `Any` and other patterns.
+
+    Raises BadAnnotation.
+    """
+    if obj is inspect.Parameter.empty or pattern_of(obj) is not None:
         return None
     found = getattr(obj, "__ir_type__", None)
     if isinstance(found, _KINDS):
@@ -36,8 +36,6 @@ def to_type(obj: Any) -> UserType | None:
     scalar = type_of(obj)
     if scalar is not None:
         return scalar
-    if getattr(obj, "dtype", None) is Any:  # array(dtype=Any): the call decides
-        return None
     name = getattr(obj, "__name__", None) or repr(obj)
     raise BadAnnotation(f"`{name}` is not a type of kernels")
 
@@ -74,6 +72,7 @@ def parameter_types(
     """Annotated types by parameter, None where there is none. Reports E103.
 
     A kernel must annotate every parameter; a function takes missing types from the call.
+    Parameters of a pattern (see `patterns`) have no type either.
     """
     args = source.tree.args
     notes = getattr(inspect.unwrap(func), "__annotations__", {})
@@ -89,11 +88,32 @@ def parameter_types(
             continue
         try:
             out[name] = to_type(evaluate(notes[name], scope))
-            if out[name] is None and kernel:
-                raise BadAnnotation("a kernel cannot have parameters of any type")
+            if kernel and pattern_of(evaluate(notes[name], scope)) is FUNCTION:
+                raise BadAnnotation("a kernel cannot take a function as an argument")
         except BadAnnotation as error:
             out[name] = None
             report.add("E103", arg, f"parameter `{name}`: {error}", help_text(scope.api))
+    return out
+
+
+def patterns(
+    func: Callable[..., Any], names: Iterable[str], scope: Scope, kernel: bool = False
+) -> dict[str, Pattern]:
+    """What parameters take whose type the call decides; those of a bad annotation left out.
+
+    Parameters without an annotation take anything, but none do in a kernel.
+    """
+    notes = getattr(inspect.unwrap(func), "__annotations__", {})
+    out: dict[str, Pattern] = {}
+    for name in names:
+        if kernel and name not in notes:
+            continue
+        try:
+            found = pattern_of(evaluate(notes[name], scope)) if name in notes else ANYTHING
+        except BadAnnotation:
+            continue
+        if found is not None:
+            out[name] = found
     return out
 
 

@@ -27,6 +27,7 @@ from engine.frontend.made import factory_of, lower_factory, lower_made, lower_ne
 from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, View, literal
 from engine.frontend.ops import apply
 from engine.frontend.scope import MISSING, struct_of, type_of
+from engine.frontend.static import lower_static
 from engine.frontend.typenames import type_name, type_names
 from engine.frontend.user_calls import call_user
 from engine.frontend.userfunc import UserFunc
@@ -123,6 +124,7 @@ _SPECIAL: dict[str, Special] = {
     "where": _where,
     "select": _select,
     "len": _length,
+    "static": lower_static,
     "matrix_from_rows": lambda cx, node: matrix_from_vectors(cx, node, rows=True),
     "matrix_from_cols": lambda cx, node: matrix_from_vectors(cx, node, rows=False),
     "expect_eq": lambda cx, node: lower_expect(cx, node, "expect_eq"),

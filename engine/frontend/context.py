@@ -30,9 +30,11 @@ from engine.frontend.ranges import RangeBuilder
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope
 from engine.frontend.source import Source
+from engine.frontend.static import Expressions
 from engine.frontend.typenames import type_name
 from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
+from engine.lang.generics import Pattern
 from engine.lang.structs import UserType
 from engine.lang.types import ArrayType, Type, ValueType
 
@@ -49,6 +51,9 @@ class Prepared:
     annotated: dict[str, UserType | None]
     results: tuple[UserType, ...] | None
     is_kernel: bool
+    # What parameters without a type take.
+    patterns: dict[str, Pattern]
+    statics: Expressions
 
 
 @dataclass(slots=True)
@@ -97,6 +102,8 @@ class Context:
         self.loops: list[ast.AST] = []
         # How many blocks are around the present statement; 0 where every run comes by.
         self.depth = 0
+        # Variables of loops that are being unrolled.
+        self.unrolled: dict[str, int] = {}
         # Lines where names were given a literal, for advice on types.
         self.literals: dict[str, int] = {}
         # Types and weakness of what each `return` gives, with its node.
@@ -109,6 +116,8 @@ class Context:
         self.adjoints: dict[str, Operand] | None = None
         self.adjoint_vars: tuple[Var, ...] = ()
         self.array_params: frozenset[str] = frozenset()
+        # The gradient arrays that it asks for, by the parameter that they belong to.
+        self.adjoint_arrays: dict[str, Var] = {}
 
     # ---- dispatch
 

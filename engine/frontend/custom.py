@@ -14,18 +14,15 @@ from engine.diagnostics import Diagnostic, KernelError
 from engine.frontend.context import Prepared
 from engine.frontend.kinds import Kind, ViewKind, accepts
 from engine.frontend.lower import lower_body, prepare
+from engine.frontend.operands import Known
 from engine.frontend.parameters import differentiable
 from engine.frontend.typenames import type_name, type_names
-from engine.ir.nodes import Function
+from engine.ir.nodes import Function, writes_memory
 
 
 def _mismatch(code: str, made: Prepared, name: str | None, message: str, help_text: str) -> None:
     """Raises KernelError at a parameter, or at the `def` line."""
-    args = made.source.tree.args
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-        if arg.arg == name:
-            raise KernelError(Diagnostic(code, message, made.source.span(arg), help_text))
-    raise KernelError(Diagnostic(code, message, made.source.header(), help_text))
+    raise KernelError(Diagnostic(code, message, made.source.parameter(name or ""), help_text))
 
 
 def _bind(
@@ -44,11 +41,12 @@ def _bind(
     for name, t, role in zip(names, types, roles, strict=True):
         have = made.annotated[name]
         if have is not None and not accepts(have, t):
+            shown = type_name(t) if not isinstance(t, Known) else "a function"
             _mismatch(
                 "E104",
                 made,
                 name,
-                f"parameter `{name}` is {role} and must have type {type_name(t)}, but is "
+                f"parameter `{name}` is {role} and must have type {shown}, but is "
                 f"annotated {type_name(have)}",
                 help_text,
             )
@@ -106,6 +104,14 @@ def lower_replay(replay: Callable[..., Any], primal: Function, inputs: Sequence[
         help_text,
     )
     fn = lower_body(made, made.source.tree.name, types)
+    if writes_memory(fn):
+        _mismatch(
+            "E110",
+            made,
+            None,
+            f"the replay `{fn.name}` writes memory, but the backward pass changes gradients only",
+            f"read what `{primal.name}` left in memory, and return it",
+        )
     if _results(fn) != _results(primal):
         _mismatch(
             "E104",

@@ -11,7 +11,7 @@ from engine.frontend.fence_table import CONSTANTS
 from engine.frontend.kinds import AbsentKind, StructKind, ViewKind
 from engine.frontend.logic import lower_not
 from engine.frontend.members import unknown
-from engine.frontend.operands import BAD, Bad, Operand, Several, Value, literal, number
+from engine.frontend.operands import BAD, Bad, Known, Operand, Several, Value, literal, number
 from engine.frontend.ops import apply
 from engine.frontend.scope import MISSING, describe, operand_of
 from engine.ir.builder import const
@@ -62,6 +62,7 @@ def _local(cx: Context, node: ast.Name, name: str) -> Operand:
         kind = cx.types[name]
         if isinstance(kind, (StructKind, ViewKind, AbsentKind)):
             return tree_of(cx, name, kind)
+        assert not isinstance(kind, Known)  # those are bound
         var = cx.variable(name, kind)
         # An assignment inside the same expression may change the variable after this read.
         return Value(cx.frozen(var) if name in cx.plan.walrus else var)

@@ -14,8 +14,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("fixedarray", "this name of local arrays", "write `zeros(shape=(4,), dtype=float)`"),
     ("spatial_mass spatial_jacobian", "matrices of whole mechanisms",
      "loop over the joints and add up `spatial_adjoint(...)` products"),
-    ("static", "`static` expressions",
-     "compute the value outside the kernel and use the name of that variable"),
     ("dense_*", "dense solvers in kernels", "use numpy.linalg on the host"),
     ("bfloat16", "bfloat16 numbers", "use `float16` or `float32`"),
     ("fabricarray* indexedfabricarray*", "arrays of the Fabric",

@@ -10,6 +10,7 @@ from engine.frontend.operands import BAD, Bad, Operand, Value, number, unify
 from engine.frontend.ops import condition, integer
 from engine.frontend.ranges import RangeBuilder
 from engine.frontend.results import lower_return
+from engine.frontend.static import unroll, unrolls
 from engine.frontend.typenames import type_name
 from engine.frontend.variables import set_name
 from engine.ir.nodes import (
@@ -29,6 +30,7 @@ from engine.ir.nodes import (
     Var,
     While,
     walk,
+    writes_memory,
 )
 from engine.lang.types import BOOL, INT32
 
@@ -115,6 +117,12 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
         target = None
     else:
         target = node.target
+    if target is not None and unrolls(cx, node):
+        if bounds:
+            unroll(cx, node, bounds)
+        else:
+            cx.spoil(node)
+        return
     t = bounds[0].type if bounds else INT32
     var = cx.b.temp(t, target.id if target else "i")
     cx.loops.append(node)
@@ -150,7 +158,7 @@ def _count(cx: Context, target: ast.Name, value: Operand) -> None:
 def has_effect(block: Sequence[Stmt]) -> bool:
     """True where memory is written or a message given, in the block or what it calls."""
     return any(
-        isinstance(s, (Store, Atomic, Message)) or (isinstance(s, Call) and has_effect(s.func.body))
+        isinstance(s, (Store, Atomic, Message)) or (isinstance(s, Call) and writes_memory(s.func))
         for s in walk(tuple(block))
     )
 

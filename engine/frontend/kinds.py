@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from engine.frontend.operands import Absent, Dim, Operand, Root, Span, Struct, Value, View
+from engine.frontend.operands import Absent, Dim, Known, Operand, Root, Span, Struct, Value, View
 from engine.ir.nodes import Atom, Var
 from engine.lang.structs import (
     ElementType,
@@ -63,7 +63,8 @@ class AbsentKind:
     type: UserType
 
 
-Kind = Type | StructKind | ViewKind | AbsentKind
+# A function or type that is passed is known, and is no parameter.
+Kind = Type | StructKind | ViewKind | AbsentKind | Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _slots(kind: Kind, suffix: str) -> Iterator[Slot]:
             yield from _slots(item, f"{suffix}.{field}")
     elif isinstance(kind, ViewKind):
         yield from _view_slots(kind, suffix)
-    elif not isinstance(kind, AbsentKind):
+    elif not isinstance(kind, (AbsentKind, Known)):
         yield Slot(suffix, kind, isinstance(kind, ArrayType))
 
 
@@ -145,6 +146,8 @@ def decompose(got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
         return got.type, (got.atom,)
     if isinstance(got, Absent):
         return AbsentKind(got.type), ()
+    if isinstance(got, Known):
+        return got, ()
     if isinstance(got, Struct):
         parts = [decompose(item) for item in got.items]
         found = [p for p in parts if p is not None]
@@ -186,6 +189,8 @@ def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
         return Struct(kind.type, tuple(_compose(item, atoms) for item in kind.items))
     if isinstance(kind, AbsentKind):
         return Absent(kind.type)
+    if isinstance(kind, Known):
+        return kind
     if not isinstance(kind, ViewKind):
         return Value(next(atoms))
     roots = tuple(next(atoms) for _ in range(leaf_count(kind.element)))
@@ -219,6 +224,7 @@ def plain(view: View) -> Operand:
 
 def user_type(kind: Kind) -> UserType:
     """The type that a user would annotate a value of the kind with."""
+    assert not isinstance(kind, Known)
     if isinstance(kind, (StructKind, AbsentKind)):
         return kind.type
     if isinstance(kind, ViewKind):

@@ -8,6 +8,7 @@ several `return`s) are learnt in one round and used in the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from engine.diagnostics import Diagnostic, KernelError
 # These fill the tables of handlers.
 from engine.frontend import assign, calls, exprs, flow, logic, places  # noqa: F401
 from engine.frontend.aggregates import can_be_learnt
-from engine.frontend.annotations import parameter_types, result_types
+from engine.frontend.annotations import parameter_types, patterns, result_types
 from engine.frontend.composites import changed_arguments
 from engine.frontend.context import Context, Learnt, Prepared
 from engine.frontend.desugar import desugar
@@ -40,6 +41,7 @@ from engine.frontend.results import (
 )
 from engine.frontend.scope import Scope
 from engine.frontend.source import source_of, too_deep
+from engine.frontend.static import take_expressions
 from engine.ir.nodes import Function, Return, Var
 from engine.lang.structs import COMPOUND, Argument, UserType
 from engine.lang.types import ValueType
@@ -53,19 +55,36 @@ def prepare(func: Callable[..., Any], is_kernel: bool) -> Prepared:
     scope = Scope(func)
     report = Report(source)
     try:
+        statics = take_expressions(source.tree, scope)
         rejected = fence(source.tree, report)
         desugar(source.tree, rejected)
         annotated = parameter_types(func, source, scope, report, is_kernel)
+        untyped = [name for name, t in annotated.items() if t is None]
+        open_ = patterns(func, untyped, scope, is_kernel)
         results = None if is_kernel else result_types(func, source, scope, report)
         plan = plan_locals(source.tree, partial(changed_arguments, scope))
     except RecursionError:
         raise too_deep(source) from None
-    return Prepared(source, scope, rejected, plan, report, annotated, results, is_kernel)
+    return Prepared(
+        source, scope, rejected, plan, report, annotated, results, is_kernel, open_, statics
+    )
 
 
-def lower_kernel(func: Callable[..., Any]) -> Function:
-    """The IR of a kernel. Raises KernelError with everything that is wrong with it."""
+def lower_kernel(func: Callable[..., Any], types: Mapping[str, UserType] | None = None) -> Function:
+    """The IR of a kernel. Raises KernelError with everything that is wrong with it.
+
+    types: of the parameters that have none of their own.
+    """
     made = prepare(func, is_kernel=True)
+    made = replace(made, annotated={**made.annotated, **(types or {})})
+    for name in made.patterns:
+        if made.annotated[name] is None:
+            made.report.add(
+                "E103",
+                made.source.parameter(name),
+                f"parameter `{name}` may have any type here: arguments have to decide",
+                f"launch the kernel, or take an overload: `{made.scope.api}.overload(...)`",
+            )
     return lower_body(made, made.source.tree.name, made.annotated)
 
 
@@ -131,15 +150,17 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         open_adjoints(cx, [(name, types[name]) for name in adjoints])
     cx.block(cx.source.tree.body)
     results, returns = _finish(cx)
+    gradients = tuple(p.name for p in params if p.name in cx.adjoint_arrays)
     return Function(
         cx.name,
-        tuple(params),
+        (*params, *(cx.adjoint_arrays[name] for name in gradients)),
         results,
         cx.b.block(),
         is_kernel=cx.is_kernel,
         span=cx.source.header(),
         arguments=_arguments(cx) if cx.is_kernel else (),
         returns=returns,
+        gradients=gradients,
     )
 
 

@@ -14,6 +14,7 @@ from engine.frontend.operands import (
     BAD,
     Absent,
     Bad,
+    Known,
     Value,
     View,
     adapt,
@@ -155,8 +156,8 @@ def coerce(
     help_text: str = "",
 ) -> Atom | None:
     """The value as type `t`, or an error that names what it is for."""
-    compound = isinstance(t, (StructKind, ViewKind, AbsentKind))
-    fitted = None if isinstance(t, (StructKind, ViewKind, AbsentKind)) else adapt(v, t)
+    compound = isinstance(t, (StructKind, ViewKind, AbsentKind, Known))
+    fitted = None if isinstance(t, (StructKind, ViewKind, AbsentKind, Known)) else adapt(v, t)
     if fitted is not None:
         return fitted.atom
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):

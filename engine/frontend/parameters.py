@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from engine.frontend.aggregates import changes_fields, fresh
 from engine.frontend.context import Context
-from engine.frontend.kinds import Kind, StructKind, ViewKind, compose, leaf_count, slots
-from engine.frontend.operands import Operand, Struct, Value
+from engine.frontend.kinds import AbsentKind, Kind, StructKind, ViewKind, compose, leaf_count, slots
+from engine.frontend.operands import BAD, Known, Operand, Struct, Value
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Set, Var
 from engine.lang.types import ArrayType, is_float
@@ -18,6 +18,9 @@ def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
 
     A parameter that is changed lives on in variables; any other is its own value.
     """
+    if isinstance(kind, Known):
+        cx.bound[name] = kind
+        return []
     if not isinstance(kind, (StructKind, ViewKind)):
         if not slots(kind):
             raise TypeError(f"a parameter cannot be a {kind}")
@@ -88,6 +91,8 @@ def open_adjoints(cx: Context, wanted: Iterable[tuple[str, Kind | None]]) -> Non
         if isinstance(kind, StructKind):
             named = zip(kind.type.fields, kind.items, strict=True)
             return Struct(kind.type, tuple(leaf(f"{name}.{f}", item) for f, item in named))
+        if isinstance(kind, AbsentKind) or holds_array(kind):
+            return BAD  # `adjoint[s.field]` is the array's gradient
         (slot,) = slots(kind)
         assert not isinstance(slot.type, ArrayType)
         if not is_float(slot.type):

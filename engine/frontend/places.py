@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from engine.frontend.adjoints import adjoint_of
 from engine.frontend.context import EXPR, Context
 from engine.frontend.kinds import as_view, plain
 from engine.frontend.local_arrays import local_part, read_local
@@ -111,7 +112,7 @@ def _index_nodes(node: ast.Subscript) -> list[ast.expr]:
 def _subscript(cx: Context, node: ast.Subscript, base: Place) -> Place:
     nodes = _index_nodes(node)
     if isinstance(base, Known):
-        return _adjoint(cx, node, base)
+        return adjoint_of(cx, node, base)
     if isinstance(base, Bad):
         for n in nodes:
             cx.expr(n)
@@ -228,42 +229,6 @@ def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[a
             "E104", node, f"index {k} is out of range for {count} values", f"use 0 to {count - 1}"
         )
     return _length(cx, base.view, k % count) if isinstance(base, Shape) else base.items[k]
-
-
-def _adjoint(cx: Context, node: ast.Subscript, base: Known) -> Place:
-    """`adjoint[x]` in a custom gradient."""
-    if getattr(base.obj, "__builtin_name__", "") != "adjoint":
-        text = cx.source.text(node.value)
-        return cx.error(
-            "E106",
-            node,
-            f"`{text}` cannot be indexed in a kernel",
-            "index arrays, vectors, matrices",
-        )
-    if cx.adjoints is None:
-        return cx.error(
-            "E106",
-            node,
-            "`adjoint` has a meaning only in a custom gradient",
-            f"write it in a function decorated with `@{cx.api}.func_grad(...)`",
-        )
-    name = node.slice.id if isinstance(node.slice, ast.Name) else None
-    if name in cx.array_params:
-        return cx.error(
-            "E112",
-            node,
-            "the adjoint of an array is not supported in custom gradients",
-            "take the element as a parameter of the function instead of the array",
-        )
-    if name is None or name not in cx.adjoints:
-        names = ", ".join(f"`{n}`" for n in cx.adjoints) or "none"
-        return cx.error(
-            "E102",
-            node.slice,
-            f"`{cx.source.text(node.slice)}` is not an input that has a derivative",
-            f"inputs with a derivative: {names}",
-        )
-    return cx.adjoints[name]
 
 
 def _slice(cx: Context, node: ast.expr) -> Operand:

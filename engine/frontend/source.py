@@ -54,6 +54,14 @@ class Source:
             self._column(end, col + 1 if end_col is None else end_col),
         )
 
+    def parameter(self, name: str) -> Span:
+        """A parameter of the function; the `def` line where there is none of that name."""
+        args = self.tree.args
+        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+            if arg.arg == name:
+                return self.span(arg)
+        return self.header()
+
     def header(self) -> Span:
         """The `def` line, from `def` to the end of that line's text."""
         line = self.tree.lineno

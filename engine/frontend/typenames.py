@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.frontend.kinds import AbsentKind, Kind, StructKind, ViewKind, user_type
+from engine.frontend.operands import Known
 from engine.lang.composite import class_name
 from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, UserType
 from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, VectorType
@@ -12,6 +13,8 @@ from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, Vector
 
 def type_name(t: Kind | UserType) -> str:
     """The type as a user would write it."""
+    if isinstance(t, Known):
+        return str(getattr(t.obj, "__name__", "function"))
     if isinstance(t, (StructKind, ViewKind, AbsentKind)):
         t = user_type(t)
     if isinstance(t, StructType):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from types import CodeType
 from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError, Span
@@ -15,16 +14,19 @@ from engine.frontend.context import Prepared
 from engine.frontend.kinds import Kind
 from engine.frontend.modes import asserts
 from engine.frontend.operands import Operand
-from engine.frontend.scope import Scope, describe, is_engine, operand_of
-from engine.frontend.typenames import type_names
+from engine.frontend.scope import describe, operand_of
+from engine.frontend.typenames import type_name, type_names
 from engine.ir.nodes import Function
+from engine.lang.generics import FUNCTION, Pattern
 from engine.lang.structs import UserType
 
-# Functions being lowered right now, outermost first: a second visit is recursion.
-_active: ContextVar[tuple[UserFunc, ...]] = ContextVar("_active", default=())
+# Instances being lowered right now, outermost first: a second visit is recursion.
+_active: ContextVar[tuple[tuple[UserFunc, tuple[Kind, ...]], ...]] = ContextVar(
+    "_active", default=()
+)
+# How often one function may be under way, each time for other arguments.
+_MAX_DEPTH = 8
 
-# What functions lead to others: caller, names, function, its gradient and its replay.
-Bindings = frozenset[tuple[Any, str, "UserFunc", Any, Any]]
 # Called when a function was made, or given a gradient or a replay.
 listeners: list[Callable[[], None]] = []
 _changes = 0
@@ -45,20 +47,23 @@ def _changed() -> None:
 class UserFunc:
     """A Python function that kernels can call, and Python too.
 
-    func: the Python function. In Python a call runs it on host values.
+    func: the Python function. In Python a call runs it on host values. overloads: the
+    functions of this name that were defined with it, in order, itself being the last.
     """
 
     library = False  # True for those that come with the engine and never change
+    __ir_pattern__ = FUNCTION  # as an annotation: a parameter that takes a function
 
-    def __init__(self, func: Callable[..., Any]) -> None:
+    def __init__(self, func: Callable[..., Any], before: UserFunc | None = None) -> None:
         self.func = func
+        self.overloads: tuple[UserFunc, ...] = (*(before.overloads if before else ()), self)
         self.name = getattr(func, "__name__", "func")
         self._grad: Callable[..., Any] | None = None
         self._replay: Callable[..., Any] | None = None
         self._instances: dict[tuple[Kind, ...], Function | KernelError] = {}
         self._prepared: Prepared | None = None
         # What the instances were made with, and `changes()` when that was last looked at.
-        self._bindings: Bindings | None = None
+        self._bindings: object = None
         self._seen = -1
         self._asserts = False  # whether the instances were made with assertions
         functools.update_wrapper(self, func)
@@ -69,6 +74,10 @@ class UserFunc:
         return f"<engine function {self.name}>"
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        if len(self.overloads) > 1:
+            from engine.frontend.overloads import for_host
+
+            return for_host(self, args, named).func(*args, **named)
         return self.func(*args, **named)
 
     @property
@@ -105,6 +114,8 @@ class UserFunc:
             self._asserts = asserts()
             self._instances.clear()
         if self._seen != now:
+            from engine.frontend.bindings import bindings
+
             found = bindings(self)
             if found != self._bindings:
                 self._bindings = found
@@ -127,6 +138,33 @@ class UserFunc:
     def annotated(self) -> dict[str, UserType | None]:
         """Types of the parameters, None where the call decides."""
         return self.prepared().annotated
+
+    def patterns(self) -> dict[str, Pattern]:
+        """What parameters take that have no type."""
+        return self.prepared().patterns
+
+    def candidates(self) -> list[UserFunc]:
+        """The overloads that a call may mean: of those with one signature, the last."""
+        out: dict[tuple[object, ...], UserFunc] = {}
+        for f in self.overloads:
+            patterns = f.patterns() if len(self.overloads) > 1 else {}
+            key = tuple(t or patterns.get(n) for n, t in f.annotated().items())
+            out.pop(key, None)
+            out[key] = f
+        return list(out.values())
+
+    def parameter_text(self) -> str:
+        """The parameters with their types, for messages."""
+        open_ = self.patterns()
+        return ", ".join(
+            f"{n}: {type_name(t) if t is not None else open_.get(n, 'Any')}"
+            for n, t in self.annotated().items()
+        )
+
+    def place(self) -> str:
+        """File and line of the definition."""
+        span = self.prepared().source.header()
+        return f"{span.file}:{span.line}"
 
     def defaults(self) -> dict[str, Operand]:
         """Default values that kernels can use, by parameter. Raises KernelError E107."""
@@ -161,9 +199,9 @@ class UserFunc:
         if found is not None:
             return found
         active = _active.get()
-        if self in active:
-            raise self._recursion(active, at)
-        token = _active.set((*active, self))
+        if (self, key) in active or sum(f is self for f, _ in active) >= _MAX_DEPTH:
+            raise self._recursion([f for f, _ in active], at)
+        token = _active.set((*active, (self, key)))
         try:
             made = self._lower(key)
         except KernelError as error:
@@ -182,7 +220,7 @@ class UserFunc:
         note = f"in `{self.name}({type_names(types)})`, called from {at}"
         return KernelError(*(replace(d, notes=(*d.notes, note)) for d in error.diagnostics))
 
-    def _recursion(self, active: tuple[UserFunc, ...], at: Span | None) -> KernelError:
+    def _recursion(self, active: list[UserFunc], at: Span | None) -> KernelError:
         cycle = [f.name for f in active[active.index(self) :]] + [self.name]
         return KernelError(
             Diagnostic(
@@ -212,53 +250,3 @@ class UserFunc:
         finally:
             self._instances.pop(types, None)
         return replace(primal, grad=grad, replay=replay)
-
-
-def bindings(func: Callable[..., Any]) -> Bindings:
-    """The functions made by `@func` that a Python function reaches, with the names it uses.
-
-    Equal as long as its calls, and the calls in what it calls, mean the same functions
-    with the same gradients. Compared with an earlier one, it tells stale kernels.
-    """
-    out: set[tuple[Any, str, UserFunc, Any, Any]] = set()
-    done: set[Any] = set()
-    todo: list[Any] = [func]
-    while todo:
-        caller = todo.pop()
-        if caller is None or caller in done:
-            continue
-        done.add(caller)
-        for path, found in _reached(caller):
-            out.add((caller, path, found, found.grad_func, found.replay_func))
-            todo += [found, found.grad_func, found.replay_func]
-    return frozenset(out)
-
-
-def _reached(func: Callable[..., Any]) -> Iterator[tuple[str, UserFunc]]:
-    code = getattr(inspect.unwrap(func), "__code__", None)
-    names = sorted(_names(code)) if code is not None else []
-    scope = Scope(func)
-    for name in names:
-        yield from _followed(name, scope.lookup(name), names, 3)
-
-
-def _names(code: CodeType) -> set[str]:
-    """Names of globals, closure cells and attributes in a function and those nested in it."""
-    out = {*code.co_names, *code.co_freevars}
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            out |= _names(inner)
-    return out
-
-
-def _followed(
-    path: str, obj: object, names: Sequence[str], depth: int
-) -> Iterator[tuple[str, UserFunc]]:
-    """Functions that `obj` is or has as attributes: `f`, `module.f`, `package.module.f`."""
-    if isinstance(obj, UserFunc):
-        yield path, obj
-    elif depth and not is_engine(obj):
-        inside = getattr(obj, "__dict__", {})
-        for name in names:
-            if name in inside:
-                yield from _followed(f"{path}.{name}", inside[name], names, depth - 1)

@@ -181,6 +181,8 @@ class _Thread:
         self.frame: dict[str, Any] = {}
 
     def call(self, fn: n.Function, args: Sequence[Any]) -> tuple[Any, ...]:
+        if fn.native is not None or fn.derivative_of is not None:
+            raise self.error(f"{fn.name} is no code that can be interpreted", fn.span)
         outer = self.frame
         self.frame = {p.name: a for p, a in zip(fn.params, args, strict=True)}
         end = self.block(fn.body)

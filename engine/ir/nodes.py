@@ -276,13 +276,35 @@ Stmt = (
 Block = tuple[Stmt, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The C++ text of a native function, which takes the place of its body.
+
+    It names the function's parameters as they are, and returns its result. reads, writes:
+    array parameters whose elements it may read and replace; updates: those that it only
+    adds to and the like. inputs: of an adjoint, the parameters whose adjoints `adj_<name>`
+    it adds to and which are its results, in order. absent: array parameters that stand for
+    gradients which are not there: what is added to them is lost, and they read as zero.
+    """
+
+    text: str
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    updates: frozenset[str] = frozenset()
+    inputs: tuple[str, ...] | None = None
+    absent: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """A kernel or function. Identity is equality: a call graph shares Function objects.
 
     `results` is empty for kernels. `grad` is the user's own adjoint, a function
-    (inputs..., cotangents of results...) -> adjoints of the differentiable inputs, in
-    order; `replay` the user's own forward code for the backward pass.
+    (inputs..., cotangents of results..., gradients of arrays...) -> adjoints of the
+    differentiable inputs, in order; `replay` the user's own forward code for the backward
+    pass, which writes no memory unless it is native. `native` stands in place of the body.
+    `derivative_of` means a body that is not written yet: the derivative of the sum of that
+    function's float results by each parameter that is no array, zero for integers.
     """
 
     name: str
@@ -293,6 +315,10 @@ class Function:
     span: Span = UNKNOWN
     grad: Function | None = None
     replay: Function | None = None
+    # Of a `grad`: the array parameters of the primal whose gradients are its last parameters.
+    gradients: tuple[str, ...] = ()
+    native: Native | None = None
+    derivative_of: Function | None = None
     # Names of array parameters that hold gradients. A kernel that has them is an adjoint:
     # its threads run in the reverse of their forward order, the last one first.
     adjoints: frozenset[str] = field(default=frozenset())
@@ -372,6 +398,16 @@ def set_in(block: Block) -> dict[Var, None]:
         if isinstance(s, (Set, Pop)) and s.dst.mutable:
             out[s.dst] = None
     return out
+
+
+def writes_memory(fn: Function) -> bool:
+    """True where a function, or one that it calls, changes an array or gives a message."""
+    if fn.native is not None:
+        return bool(fn.native.writes | fn.native.updates)
+    return any(
+        isinstance(s, (Store, Atomic, Message)) or (isinstance(s, Call) and writes_memory(s.func))
+        for s in walk(fn.body)
+    )
 
 
 def callees(fn: Function) -> list[Function]:

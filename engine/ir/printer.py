@@ -78,6 +78,10 @@ def to_text(fn: n.Function) -> str:
     params = ", ".join(f"{p}: {p.type}" for p in fn.params)
     results = f" -> {', '.join(map(str, fn.results))}" if fn.results else ""
     out = [f"{'kernel' if fn.is_kernel else 'func'} {fn.name}({params}){results} {{"]
+    if fn.native is not None:
+        out += [f"  native {line}".rstrip() for line in fn.native.text.strip().splitlines()]
+    if fn.derivative_of is not None:
+        out.append(f"  derivative of {fn.derivative_of.name}")
     _block(fn.body, 1, out)
     out.append("}")
     return "\n".join(out) + "\n"

@@ -5,21 +5,27 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from engine import config
 from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend import userfunc
+from engine.frontend.bindings import Bindings, bindings, defined_before
 from engine.frontend.modes import asserting
 from engine.frontend.userfunc import UserFunc
-from engine.ir.nodes import Function
-from engine.runtime import modules
+from engine.ir import nodes as n
+from engine.runtime import instances, modules
 from engine.runtime.errors import fail
 from engine.runtime.plan import Plan
 
+if TYPE_CHECKING:
+    from engine.frontend.signature import Signature
+
 _lock = threading.RLock()
+# What `@func` makes; as an annotation, a parameter of a function that takes a function.
+Function = UserFunc
 
 
 class Kernel:
@@ -30,16 +36,26 @@ class Kernel:
     """
 
     def __init__(
-        self, func: Callable[..., Any], key: str, module: modules.Module, enable_backward: bool
+        self,
+        func: Callable[..., Any],
+        key: str,
+        module: modules.Module,
+        enable_backward: bool | None,
+        types: instances.Types | None = None,
     ) -> None:
         self.func = func
         self.key = key
         self.module = module
         self._enable_backward = enable_backward
+        # Of an instance of a generic kernel: the types of its parameters.
+        self.types = types
+        self._signature: Signature | None = None
+        # Instances of a generic kernel, by the types of their parameters.
+        self.overloads: dict[instances.Types, Kernel] = {}
         # None until the first launch, and while nobody knows whether `_latest` is still right.
         self._plan: Plan | None = None
         self._latest: Plan | None = None
-        self._bindings: userfunc.Bindings | None = None
+        self._bindings: Bindings | None = None
         self.__name__ = func.__name__
         self.__qualname__ = func.__qualname__
         self.__module__ = func.__module__
@@ -49,8 +65,51 @@ class Kernel:
 
     @property
     def enable_backward(self) -> bool:
-        """Whether gradients flow through launches of this kernel."""
-        return self._enable_backward and bool(self.module.options.get("enable_backward", True))
+        """Whether gradients flow through launches of this kernel.
+
+        The kernel's own setting counts, else its module's, else the global one.
+        """
+        if self._enable_backward is not None:
+            return self._enable_backward
+        found = self.module.options.get("enable_backward")
+        return config.enable_backward if found is None else bool(found)
+
+    @property
+    def signature(self) -> Signature:
+        """Its parameters, as far as annotations tell their types."""
+        if self._signature is None:
+            from engine.frontend.signature import signature_of
+
+            self._signature = signature_of(self.func)
+        return self._signature
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether launches decide on the types of its parameters (and it has no instance yet)."""
+        return self.types is None and self.signature.is_generic
+
+    def add_overload(self, types: Any) -> Kernel:
+        """The instance of a generic kernel for types, made if it is not there yet.
+
+        types: one for each parameter, or a dictionary with one for each open parameter.
+        Raises LaunchError: E106 (not generic), E201 (count, names), E202 (types).
+        """
+        return self._instance(instances.resolve(self, types))
+
+    def for_arguments(self, args: Sequence[Any]) -> Kernel:
+        """What a launch with these arguments runs: the kernel, or its instance for them.
+
+        Raises LaunchError E201 or E202 where arguments do not tell the types.
+        """
+        return self._instance(instances.infer(self, args)) if self.is_generic else self
+
+    def _instance(self, types: instances.Types) -> Kernel:
+        found = self.overloads.get(types)
+        if found is None:
+            with _lock:
+                made = Kernel(self.func, self.key, self.module, self._enable_backward, types)
+                found = self.overloads.setdefault(types, made)
+        return found
 
     @property
     def variants(self) -> Variants:
@@ -58,7 +117,7 @@ class Kernel:
         return self.plan.variants
 
     @property
-    def ir(self) -> Function:
+    def ir(self) -> n.Function:
         """The lowered kernel."""
         return self.plan.variants.ir
 
@@ -79,7 +138,7 @@ class Kernel:
             return found
         with _lock:
             start = userfunc.changes()
-            names = userfunc.bindings(self.func)
+            names = bindings(self.func)
             plan = self._latest
             if plan is None or names != self._bindings:
                 plan = Plan(self, lower(self))
@@ -115,13 +174,32 @@ def _doubt() -> None:
 userfunc.listeners.append(_doubt)
 
 
-def lower(kernel: Kernel) -> Function:
+def lower(kernel: Kernel) -> n.Function:
     """The kernel's IR. Raises KernelError."""
     from engine.frontend import lower_kernel
 
+    types = None
+    if kernel.types is not None:
+        types = dict(zip(kernel.signature.types, kernel.types, strict=True))
     debug = "debug" in (config.mode, kernel.module.options.get("mode"))
     with asserting(debug):
-        return lower_kernel(kernel.func)
+        return lower_kernel(kernel.func, types)
+
+
+def overload(kernel: Any, arg_types: Any = None) -> Kernel:
+    """An instance of a generic kernel for types, compiled with the others of its module.
+
+    `overload(kernel, [types])` and `overload(kernel, {name: type})` return the instance,
+    which can be launched. `@overload` on a function of the kernel's name, with annotated
+    parameters and `...` as its body, adds the instance and gives the kernel itself.
+
+    Raises LaunchError: E102 (no such kernel), E106 (not generic, or a stub with a body),
+    E201 (count, names), E202 (types).
+    """
+    if isinstance(kernel, Kernel):
+        return kernel.add_overload(arg_types)
+    _check_function(kernel, "overload")
+    return instances.from_stub(kernel)
 
 
 def key_of(func: Callable[..., Any]) -> str:
@@ -144,7 +222,8 @@ def kernel(
     Args:
         f: the function; every parameter needs an annotation.
         name: the key, the function's own name where left out.
-        enable_backward: False where the kernel needs no adjoint.
+        enable_backward: False where the kernel needs no adjoint; what the module and
+            `config.enable_backward` say where left out.
         module: a name (or "unique") of another group to compile it with.
         module_options: options for that group.
         launch_bounds: accepted for GPU code; it means nothing on the CPU.
@@ -157,7 +236,7 @@ def kernel(
         group = modules.find(func.__module__ if module is None else module, func)
         if module_options:
             group.options.update(module_options)
-        return Kernel(func, name or key_of(func), group, enable_backward is not False)
+        return Kernel(func, name or key_of(func), group, enable_backward)
 
     return make if f is None else make(f)
 
@@ -169,12 +248,16 @@ def func(
     module: Any = None,
     inline: bool | None = None,
 ) -> Any:
-    """Makes a Python function callable from kernels."""
+    """Makes a Python function callable from kernels.
+
+    Where the name stands for such a function already, with another signature, and in the
+    same scope, the new one is an overload: calls choose by the types of their arguments.
+    """
     del name, module, inline
 
     def make(function: Callable[..., Any]) -> UserFunc:
         _check_function(function, "func")
-        return modules.add_function(UserFunc(function))
+        return modules.add_function(UserFunc(function, defined_before(function)))
 
     return make if f is None else make(f)
 

@@ -63,11 +63,14 @@ def launch(
         raise fail("E202", f"launch takes a function decorated with @kernel, got {kernel!r}")
     if device is not None:
         get_device(device)
-    plan = kernel._plan or kernel.plan
-    shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     if inputs.__class__ is not list or outputs.__class__ is not list:
         inputs, outputs = as_list(kernel, inputs), as_list(kernel, outputs)
     given = [*inputs, *outputs]
+    plan = kernel._plan
+    if plan is None:
+        kernel = kernel.for_arguments(given)
+        plan = kernel._plan or kernel.plan
+    shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     values, blob = plan.bind(given, shape)
     if adjoint:
         return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])

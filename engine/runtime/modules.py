@@ -23,7 +23,7 @@ class Module:
     def __init__(self, name: str) -> None:
         self.name = name
         self.options: dict[str, Any] = {
-            "enable_backward": True,
+            "enable_backward": None,  # what config says
             "max_unroll": 16,
             "mode": "release",
         }
@@ -97,7 +97,7 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
     module.fresh.clear()
     found = [plan.variants]
     for other in others:
-        if other._plan is None:
+        if other._plan is None and not other.is_generic:
             try:
                 found.append(Variants(lower(other)))
             except EngineError:

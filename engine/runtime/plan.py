@@ -92,7 +92,7 @@ class Plan:
         # What is accessed under a condition may be left out: the kernel decides.
         touched = _arrays(ir, _accessed, _certain, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
-        self._selections: dict[tuple[int, frozenset[str]], Selection] = {}
+        self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._forward: Entry | None = None
 
     @property
@@ -216,11 +216,12 @@ class Plan:
 
     def selection(self, mask: int, aliased: frozenset[str]) -> Selection:
         """The compiled forms for gradients of the float arrays in `mask` (bits in order)."""
-        key = (mask, aliased)
+        enabled = self.kernel.enable_backward
+        key = (mask, aliased, enabled)
         found = self._selections.get(key)
         if found is None:
             wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
-            useful = bool(wrt & self.variants.written) and self.kernel.enable_backward
+            useful = bool(wrt & self.variants.written) and enabled
             journaled = self.variants.journaled(aliased)
             entry = self.variants.recorded(wrt, journaled) if useful else None
             found = Selection(wrt, journaled, useful, entry or self.forward, entry is not None)

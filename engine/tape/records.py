@@ -258,7 +258,8 @@ class LaunchRecord(Record):
             if selection.wrt & self.plan.variants.written:
                 warnings.warn(
                     f"no gradient flows through kernel {self.name!r}: "
-                    "it was made with enable_backward=False", stacklevel=4,
+                    "its enable_backward is False (the kernel's, its module's or config's)",
+                    stacklevel=4,
                 )  # fmt: skip
             return
         if 0 in self.dim:

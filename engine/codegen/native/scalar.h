@@ -37,6 +37,8 @@ template <class T> ENG_INLINE T floordiv(T a, T b) {
     return r != 0 && (r < 0) != (b < 0) ? T(q - 1) : q;
 }
 
+template <class T> ENG_INLINE T replayed(const T& forward, const T&) { return forward; }
+
 ENG_INLINE bool land(bool a, bool b) { return a & b; }
 ENG_INLINE bool lor(bool a, bool b) { return a | b; }
 ENG_INLINE bool lnot(bool a) { return !a; }

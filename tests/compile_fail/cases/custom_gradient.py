@@ -3,14 +3,14 @@ import engine as wp
 
 
 @wp.func
-def square(x: float, a: wp.array(dtype=float)):
+def square(x: float, a: wp.array(dtype=int)):
     return x * x
 
 
 @wp.func_grad(square)
-def adj_square(x: float, a: wp.array(dtype=float), adj_ret: float):
+def adj_square(x: float, a: wp.array(dtype=int), adj_ret: float):
     wp.adjoint[a][0] += adj_ret
-    # ^^^^^^^^^^^ E112 the adjoint of an array is not supported
+    #          ^ E102 `a` is not an input that has a derivative
     wp.adjoint[adj_ret] += 1.0
     #          ^^^^^^^ E102 `adj_ret` is not an input that has a derivative
     return x
@@ -39,8 +39,20 @@ def adj_fourth(x: float, adj_ret: int):
     wp.adjoint[x] += 1.0
 
 
+@wp.func
+def counted(n: wp.array(dtype=int)):
+    return wp.atomic_add(n, 0, 1)
+
+
+@wp.func_replay(counted)
+def replay_counted(n: wp.array(dtype=int)):
+# ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E110 the replay `replay_counted` writes memory
+    return wp.atomic_add(n, 0, -1)
+
+
 @wp.kernel
-def kernel(a: wp.array(dtype=float)):
-    a[0] = square(a[1], a) + cube(a[1]) + fourth(a[1])
+def kernel(a: wp.array(dtype=float), n: wp.array(dtype=int)):
+    a[0] = float(counted(n))
+    a[0] = square(a[1], n) + cube(a[1]) + fourth(a[1])
     wp.adjoint[a] += 1.0
     # ^^^^^^^^^^^ E106 `adjoint` has a meaning only in a custom gradient

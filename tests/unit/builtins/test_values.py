@@ -69,7 +69,7 @@ FLOATS: list[tuple[str, tuple[float, ...], float]] = [
     ("min", (NAN, 2.0), 2.0), ("min", (2.0, NAN), 2.0), ("max", (NAN, NAN), NAN),
     ("max", (NAN, 2.0), 2.0), ("max", (2.0, NAN), 2.0), ("clamp", (5.0, 0.0, 1.0), 1.0),
     ("clamp", (-5.0, 0.0, 1.0), 0.0), ("clamp", (0.5, 0.0, 1.0), 0.5),
-    ("clamp", (NAN, 0.0, 1.0), 0.0), ("copy", (2.0,), 2.0),
+    ("clamp", (NAN, 0.0, 1.0), 0.0), ("copy", (2.0,), 2.0), ("replayed", (2.5, 7.5), 2.5),
 ]  # fmt: skip
 
 

@@ -1,0 +1,166 @@
+"""Instances of generic kernels: one for each list of argument types that is launched."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.diagnostics import EngineError
+from engine.lang.generics import Pattern, pattern_of
+from engine.lang.structs import UserType
+from engine.lang.types import BOOL, FLOAT32, INT32, SCALARS, ArrayType
+from engine.lang.values import to_ir_type
+from engine.runtime.annotation import array_type, describe
+from engine.runtime.errors import fail
+
+if TYPE_CHECKING:
+    from engine.runtime.kernel import Kernel
+
+Types = tuple[UserType, ...]
+
+
+def type_of_argument(value: Any, pattern: Pattern) -> UserType | None:
+    """The type of a launch argument; None where it does not tell. Plain numbers are 32 bits."""
+    found = getattr(value, "__ir_type__", None)
+    if found is None:
+        found = getattr(value, "_ir", None)  # an array
+    if found is not None:
+        return found if isinstance(found, UserType) else None
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, int):
+        return INT32
+    if isinstance(value, float):
+        return FLOAT32
+    if isinstance(value, np.generic):
+        return SCALARS.get(value.dtype.name)
+    if isinstance(value, np.ndarray) and value.ndim == pattern.ndim and pattern.role == "array":
+        scalar = SCALARS.get(value.dtype.name)
+        return None if scalar is None else array_type(scalar, value.ndim)
+    return None
+
+
+def infer(kernel: Kernel, args: Sequence[Any]) -> Types:
+    """Types for the arguments of a launch.
+
+    Raises LaunchError E201 or E202, and KernelError where an annotation is wrong.
+    """
+    signature = kernel.signature
+    _check_annotations(kernel)
+    if len(args) != len(signature.types):
+        names = ", ".join(signature.types)
+        raise fail("E201", f"kernel {kernel.key!r} got the wrong number of arguments",
+                   f"expected {len(signature.types)} ({names}), got {len(args)}")  # fmt: skip
+    out: list[UserType] = []
+    for (name, own), value in zip(signature.types.items(), args, strict=True):
+        if own is not None:
+            out.append(own)
+            continue
+        pattern = signature.patterns[name]
+        found = type_of_argument(value, pattern)
+        if found is None or not pattern.accepts(found):
+            got = describe(found) if found is not None else f"a {type(value).__name__}"
+            raise fail(
+                "E202", f"kernel {kernel.key!r}, argument {name!r}: wrong argument",
+                f"expected {pattern}, got {'None' if value is None else got}",
+                help="pass a value whose type says what the kernel is to be compiled for",
+            )  # fmt: skip
+        out.append(found)
+    return tuple(out)
+
+
+def _check_annotations(kernel: Kernel) -> None:
+    from engine.runtime.kernel import lower
+
+    known = kernel.signature
+    if any(t is None and n not in known.patterns for n, t in known.types.items()):
+        lower(kernel)  # raises
+
+
+def _checked(kernel: Kernel, name: str, given: Any) -> UserType:
+    """The type that an overload gives a parameter. Raises LaunchError E202."""
+    own, pattern = kernel.signature.types[name], kernel.signature.patterns.get(name)
+    found: UserType | None
+    try:
+        found = None if pattern_of(given) is not None else to_ir_type(given)
+    except EngineError:
+        found = None
+    fits = found is not None and (found == own if own else pattern and pattern.accepts(found))
+    if not fits or found is None:
+        shown = describe(found) if found else getattr(given, "__name__", None) or repr(given)
+        raise fail("E202", f"kernel {kernel.key!r}: parameter {name!r} cannot have type {shown}",
+                   f"expected {describe(own) if own else pattern}")  # fmt: skip
+    if isinstance(found, ArrayType):
+        return array_type(found.element, found.ndim)
+    return found
+
+
+def resolve(kernel: Kernel, given: Mapping[str, Any] | Sequence[Any] | None) -> Types:
+    """Types of an explicit overload. Raises LaunchError: E106, E201 or E202."""
+    signature = kernel.signature
+    if not signature.is_generic:
+        raise fail("E106", f"kernel {kernel.key!r} is not generic: it has no overloads",
+                   help="annotate a parameter with Any to let launches decide on its type",
+                   )  # fmt: skip
+    _check_annotations(kernel)
+    names = list(signature.types)
+    if isinstance(given, Mapping):
+        unknown = [n for n in given if n not in signature.types]
+        missing = [n for n in signature.patterns if n not in given]
+        if unknown or missing:
+            what = f"has no parameter {unknown[0]!r}" if unknown else f"needs {missing[0]!r}"
+            raise fail("E201", f"overload of kernel {kernel.key!r}: it {what}",
+                       f"its open parameters are {', '.join(signature.patterns)}")  # fmt: skip
+        own = signature.types
+        return tuple(_checked(kernel, n, given.get(n, own[n])) for n in names)
+    types = list(given or ())
+    if len(types) != len(names):
+        raise fail("E201", f"overload of kernel {kernel.key!r}: wrong number of types",
+                   f"expected {len(names)} ({', '.join(names)}), got {len(types)}")  # fmt: skip
+    return tuple(_checked(kernel, n, t) for n, t in zip(names, types, strict=True))
+
+
+def from_stub(stub: Callable[..., Any]) -> Kernel:
+    """The kernel that a stub (`...` as body) names, with the overload of its annotations."""
+    from engine.runtime.kernel import Kernel
+
+    name = stub.__name__
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("engine."):
+        frame = frame.f_back
+    around = frame.f_locals if frame is not None else {}
+    found = around.get(name) or getattr(sys.modules.get(stub.__module__), name, None)
+    if not isinstance(found, Kernel):
+        raise fail("E102", f"@overload: there is no kernel `{name}` here",
+                   help="define the generic kernel first, in the same place")  # fmt: skip
+    _check_stub(stub)
+    notes = {k: v for k, v in stub.__annotations__.items() if k != "return"}
+    if stub.__annotations__.get("return") not in (None, type(None)):
+        raise fail("E109", f"@overload: the stub of kernel `{name}` has a result",
+                   help="remove the annotation of the result: kernels return nothing")  # fmt: skip
+    globals_ = getattr(stub, "__globals__", {})
+    for key, value in notes.items():
+        if isinstance(value, str):
+            notes[key] = eval(value, globals_, dict(around))
+    found.add_overload(list(notes.values()))
+    return found
+
+
+def _check_stub(stub: Callable[..., Any]) -> None:
+    """A stub has no statements. Raises LaunchError E106."""
+    from engine.frontend.source import source_of
+
+    for s in source_of(stub).tree.body:
+        idle = isinstance(s, ast.Pass) or (
+            isinstance(s, ast.Expr)
+            and isinstance(s.value, ast.Constant)
+            and (s.value.value is Ellipsis or isinstance(s.value.value, str))
+        )
+        if not idle:
+            raise fail("E106", f"@overload: the stub of kernel `{stub.__name__}` has a body",
+                       help="write `...` as its body: the generic kernel's is compiled",
+                       )  # fmt: skip
