@@ -99,6 +99,7 @@ from engine.runtime.kernel import (
     adjoint,
     func,
     func_grad,
+    func_native,
     func_replay,
     kernel,
     overload,
@@ -163,7 +164,8 @@ __all__ = [
     "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d",
     "struct",
     # kernels and tapes
-    "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_replay",
+    "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
+    "func_replay",
     "get_module", "get_module_options", "init", "kernel", "launch", "overload",
     "set_module_options", "static",
     "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",

@@ -78,7 +78,13 @@ class WrongGradient(Rule):
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}"
             )
             notes = other_pairs(group, hit)
-            if launch.culprits:
+            if launch.stops:
+                name = launch.stops[0][0]
+                help = (
+                    f"`{name}` is a native function without an `adj_snippet`: gradients end "
+                    "there; give it one, or a `@func_grad`"
+                )
+            elif launch.culprits:
                 name = launch.culprits[0][0]
                 help = (
                     f"`{name}`, a derivative written by hand, runs in this kernel: "
@@ -99,5 +105,5 @@ class WrongGradient(Rule):
 
 
 def _place(hit: Hit) -> Span:
-    culprits = hit.launch.culprits
+    culprits = hit.launch.stops or hit.launch.culprits
     return culprits[0][1] if culprits else hit.launch.span

@@ -2,19 +2,22 @@
 
 from engine.ad.clashes import clashes
 from engine.ad.guard import guard
-from engine.ad.lift import lift
+from engine.ad.lift import can_lift, lift
 from engine.ad.prepare import (
     prepare,
     read_params,
     replay_read_params,
+    replay_written_params,
     replayed_params,
     written_params,
 )
 from engine.ad.record import record
 from engine.ad.reverse import Adjoint, reverse
+from engine.ad.stops import stops
 from engine.ad.tangent import tangent
 
 __all__ = [
-    "Adjoint", "clashes", "guard", "lift", "prepare", "read_params", "record",
-    "replay_read_params", "replayed_params", "reverse", "tangent", "written_params",
+    "Adjoint", "can_lift", "clashes", "guard", "lift", "prepare", "read_params", "record",
+    "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops", "tangent",
+    "written_params",
 ]  # fmt: skip

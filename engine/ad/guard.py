@@ -98,6 +98,7 @@ class _Guard:
                 body=self.block(fn.body, names, marks),
                 grad=None if fn.grad is None else self.function(fn.grad),
                 replay=None if fn.replay is None else self.function(fn.replay),
+                native=fn.native and replace(fn.native, guarded=True),
             )
         return self.functions[id(fn)]
 

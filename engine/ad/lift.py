@@ -14,6 +14,7 @@ from engine.ad.rename import map_stmt
 from engine.ad.silence import silent
 from engine.ir import nodes as n
 from engine.lang.types import (
+    FLOAT32,
     FLOAT64,
     ArrayType,
     ScalarType,
@@ -103,3 +104,18 @@ class _Lift:
 def lift(fn: n.Function) -> n.Function:
     """The function in float64, with the functions that it calls."""
     return _Lift().function(silent(fn))
+
+
+def can_lift(fn: n.Function) -> bool:
+    """Whether a kernel has a float64 form: whether no native function in it works on float32.
+
+    What a C++ text computes in float cannot be had in double.
+    """
+    for f in n.callees(fn):
+        if f.native is not None and any(
+            scalar_of(t) == FLOAT32 for t in (*(p.type for p in f.params), *f.results)
+        ):
+            return False
+        if any(not can_lift(g) for g in (f.grad, f.replay) if g is not None and g.native is None):
+            return False
+    return True

@@ -7,6 +7,7 @@ so that their site numbers agree.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from engine.ad.cleanup import propagate, remove_dead
@@ -27,19 +28,32 @@ def written_params(fn: n.Function) -> frozenset[str]:
     return _touched(fn)[1]
 
 
-def replay_read_params(fn: n.Function) -> frozenset[str]:
-    """Array parameters that replays (but maybe not the function itself) read."""
+def has_native_replay(fn: n.Function) -> bool:
+    """Whether the backward pass runs C++ in place of a function, which may write memory."""
+    return fn.replay is not None and fn.replay.native is not None
+
+
+def _in_calls(fn: n.Function, pick: Callable[[n.Function], frozenset[str]]) -> frozenset[str]:
+    """Array parameters that `pick` names in some function that is called, at any depth."""
     out: set[str] = set()
     for s in n.walk(fn.body):
-        if not isinstance(s, n.Call):
-            continue
-        read = replay_read_params(s.func)
-        if s.func.replay is not None:
-            read |= read_params(s.func.replay) | replay_read_params(s.func.replay)
-        for p, a in zip(s.func.params, s.args, strict=True):
-            if isinstance(a, n.Var) and p.name in read:
-                out.add(a.name)
+        if isinstance(s, n.Call):
+            found = pick(s.func) | _in_calls(s.func, pick)
+            given = zip(s.func.params, s.args, strict=True)
+            out.update(a.name for p, a in given if isinstance(a, n.Var) and p.name in found)
     return frozenset(out)
+
+
+def replay_read_params(fn: n.Function) -> frozenset[str]:
+    """Array parameters that replays (but maybe not the function itself) read."""
+    return _in_calls(fn, lambda f: read_params(f.replay) if f.replay else frozenset())
+
+
+def replay_written_params(fn: n.Function) -> frozenset[str]:
+    """Array parameters that native replays write, in the backward pass."""
+    return _in_calls(
+        fn, lambda f: written_params(f.replay) if f.replay and f.replay.native else frozenset()
+    )
 
 
 def replayed_params(fn: n.Function) -> frozenset[str]:
@@ -47,22 +61,20 @@ def replayed_params(fn: n.Function) -> frozenset[str]:
 
     The backward pass reads what the replay left there.
     """
-    again: set[str] = set()
-    once: set[str] = set()
-    for s in n.walk(fn.body):
-        if isinstance(s, (n.Store, n.Atomic)):
-            once.add(s.array.name)
-        elif isinstance(s, n.Call):
-            replay = s.func.replay
-            _, written = _touched(s.func)
-            if s.func.native is None:
-                inner = replayed_params(s.func)
-            else:
-                inner = _touched(replay)[1] if replay is not None else frozenset()
-            for p, a in zip(s.func.params, s.args, strict=True):
-                if isinstance(a, n.Var) and p.name in written:
-                    (again if p.name in inner else once).add(a.name)
-    return frozenset(again - once)
+
+    def once(f: n.Function) -> frozenset[str]:
+        if f.native is not None:
+            again = written_params(f.replay) if has_native_replay(f) and f.replay else frozenset()
+            return written_params(f) - again
+        return _stored(f)
+
+    return replay_written_params(fn) - _in_calls(fn, once) - _stored(fn)
+
+
+def _stored(fn: n.Function) -> frozenset[str]:
+    """Array parameters that the function's own statements write."""
+    stores = (s for s in n.walk(fn.body) if isinstance(s, (n.Store, n.Atomic)))
+    return frozenset(s.array.name for s in stores)
 
 
 def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:

@@ -27,6 +27,7 @@ from engine.ad.activity import active
 from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.prepare import has_native_replay, read_params
 from engine.ad.rename import fresh_copy, names_in
 from engine.ad.structure import trip_count
 from engine.ir import nodes as n
@@ -107,14 +108,15 @@ class _Forward:
         if isinstance(s, n.Load) and s.site in self.sites:
             self.read_journal(b, (s.dst,), s.site)
             return True
-        if isinstance(s, n.Call) and s.func.native is not None and s.func.replay is not None:
-            b.add(replace(s, func=s.func.replay))
+        replay = s.func.replay if isinstance(s, n.Call) else None
+        if isinstance(s, n.Call) and replay is not None and replay.native is not None:
+            b.add(replace(s, func=replay))
             return True
         if isinstance(s, n.Call) and (s.site in self.sites or n.writes_memory(s.func)):
             self.read_journal(b, s.dsts, s.site)
             return True
-        if isinstance(s, n.Call) and s.func.replay is not None:
-            b.add(replace(s, func=s.func.replay))
+        if isinstance(s, n.Call) and replay is not None:
+            b.add(replace(s, func=replay))
             return True
         if isinstance(s, n.Let) and s.op == "replayed":
             b.add(n.Let(s.dst, "copy", s.args[1:], s.span))
@@ -273,11 +275,9 @@ class _Reverse:
 
 def _unsafe_calls(fn: n.Function, journaled: frozenset[str]) -> frozenset[int]:
     """Calls (of functions with a user's adjoint) that the backward pass cannot repeat."""
-    from engine.ad.prepare import read_params
-
     out = set()
     for s in n.walk(fn.body):
-        if isinstance(s, n.Call) and s.func.native is not None and s.func.replay is not None:
+        if isinstance(s, n.Call) and has_native_replay(s.func):
             continue  # its replay runs instead
         if isinstance(s, n.Call):
             # A replay runs in the recorded launch, and what it reads is what it read there.

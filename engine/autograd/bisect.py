@@ -104,7 +104,7 @@ def row_behind(lines: Lines, d: Disagreement, col: int, column: Slope) -> int | 
 def between_one_sided(lines: Lines, d: Disagreement) -> bool:
     """Whether the adjoint lies between the one-sided slopes along the whole direction."""
     line = lines.along(d.a, d.v)
-    h = 1e-7
+    h = lines.grain.side
     with np.errstate(all="ignore"):
         here = line(0.0)
         right = d.w.ravel() * ((line(h) - here) / h)[lines.spans[d.b]]

@@ -165,6 +165,8 @@ def _check_launch(
         )  # fmt: skip
         key = (record.kernel.key, id(variants), tuple(record.dim),
                tuple(np.shape(a.value) for a in args))  # fmt: skip
+        ends = variants.stops(problem.own.wrt)
+        result = replace(result, stops=tuple((f.name, f.span) for f in ends))
         found = check.run(options.all_entries or key not in seen)
         seen.add(key)
         result = replace(result, pairs=tuple(_explained(p, problem, rng) for p in found))

@@ -156,7 +156,8 @@ def _error(result: TapeResult) -> GradcheckError:
                 f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
             )
         what = "is not finite" if p.verdict == "nan" else "is wrong"
-        place = launch.culprits[0][1] if launch.culprits else launch.span
+        suspects = launch.stops or launch.culprits
+        place = suspects[0][1] if suspects else launch.span
         out.append(
             Diagnostic(
                 "E403",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,7 @@ class LaunchCheck:
         for (a, b), t in self.tallies.items():
             if not t.reason and not (p.size(a) and p.size(b)):
                 t.reason = "the array is empty"
+        self.tolerance = replace(self.tolerance, epsilon=p.epsilon)
         if self.inputs and self.outputs:
             self.lines = Lines(p, self.inputs, self.outputs, self.tolerance)
             self.look(entries)

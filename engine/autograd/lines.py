@@ -29,6 +29,7 @@ class Lines:
         self.exact = problem.exact
         self.outputs = outputs
         self.tolerance = tolerance
+        self.grain = oracle.grain_of(problem.epsilon)
         self.live: dict[str, Array] = {}
         before = self.exact.initial
         fed = [a for a in problem.readable if not np.all(np.isfinite(before[a]))]
@@ -122,19 +123,21 @@ class Lines:
         """The derivative of all outputs along a direction."""
         line, eps = self.along(a, v), self.tolerance.eps
         if eps is None:
-            return oracle.slope(line, 1.0, self._matters)
+            return oracle.slope(line, 1.0, self._matters, self.grain)
         if not self.tolerance.literal:
-            return oracle.extrapolated(line, eps)
+            return oracle.extrapolated(line, eps, self.grain)
         # The formula is for entries; a sum of them needs to know how far off it is.
-        value, half = oracle.fixed(line, eps).value, oracle.fixed(line, eps / 2).value
+        value, half = (oracle.fixed(line, h, self.grain).value for h in (eps, eps / 2))
         return oracle.Slope(value, np.abs(value - half) * (4.0 / 3.0))
 
     def column(self, a: str, col: int) -> oracle.Slope:
         """The derivative of all outputs by one element."""
         line, eps = self.element(a, col), self.tolerance.eps
         if eps is None:
-            return oracle.slope(line, self.scale(a, col), self._matters)
-        return oracle.fixed(line, eps) if self.tolerance.literal else oracle.extrapolated(line, eps)
+            return oracle.slope(line, self.scale(a, col), self._matters, self.grain)
+        if self.tolerance.literal:
+            return oracle.fixed(line, eps, self.grain)
+        return oracle.extrapolated(line, eps, self.grain)
 
     def _matters(self, d: Array) -> Array:
         return self.tolerance.of(d, largest(d))
@@ -148,7 +151,7 @@ class Lines:
         x, typical = abs(self.value(a, col)), self.typical(a)
         right, left, noise = (np.full(len(self.live_rows), np.nan) for _ in range(3))
         for scale in dict.fromkeys((x or typical, max(x, 1e-3 * typical), max(x, typical))):
-            r, le, rough = oracle.one_sided(self.element(a, col), scale)
+            r, le, rough = oracle.one_sided(self.element(a, col), scale, self.grain)
             sharp = np.isnan(right) & (rough <= 1e-3 * np.maximum(np.abs(r), np.abs(le)))
             right, left = np.where(sharp, r, right), np.where(sharp, le, left)
             noise = np.where(sharp, rough, noise)

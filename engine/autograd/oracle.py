@@ -1,4 +1,6 @@
-"""Derivatives by central differences in float64, with an estimate of their own error.
+"""Derivatives by central differences, with an estimate of their own error.
+
+Values are float64, but for what has no float64 form (see `Grain`).
 
 Two step sizes give two central differences; Richardson's extrapolation combines
 them (4 D(h/2) - D(h)) / 3, and their distance bounds the error (Press et al.,
@@ -17,12 +19,44 @@ Array = NDArray[np.float64]
 # Outputs of the launch, flat and concatenated, for an input displaced by t times a direction.
 Line = Callable[[float], Array]
 
-STEP = 1e-3
-# Step sizes to try, as multiples of STEP * scale: smaller for steep functions, larger
-# where the outputs are so large that rounding hides a small step.
-FACTORS = tuple(16.0**k for k in (0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6))
 PATIENCE = 3  # steps without progress before the search ends
-EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Grain:
+    """How fine the values of a function are, and the steps that suit that.
+
+    epsilon: their relative rounding. step: relative to the size of what is displaced.
+    factors: multiples of it to try: smaller for steep functions, larger where outputs are
+    so large that rounding hides a small step. side: the step of one-sided differences.
+    """
+
+    epsilon: float
+    step: float
+    factors: tuple[float, ...]
+    side: float
+
+    @property
+    def coarse(self) -> bool:
+        """True where rounding inside of the function has to be measured."""
+        return self.epsilon > FINE.epsilon
+
+
+FINE = Grain(
+    float(np.finfo(np.float64).eps),
+    1e-3,
+    tuple(16.0**k for k in (0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6)),
+    1e-7,
+)
+
+
+def grain_of(epsilon: float) -> Grain:
+    """The grain of values with that relative rounding; 0 means float64."""
+    if not epsilon:
+        return FINE
+    # The error of an extrapolated difference is least about there.
+    step = epsilon**0.25
+    return Grain(epsilon, step, tuple(4.0**k for k in (0, -1, 1, -2, 2, -3)), epsilon**0.5)
 
 
 @dataclass(frozen=True)
@@ -33,7 +67,9 @@ class Slope:
     error: Array
 
 
-def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slope:
+def slope(
+    line: Line, scale: float, tolerance: Callable[[Array], Array], grain: Grain = FINE
+) -> Slope:
     """The derivative along a line at t = 0.
 
     scale: typical size of the displaced values, for the first step. tolerance: the
@@ -44,8 +80,9 @@ def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slop
     idle = 0
     with np.errstate(all="ignore"):
         here = line(0.0)
-        for factor in FACTORS:
-            value, err = _extrapolated(line, STEP * scale * factor, here)
+        noise = _noise(line, grain.step * scale, grain)
+        for factor in grain.factors:
+            value, err = _extrapolated(line, grain.step * scale * factor, grain, noise, here)
             if best is None or error is None:
                 best, error = value, err
             else:
@@ -60,22 +97,42 @@ def slope(line: Line, scale: float, tolerance: Callable[[Array], Array]) -> Slop
     return Slope(best, error)
 
 
-def opinions(line: Line, scale: float) -> list[Slope]:
+def _noise(line: Line, h: float, grain: Grain) -> Array | float:
+    """What each output is uncertain by through rounding inside of the function.
+
+    Fourth differences of a smooth function over steps far below its scale are next to
+    nothing, so that what is left of them is rounding (More and Wild, Estimating
+    Computational Noise, SIAM J. Sci. Comput. 33, 2011). Zero where values are float64.
+    """
+    if not grain.coarse:
+        return 0.0
+    values = np.stack([line(k * h / 64.0) for k in range(-4, 5)])
+    fourth = np.diff(values, 4, axis=0)
+    level = np.sqrt(np.mean(fourth * fourth, axis=0) / 70.0)  # 70 = 8! / (4! 4!)
+    return np.asarray(np.where(np.isfinite(level), 4.0 * level, 0.0))
+
+
+def opinions(line: Line, scale: float, grain: Grain = FINE) -> list[Slope]:
     """Derivatives by several small steps, each with its bound: for judging a disagreement."""
     out = []
     with np.errstate(all="ignore"):
-        for k in (-1, -2, -3, -4):
-            value, err = _extrapolated(line, STEP * scale * 16.0**k)
+        noise = _noise(line, grain.step * scale, grain)
+        for factor in sorted(f for f in grain.factors if f < 1)[::-1][:4]:
+            value, err = _extrapolated(line, grain.step * scale * factor, grain, noise)
             out.append(Slope(value, err))
     return out
 
 
-def _extrapolated(line: Line, h: float, here: Array | None = None) -> tuple[Array, Array]:
+def _extrapolated(
+    line: Line, h: float, grain: Grain, noise: Array | float = 0.0, here: Array | None = None
+) -> tuple[Array, Array]:
     far, near = (line(h), line(-h)), (line(h / 2.0), line(-h / 2.0))
     wide = (far[0] - far[1]) / (2.0 * h)
     narrow = (near[0] - near[1]) / h
     # What the outputs may be off by through rounding, the launch's own sums included.
-    rounding = 4.0 * EPSILON * np.maximum(np.abs(far[0]), np.abs(far[1])) / h
+    rounding = 4.0 * np.maximum(
+        grain.epsilon * np.maximum(np.abs(far[0]), np.abs(far[1])), noise
+    ) / h  # fmt: skip
     value = (4.0 * narrow - wide) / 3.0
     known = np.isfinite(value)
     if here is not None:
@@ -86,25 +143,32 @@ def _extrapolated(line: Line, h: float, here: Array | None = None) -> tuple[Arra
     return value, np.where(known, np.abs(narrow - wide) + rounding, np.inf)
 
 
-def fixed(line: Line, eps: float) -> Slope:
-    """The central difference with one absolute step, as the reference's formula has it."""
+def fixed(line: Line, eps: float, grain: Grain = FINE) -> Slope:
+    """The central difference with one absolute step, as the reference's formula has it.
+
+    It is taken at its word, but for the rounding of values that are coarser than float64.
+    """
     with np.errstate(all="ignore"):
-        value = (line(eps) - line(-eps)) / (2.0 * eps)
-    return Slope(value, np.zeros_like(value))
+        after, before = line(eps), line(-eps)
+        value = (after - before) / (2.0 * eps)
+        error = np.zeros_like(value)
+        if grain.coarse:
+            error += grain.epsilon * np.maximum(np.abs(after), np.abs(before)) / eps
+    return Slope(value, error)
 
 
-def extrapolated(line: Line, h: float) -> Slope:
+def extrapolated(line: Line, h: float, grain: Grain = FINE) -> Slope:
     """The derivative by central differences of the steps h and h/2, extrapolated."""
     with np.errstate(all="ignore"):
-        return Slope(*_extrapolated(line, h))
+        return Slope(*_extrapolated(line, h, grain))
 
 
-def one_sided(line: Line, scale: float) -> tuple[Array, Array, Array]:
+def one_sided(line: Line, scale: float, grain: Grain = FINE) -> tuple[Array, Array, Array]:
     """Slopes to the right and to the left, and how far rounding may put them off."""
-    h = 1e-7 * scale
+    h = grain.side * scale
     with np.errstate(all="ignore"):
         here, after, before = line(0.0), line(h), line(-h)
-        noise = EPSILON * np.maximum(np.abs(here), np.abs(after - before)) / h
+        noise = grain.epsilon * np.maximum(np.abs(here), np.abs(after - before)) / h
         return (after - here) / h, (here - before) / h, noise
 
 

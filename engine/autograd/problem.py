@@ -178,16 +178,22 @@ class Precision:
             g.fill(0)
         for name, w in seeds.items():
             self.grads[name][...] = w
+        # What native replays write is put back, as after a backward pass.
+        kept = {self.owner[p]: self.memory[self.owner[p]].copy() for p in self.variants.rewritten}
         self.run(
             self.variants.adjoint(self.wrt, self.journaled), self.adjoint_args, begin, end,
             lambda: self.variants.checkpointed(self.wrt, self.journaled),
         )  # fmt: skip
+        for name, before in kept.items():
+            np.copyto(self.memory[name], before)
         return self.grads
 
 
 class Problem:
     """A launch in its own precision (`own`) and in float64 (`exact`), and its variables.
 
+    Native functions of float32 have no float64 form: `exact` is float32 then too, and
+    `epsilon` is the relative rounding of its values (0 for float64, which needs no mention).
     inputs: owners of float arrays that the launch reads and that require a gradient.
     outputs: owners of those that it writes.
     """
@@ -197,6 +203,7 @@ class Problem:
     ) -> None:
         self.own = Precision(variants, args, dim)
         self.exact = Precision(lifted, args, dim)
+        self.epsilon = 0.0 if variants.can_lift else FLOAT32_EPSILON
         owner, wrt = self.own.owner, self.own.wrt
         self.inputs = _unique(owner[p.name] for p in self.own.params if p.name in wrt
                               and p.name in variants.read)  # fmt: skip
@@ -220,14 +227,21 @@ def _unique(names: Any) -> list[Name]:
     return list(dict.fromkeys(names))
 
 
+FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
+
+
 _lifted: dict[int, tuple[Variants, Variants]] = {}
 
 
 def lifted(variants: Variants) -> Variants:
-    """The float64 form of a kernel's variants, with guarded accesses; made once."""
+    """The float64 form of a kernel's variants, with guarded accesses; made once.
+
+    A kernel that has none (see `ad.can_lift`) is guarded only.
+    """
     found = _lifted.get(id(variants))
     if found is None or found[0] is not variants:
-        found = (variants, Variants(ad.guard(ad.lift(variants.ir))))
+        ir = ad.lift(variants.ir) if variants.can_lift else variants.ir
+        found = (variants, Variants(ad.guard(ir)))
         _lifted[id(variants)] = found
     return found[1]
 

@@ -68,6 +68,7 @@ class LaunchResult:
     """The check of one launch. span: the kernel's definition; site: the launch call.
 
     culprits: places of user-written derivatives (func_grad) that the launch runs.
+    stops: places of native functions without an adjoint, at which gradients end.
     skipped: why nothing of it was checked, empty where something was.
     """
 
@@ -78,6 +79,7 @@ class LaunchResult:
     span: Span
     site: Span | None = None
     culprits: tuple[tuple[str, Span], ...] = ()
+    stops: tuple[tuple[str, Span], ...] = ()
     skipped: str = ""
 
 

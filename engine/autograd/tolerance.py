@@ -14,8 +14,10 @@ from engine.diagnostics import Diagnostic, LaunchError
 Array = NDArray[Any]
 
 AUTO_RTOL = 1e-5
-# Entries this small beside the largest near them are rounding of sums, not slopes.
 AUTO_FLOOR = 1e-8
+# The same as multiples of the relative rounding of values that are no float64.
+COARSE_RTOL = 1e4
+COARSE_FLOOR = 1e3
 TINY = 1e-30
 
 
@@ -26,7 +28,8 @@ class Tolerance:
     The adjoint of the lifted kernel is compared with differences by |ad - fd| <= atol +
     rtol |fd|. Left out, rtol is AUTO_RTOL, and atol is AUTO_FLOOR of the largest
     derivative near by. The differences have the absolute step eps, extrapolated unless
-    a tolerance is given too; without eps the step is searched for.
+    a tolerance is given too; without eps the step is searched for. Where values are
+    coarser than float64 (`epsilon`), rtol and atol are at least what they can tell.
 
     Raises LaunchError (E405) for a step that is not positive, or a negative tolerance.
     """
@@ -34,6 +37,8 @@ class Tolerance:
     eps: float | None = None
     atol: float | None = None
     rtol: float | None = None
+    # Relative rounding of the values that are compared, where that is no float64's.
+    epsilon: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("eps", "atol", "rtol"):
@@ -55,12 +60,22 @@ class Tolerance:
         """True where the user asks for the formula itself, with plain central differences."""
         return self.eps is not None and (self.atol is not None or self.rtol is not None)
 
+    @property
+    def auto(self) -> bool:
+        """True where nothing was given."""
+        return self.eps is None and self.atol is None and self.rtol is None
+
+    @property
+    def floor(self) -> float:
+        """Entries this small beside the largest near them are rounding of sums, not slopes."""
+        return max(AUTO_FLOOR, COARSE_FLOOR * self.epsilon)
+
     def of(self, reference: Array, scale: Array | float, weight: float = 1.0) -> Array:
         """The largest error allowed at each entry.
 
         scale: the largest derivative near by. weight: what atol counts for, where
         the derivative is a weighted sum of entries.
         """
-        rtol = AUTO_RTOL if self.rtol is None else self.rtol
-        atol = AUTO_FLOOR * scale + TINY if self.atol is None else self.atol * weight
+        rtol = max(AUTO_RTOL, COARSE_RTOL * self.epsilon) if self.rtol is None else self.rtol
+        atol = self.floor * scale + TINY if self.atol is None else self.atol * weight
         return np.asarray(atol + rtol * np.abs(reference))

@@ -12,6 +12,7 @@ import functools
 import hashlib
 from pathlib import Path
 
+from engine.codegen import snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, Facts
 from engine.codegen.layout import arg_offsets
@@ -46,7 +47,8 @@ def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
     lines: write `#line` directives that point to the Python source.
     """
     e = Emitter(fn, CPP, lines)
-    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
+    out = [f'#include "{snippets.HEADER}"'] if snippets.has_snippets(fn) else []
+    out += [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
     return "\n".join(out) + "\n"
 
 

@@ -12,6 +12,7 @@ from typing import get_args
 
 from engine import builtins  # noqa: F401  (fills the operation table)
 from engine.codegen.facts import facts_of
+from engine.codegen.snippets import snippet_body
 from engine.codegen.spelling import identifier, index_name, local
 from engine.codegen.statements import Body
 from engine.ir import nodes as n
@@ -94,4 +95,5 @@ class Emitter:
         params += [f"int64_t {index_name(p)}" for p in sorted(facts.tids)]
         qualifier = self.dialect.thread if f.is_kernel else self.dialect.function
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
-        self.out += [head, *Body(self, f).write(), "}"]
+        body = Body(self, f).write if f.native is None else lambda: snippet_body(f, self.result(f))
+        self.out += [head, *body(), "}"]

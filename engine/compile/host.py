@@ -21,6 +21,7 @@ from engine.codegen import cpp
 from engine.codegen.spelling import identifier
 from engine.compile.build import Outcome, build
 from engine.compile.cache import Cache, open_cache
+from engine.compile.snippet_errors import snippet_errors
 from engine.compile.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function, Message
@@ -253,6 +254,9 @@ def _failure(cache: Cache, part: list[_Unit], source: Path, outcome: Outcome) ->
     text = source.read_text(encoding="utf-8", errors="replace")
     parts = (f"$ {outcome.command}", f"The compiler {outcome.problem}.", outcome.said, text)
     log = cache.log(part[0].key, "\n\n".join(parts))
+    refused = snippet_errors(outcome.said, source.name, text, [u.fn for u in part], str(log))
+    if refused:
+        return CompilerError(*refused)
     errors = [line.strip() for line in outcome.said.splitlines() if "error" in line.lower()]
     notes = [f"its words, the command and the source are in {log}"]
     notes += [f"first of them: {errors[0]}"] if errors else []

@@ -9,6 +9,7 @@ tangent   tangent                    (forward mode)
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,14 +42,21 @@ class Variants:
         self.read = ad.read_params(ir)
         self.written = ad.written_params(ir)
         self._read_again = self.read | ad.replay_read_params(ir)
-        # Written by native functions, and again by their replays in the backward pass.
-        self.replayed = ad.replayed_params(ir)
+        # What native replays write in the backward pass; of that, what it reads again.
+        self.rewritten = ad.replay_written_params(ir)
+        self._replayed = ad.replayed_params(ir)
         self.differentiable = frozenset(p.name for p in float_params(ir))
         self._prepared: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
         self._tangents: dict[frozenset[str], Function] = {}
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
+        self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
+
+    @functools.cached_property
+    def can_lift(self) -> bool:
+        """Whether the kernel has a float64 form."""
+        return ad.can_lift(self.ir)
 
     @property
     def prepared(self) -> Function:
@@ -58,13 +66,20 @@ class Variants:
                 self._prepared = _checked(ad.prepare(self.ir))
             return self._prepared
 
+    def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
+        """Native functions at which gradients of `wrt` end, for want of an adjoint."""
+        with _lock:
+            if wrt not in self._stops:
+                self._stops[wrt] = ad.stops(self.prepared, wrt)
+            return self._stops[wrt]
+
     def journaled(self, aliased: frozenset[str] = frozenset()) -> frozenset[str]:
         """Array parameters whose reads must be journaled when recording.
 
         `aliased`: parameters that are read and share memory with a written one.
         """
         read = self._read_again
-        return (read & self.written - self.replayed) | (aliased & read)
+        return (read & self.written - self._replayed) | (aliased & read)
 
     def clashes(self, dim: tuple[int, ...], arrays: frozenset[str]) -> list[Store]:
         """Stores by which threads certainly overwrite each other; see `engine.ad.clashes`."""

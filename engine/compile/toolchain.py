@@ -66,7 +66,7 @@ class Toolchain:
 
     def compile_command(self, source: str, output: str, include: Path) -> list[str]:
         """The command that makes a shared object of a source file."""
-        return [*self.command, *self.flags, f"-I{include}", "-o", output, source, "-lm"]
+        return [*self.command, *self.flags, "-iquote", str(include), "-o", output, source, "-lm"]
 
 
 def find_toolchain() -> Toolchain:

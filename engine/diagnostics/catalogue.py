@@ -31,6 +31,7 @@ CODES: dict[str, str] = {
     "E301": "no C++ compiler found",
     "E302": "the C++ compiler failed",
     "E303": "the kernel cache cannot be used",
+    "E304": "the C++ compiler refuses a native snippet",
     # Tape and checks
     "E401": "bad use of a tape",
     "E402": "bad seed for a backward pass",

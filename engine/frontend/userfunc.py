@@ -232,17 +232,21 @@ class UserFunc:
         )
 
     def _lower(self, types: tuple[Kind, ...]) -> Function:
-        from engine.frontend.custom import lower_gradient, lower_replay
         from engine.frontend.lower import lower_types
 
+        return self._with_custom(lower_types(self.prepared(), self.name, types), types)
+
+    def _with_custom(self, primal: Function, types: tuple[Kind, ...]) -> Function:
+        """The function with the user's own gradient and replay, if there are any."""
+        from engine.frontend.custom import lower_gradient, lower_replay
+
         made = self.prepared()
-        primal = lower_types(made, self.name, types)
         if self.grad_func is None and self.replay_func is None:
             return primal
         # The adjoint may call the function itself: that call has no custom adjoint.
         self._instances[types] = primal
         try:
-            grad = replay = None
+            grad, replay = primal.grad, primal.replay
             if self.grad_func is not None:
                 grad = lower_gradient(self.grad_func, primal, made, types)
             if self.replay_func is not None:

@@ -287,6 +287,41 @@ def func_replay(forward: Any) -> Callable[[Callable[..., Any]], Any]:
     return make
 
 
+def func_native(
+    snippet: str, adj_snippet: str | None = None, replay_snippet: str | None = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """Makes a function of the kernel language whose body is C++: the decorated one is a stub.
+
+    Args:
+        snippet: the body. It names the parameters; arrays are indexed `a[i]`, `a[i][j]` or
+            `a(i, j)`. It returns a value where the stub has an annotated result.
+        adj_snippet: its adjoint. For a float parameter `x`, `adj_x` is the adjoint to add to,
+            for a float array `a`, `adj_a[i]` is its gradient, and `adj_ret` is the cotangent
+            of the result. It is the whole adjoint: the gradient of an element that the
+            snippet overwrites stays as it is unless `adj_snippet` sets it to zero. Without
+            it, gradients stop at the function, with a warning and a finding in checks.
+        replay_snippet: what the backward pass runs in place of `snippet` to get at the values
+            that it needs again. Without one, it takes them from the launch.
+
+    `engine/codegen/native/snippet.h` lists the types and functions that snippets can use.
+    """
+    from engine.frontend.native import NativeFunc, Snippets
+
+    for what, text in (("snippet", snippet), ("adj_snippet", adj_snippet),
+                       ("replay_snippet", replay_snippet)):  # fmt: skip
+        if not isinstance(text, str) and (text is not None or what == "snippet"):
+            raise KernelError(
+                Diagnostic("E103", f"@func_native: {what} must be a string, got {text!r}")
+            )
+
+    def make(function: Callable[..., Any]) -> Any:
+        _check_function(function, "func_native")
+        snippets = Snippets(snippet, adj_snippet, replay_snippet)
+        return modules.add_function(NativeFunc(function, snippets, defined_before(function)))
+
+    return make
+
+
 class _Adjoint:
     """`adjoint[x]` in a function made by `@func_grad`: the derivative of its input `x`."""
 

@@ -255,6 +255,11 @@ def _arrays(
     reach: which statements count. custom: looks into the users' own gradients and replays too.
     """
     out = {a.name for a in pick(reach(fn)) if isinstance(a, n.Var)}
+    if fn.native is not None:
+        named = fn.native.updates
+        if pick is _accessed:
+            named |= fn.native.reads | fn.native.writes
+        out |= named & {p.name for p in fn.params}
     for s in reach(fn):
         if isinstance(s, n.Call):
             own = (s.func.grad, s.func.replay) if custom else ()

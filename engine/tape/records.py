@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -264,6 +265,11 @@ class LaunchRecord(Record):
             return
         if 0 in self.dim:
             return
+        for f in self.plan.variants.stops(selection.wrt):
+            warnings.warn(
+                f"no gradient flows through native function {f.name!r} of kernel "
+                f"{self.name!r}: it has no adj_snippet", stacklevel=4,
+            )  # fmt: skip
         grads = []
         for p in self.plan.floats:
             if p.name in selection.wrt:
@@ -276,10 +282,27 @@ class LaunchRecord(Record):
         blob, _alive = (
             self._restored() if config.tape_overwritten == "restored" else (self.blob, ())
         )
-        self.stack_bytes = run_adjoint(
-            entry, self.dim, blob + b"".join([g._packed for g in grads]), self.journal,
-            lambda: self.plan.variants.checkpointed(selection.wrt, selection.journaled),
-        )  # fmt: skip
+        blob += b"".join([g._packed for g in grads])
+        with self._rewritten():
+            self.stack_bytes = run_adjoint(
+                entry, self.dim, blob, self.journal,
+                lambda: self.plan.variants.checkpointed(selection.wrt, selection.journaled),
+            )  # fmt: skip
+
+    @contextmanager
+    def _rewritten(self) -> Iterator[None]:
+        """Puts back what replays of native functions write: the user sees gradients only."""
+        names = self.plan.variants.rewritten
+        changed = [a for p in self.plan.array_params
+                   if p.name in names and (a := self.values[p.index]) is not None]  # fmt: skip
+        kept = [a._parts.copy() for a in changed]
+        for a in changed:
+            a.storage.before_write(a.lo, a.hi)
+        try:
+            yield
+        finally:
+            for a, before in zip(changed, kept, strict=True):
+                a._parts[...] = before
 
 
 class CopyRecord(Record):
