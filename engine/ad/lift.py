@@ -107,13 +107,13 @@ def lift(fn: n.Function) -> n.Function:
 
 
 def can_lift(fn: n.Function) -> bool:
-    """Whether a kernel has a float64 form: whether no native function in it works on float32.
+    """Whether a kernel has a float64 form: whether its native functions have one.
 
     What a C++ text computes in float cannot be had in double.
     """
     for f in n.callees(fn):
         if f.native is not None and any(
-            scalar_of(t) == FLOAT32 for t in (*(p.type for p in f.params), *f.results)
+            lift_type(t) != t for t in (*(p.type for p in f.params), *f.results)
         ):
             return False
         if any(not can_lift(g) for g in (f.grad, f.replay) if g is not None and g.native is None):

@@ -17,7 +17,8 @@ from engine.ad import tangent_rules as rules
 from engine.ad.rename import map_stmt, names_in
 from engine.ad.silence import silent
 from engine.ad.tangent_rules import Maybe
-from engine.ad.varied import Activity, moving_params
+from engine.ad.varied import Activity, by_values, moving_params
+from engine.diagnostics import Diagnostic, KernelError
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names
 from engine.lang.types import ArrayType, is_float
@@ -169,7 +170,7 @@ class _Tangent:
 
     def call(self, b: Builder, s: n.Call) -> None:
         tangents = [self.of(a) for a in s.args]
-        if s.func.grad is not None:
+        if by_values(s, self.moving):
             b.add(s)
             for d, t in zip(s.dsts, rules.custom(b, s, tangents), strict=True):
                 self.tangents[d] = t
@@ -179,6 +180,8 @@ class _Tangent:
         if not moving:
             b.add(s)
             return
+        if s.func.native is not None:
+            raise _no_tangent(s)
         func = self.program.function(s.func, moving)
         extra = [
             self.arrays[a.name] if isinstance(a.type, ArrayType) else self.or_zero(a)
@@ -188,6 +191,18 @@ class _Tangent:
         moves = self.program.activity.of(s.func, moving).results
         moved = [self.fresh(d) for d, m in zip(s.dsts, moves, strict=False) if m]
         b.add(replace(s, dsts=(*s.dsts, *moved), func=func, args=(*s.args, *extra)))
+
+
+def _no_tangent(s: n.Call) -> KernelError:
+    adjoint = "its `adj_snippet` is of arrays" if s.func.grad else "it has no `adj_snippet`"
+    return KernelError(
+        Diagnostic(
+            "E110",
+            f"native function `{s.func.name}` has no derivative in forward mode: {adjoint}",
+            s.span,
+            "write the function in the kernel language, or use reverse mode",
+        )
+    )
 
 
 def _without_unused(block: n.Block) -> n.Block:

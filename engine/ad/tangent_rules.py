@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, const
 from engine.ir.ops import OPS, Elementwise, NoDerivative, Op
@@ -156,7 +157,12 @@ def _row(
     one = const(1, scalar_of(s.dsts[k].type))
     cts[k] = b.op("insert", cts[k], *at, one) if at else one
     dsts = tuple(b.temp(t, "adj") for t in grad.results)
-    b.add(n.Call(dsts, grad, (*s.args, *cts), b.span))
+    # No array moves here: one in the place of each gradient, for its shape, will do.
+    given = dict(zip((p.name for p in s.func.params), s.args, strict=True))
+    own = grad.params[len(grad.params) - len(grad.gradients) :]
+    muted = Muted().function(grad, frozenset(p.name for p in own))
+    last = [given[name] for name in grad.gradients]
+    b.add(n.Call(dsts, muted, (*s.args, *cts, *last), b.span))
     total: n.Atom | None = None
     for adj, t in zip(dsts, inputs, strict=True):
         if t is not None:

@@ -76,9 +76,26 @@ class Activity:
         self, s: n.Call, found: frozenset[n.Var] | set[n.Var], moving: frozenset[str]
     ) -> tuple[bool, ...]:
         """Which results of a call may move."""
-        if s.func.grad is not None:  # the user's derivative is by values, not by elements
+        if by_values(s, moving):
             return (any(a in found for a in s.args),) * len(s.func.results)
         return self.of(s.func, moving_params(s, found, moving)).results
+
+
+def by_values(s: n.Call, moving: frozenset[str]) -> bool:
+    """Whether a call has a derivative of the user's own that forward mode can use.
+
+    One of arrays (as a gradient gives it) says nothing of single elements that move.
+    """
+    grad = s.func.grad
+    if grad is None:
+        return False
+    given = zip(s.func.params, s.args, strict=True)
+    return not any(p.name in grad.gradients and _name(a) in moving for p, a in given)
+
+
+def _name(a: n.Atom) -> str:
+    """The name of a variable; empty for a constant."""
+    return a.name if isinstance(a, n.Var) else ""
 
 
 def moving_params(

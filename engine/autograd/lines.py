@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.autograd import oracle
 from engine.autograd.problem import Problem
+from engine.autograd.rounding import Line
 from engine.autograd.tolerance import Tolerance
 
 Array = NDArray[Any]
@@ -52,7 +53,7 @@ class Lines:
 
     # ---- evaluations
 
-    def along(self, a: str, v: Array) -> oracle.Line:
+    def along(self, a: str, v: Array) -> Line:
         """Outputs with input `a` displaced by t times v."""
         start = self.exact.initial[a]
 
@@ -64,7 +65,7 @@ class Lines:
 
         return evaluate
 
-    def element(self, a: str, col: int) -> oracle.Line:
+    def element(self, a: str, col: int) -> Line:
         """Outputs with one element of `a` displaced by t."""
         flat, x = self.exact.memory[a].reshape(-1), self.value(a, col)
         changed, start = a in self.exact.changed, self.exact.initial[a]
@@ -104,7 +105,9 @@ class Lines:
 
     def scale(self, a: str, col: int) -> float:
         """How far to displace an element: by its own size, unless that is next to nothing."""
-        return max(abs(self.value(a, col)), 1e-3 * self.typical(a))
+        # Steps far below the others' size would drown in coarse rounding.
+        least = 1.0 if self.grain.coarse else 1e-3
+        return max(abs(self.value(a, col)), least * self.typical(a))
 
     def direction(self, a: str, rng: np.random.Generator) -> Array:
         """Random displacements of all live elements, each of its own size.

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-# Outputs of the launch, flat and concatenated, for an input displaced by t times a direction.
-Line = Callable[[float], Array]
+# Line: outputs of the launch, flat and concatenated, for an input displaced by t times a direction.
+from engine.autograd import rounding
+from engine.autograd.rounding import Array, Line, Stairs
 
 PATIENCE = 3  # steps without progress before the search ends
 
@@ -56,7 +56,8 @@ def grain_of(epsilon: float) -> Grain:
         return FINE
     # The error of an extrapolated difference is least about there.
     step = epsilon**0.25
-    return Grain(epsilon, step, tuple(4.0**k for k in (0, -1, 1, -2, 2, -3)), epsilon**0.5)
+    factors = tuple(4.0**k for k in (0, 2, -1, 1, 3, -2, 4, -3, 5, 6))
+    return Grain(epsilon, step, factors, epsilon**0.5)
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,15 @@ def slope(
     """
     best: Array | None = None
     error: Array | None = None
+    stairs = Stairs(line) if grain.coarse else None
     idle = 0
     with np.errstate(all="ignore"):
         here = line(0.0)
-        noise = _noise(line, grain.step * scale, grain)
+        noise = rounding.noise(line, grain.step * scale) if grain.coarse else 0.0
         for factor in grain.factors:
-            value, err = _extrapolated(line, grain.step * scale * factor, grain, noise, here)
+            h = grain.step * scale * factor
+            value, err = _extrapolated(line, h, grain, noise, here)
+            better: Any = True
             if best is None or error is None:
                 best, error = value, err
             else:
@@ -91,32 +95,21 @@ def slope(
                 better = (err < error) & ((factor < 1) | (np.abs(value - best) <= error + err))
                 idle = 0 if np.any(better & (err < 0.5 * error)) else idle + 1
                 best, error = np.where(better, value, best), np.where(better, err, error)
+            if stairs is not None:
+                stairs.look(h, better, [here, line(h), line(-h)])
             if idle == PATIENCE or np.all(error <= 0.02 * tolerance(best)):
                 break
     assert best is not None and error is not None
+    if stairs is not None:
+        error = np.maximum(error, stairs.bound())
     return Slope(best, error)
-
-
-def _noise(line: Line, h: float, grain: Grain) -> Array | float:
-    """What each output is uncertain by through rounding inside of the function.
-
-    Fourth differences of a smooth function over steps far below its scale are next to
-    nothing, so that what is left of them is rounding (More and Wild, Estimating
-    Computational Noise, SIAM J. Sci. Comput. 33, 2011). Zero where values are float64.
-    """
-    if not grain.coarse:
-        return 0.0
-    values = np.stack([line(k * h / 64.0) for k in range(-4, 5)])
-    fourth = np.diff(values, 4, axis=0)
-    level = np.sqrt(np.mean(fourth * fourth, axis=0) / 70.0)  # 70 = 8! / (4! 4!)
-    return np.asarray(np.where(np.isfinite(level), 4.0 * level, 0.0))
 
 
 def opinions(line: Line, scale: float, grain: Grain = FINE) -> list[Slope]:
     """Derivatives by several small steps, each with its bound: for judging a disagreement."""
     out = []
     with np.errstate(all="ignore"):
-        noise = _noise(line, grain.step * scale, grain)
+        noise = rounding.noise(line, grain.step * scale) if grain.coarse else 0.0
         for factor in sorted(f for f in grain.factors if f < 1)[::-1][:4]:
             value, err = _extrapolated(line, grain.step * scale * factor, grain, noise)
             out.append(Slope(value, err))
@@ -130,7 +123,7 @@ def _extrapolated(
     wide = (far[0] - far[1]) / (2.0 * h)
     narrow = (near[0] - near[1]) / h
     # What the outputs may be off by through rounding, the launch's own sums included.
-    rounding = 4.0 * np.maximum(
+    unsure = 4.0 * np.maximum(
         grain.epsilon * np.maximum(np.abs(far[0]), np.abs(far[1])), noise
     ) / h  # fmt: skip
     value = (4.0 * narrow - wide) / 3.0
@@ -139,8 +132,8 @@ def _extrapolated(
         # Second differences over the step shrink with it, unless the function jumps between
         # here and there on both sides: central differences would not notice.
         bend, half = (np.abs(x[0] - 2.0 * here + x[1]) / k for x, k in ((far, h), (near, h / 2.0)))
-        known &= ~((half > 1.5 * bend) & (half > 16.0 * rounding))
-    return value, np.where(known, np.abs(narrow - wide) + rounding, np.inf)
+        known &= ~((half > 1.5 * bend) & (half > 16.0 * unsure))
+    return value, np.where(known, np.abs(narrow - wide) + unsure, np.inf)
 
 
 def fixed(line: Line, eps: float, grain: Grain = FINE) -> Slope:

@@ -192,7 +192,7 @@ class Precision:
 class Problem:
     """A launch in its own precision (`own`) and in float64 (`exact`), and its variables.
 
-    Native functions of float32 have no float64 form: `exact` is float32 then too, and
+    Native functions of narrower floats have no float64 form: `exact` is as `own` then, and
     `epsilon` is the relative rounding of its values (0 for float64, which needs no mention).
     inputs: owners of float arrays that the launch reads and that require a gradient.
     outputs: owners of those that it writes.
@@ -203,7 +203,7 @@ class Problem:
     ) -> None:
         self.own = Precision(variants, args, dim)
         self.exact = Precision(lifted, args, dim)
-        self.epsilon = 0.0 if variants.can_lift else FLOAT32_EPSILON
+        self.epsilon = 0.0 if variants.can_lift else _coarsest(variants)
         owner, wrt = self.own.owner, self.own.wrt
         self.inputs = _unique(owner[p.name] for p in self.own.params if p.name in wrt
                               and p.name in variants.read)  # fmt: skip
@@ -227,7 +227,10 @@ def _unique(names: Any) -> list[Name]:
     return list(dict.fromkeys(names))
 
 
-FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
+def _coarsest(variants: Variants) -> float:
+    """The relative rounding of the narrowest floats among a kernel's parameters."""
+    floats = [scalar_of(p.type).numpy for p in variants.ir.params if is_float(p.type)]
+    return max((float(np.finfo(t).eps) for t in floats), default=0.0)
 
 
 _lifted: dict[int, tuple[Variants, Variants]] = {}
