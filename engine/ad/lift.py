@@ -14,7 +14,6 @@ from engine.ad.rename import map_stmt
 from engine.ad.silence import silent
 from engine.ir import nodes as n
 from engine.lang.types import (
-    FLOAT32,
     FLOAT64,
     ArrayType,
     ScalarType,
