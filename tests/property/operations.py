@@ -41,6 +41,8 @@ POOL: tuple[Type, ...] = (*HELD, V2, M33, QUAT, TRANSFORM)  # what operations ar
 
 # Types of arguments by the operation alone: programs make their components one by one.
 _LEFT_OUT = {"select", "where_int", "copy", "insert", "insert_row", "extract", "extract_row"}
+# Its derivative is not that of its meaning: what the user's replay says counts there.
+_LEFT_OUT |= {"replayed"}
 # Matrices of these are kept away from singular ones.
 _REGULAR = {"determinant", "inverse"}
 
