@@ -37,6 +37,7 @@ from engine.diagnostics import (
     TapeError,
 )
 from engine.frontend.features import missing_feature as _missing_feature
+from engine.frontend.gradient import grad
 from engine.frontend.static import static
 from engine.lang.generics import Float, Int, Scalar
 from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
@@ -165,7 +166,7 @@ __all__ = [
     "struct",
     # kernels and tapes
     "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
-    "func_replay",
+    "func_replay", "grad",
     "get_module", "get_module_options", "init", "kernel", "launch", "overload",
     "set_module_options", "static",
     "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",

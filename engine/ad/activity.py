@@ -13,15 +13,18 @@ def _float(a: n.Atom) -> bool:
     return isinstance(a, n.Var) and not isinstance(a.type, ArrayType) and is_float(a.type)
 
 
-def active(fn: n.Function, wrt: frozenset[str]) -> frozenset[n.Var]:
+def active(
+    fn: n.Function, wrt: frozenset[str], inputs: Iterable[n.Var] = (), results: Iterable[n.Var] = ()
+) -> frozenset[n.Var]:
     """Variables that depend on an element of `wrt` and that an element of `wrt` depends on.
 
+    Variables of `inputs` count as elements that are read, those of `results` as stored ones.
     Flow-insensitive: a variable counts as one thing through the whole function,
     which can only add variables, never miss one.
     """
     edges: list[tuple[n.Var, n.Var]] = []  # (from, to)
-    sources: set[n.Var] = set()
-    sinks: set[n.Var] = set()
+    sources: set[n.Var] = set(inputs)
+    sinks: set[n.Var] = set(results)
 
     def link(origins: Iterable[n.Atom], targets: Iterable[n.Var]) -> None:
         targets = [t for t in targets if _float(t)]

@@ -102,13 +102,14 @@ def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(read), frozenset(written)
 
 
-def _inline(block: n.Block, names: Names) -> n.Block:
+def inline(block: n.Block, names: Names) -> n.Block:
+    """The block with calls expanded, but for functions with a derivative of the user's own."""
     out: list[n.Stmt] = []
     for s in block:
         if isinstance(s, n.Call) and s.func.grad is None and s.func.native is None:
             out += _expand(s, names)
         else:
-            out.append(map_stmt(s, lambda a: a, lambda b: _inline(b, names)))
+            out.append(map_stmt(s, lambda a: a, lambda b: inline(b, names)))
     return tuple(out)
 
 
@@ -134,12 +135,12 @@ def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
     # The body may run many times: its variables start from zero every time.
     for v in n.set_in(copied):
         out.append(n.Set(v, const(0, v.type), call.span))  # type: ignore[arg-type]
-    out += _inline(copied, names)
+    out += inline(copied, names)
     again: list[n.Atom] = []
     if f.replay is not None and call.dsts:
         # The values that the backward pass goes on with are those of the replay.
         shown = tuple(n.Var(names.fresh(d.name), d.type) for d in call.dsts)
-        out += _inline((replace(call, dsts=shown, func=f.replay),), names)
+        out += inline((replace(call, dsts=shown, func=f.replay),), names)
         again += shown
     for k, (d, r) in enumerate(zip(call.dsts, results, strict=True)):
         held_result = table[r]
@@ -178,7 +179,7 @@ def prepare(fn: n.Function) -> n.Function:
     """The kernel inlined, structured, simplified and numbered; same meaning as `fn`."""
     names = Names(names_in(fn))
     body, _ = structure(fn, names)
-    body = _inline(body, names)
+    body = inline(body, names)
     out = replace(fn, body=body)
     out = remove_dead(propagate(out))
     return replace(out, body=_number(out.body, names, [0]))

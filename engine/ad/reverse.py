@@ -354,3 +354,22 @@ def _build(
     live = {s.stack for s in n.walk(out.body) if isinstance(s, n.Push)}
     nested = {k: size for k, x in forward.nested.items() if (size := cp.saved_bytes(x, live))}
     return out, {} if checkpoint else nested
+
+
+def backward_code(
+    fn: n.Function, names: Names, moving: frozenset[n.Var], results: Sequence[n.Var]
+) -> tuple[n.Block, Mapping[n.Var, n.Var]]:
+    """Forward and reverse sweep of a body without loops, and the adjoints of its variables.
+
+    It writes no memory. The cotangent of each of `results` is one. moving: the active variables.
+    """
+    journal = n.Var(names.fresh("journal"), INT64, mutable=True)
+    forward = _Forward(names, journal, frozenset(), {}, False)
+    rules = AdjointRules(names, {}, moving)
+    b = Builder(names, fn.span)
+    b.stmts += forward.saving(fn.body)
+    for r in results:
+        if r in moving:
+            b.set(rules.adjoint(r), const(1, r.type))  # type: ignore[arg-type]
+    b.stmts += _Reverse(forward, rules).block(fn.body)
+    return b.block(), rules.vars

@@ -38,6 +38,7 @@ class Variants:
     """
 
     def __init__(self, ir: Function) -> None:
+        ir = ad.derivatives(ir)
         self.ir = ir
         self.read = ad.read_params(ir)
         self.written = ad.written_params(ir)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
 
+from engine.frontend.gradient import Gradient
 from engine.frontend.scope import Scope, is_engine
 from engine.frontend.userfunc import UserFunc
 
@@ -59,6 +60,8 @@ def _followed(
     path: str, obj: object, names: Sequence[str], depth: int
 ) -> Iterator[tuple[str, UserFunc]]:
     """Functions that `obj` is or leads to: `f`, `module.f`, `package.module.f`, `table[i]`."""
+    if isinstance(obj, Gradient):
+        obj = obj.target
     if isinstance(obj, UserFunc):
         yield path, obj
     elif isinstance(obj, (list, tuple, dict)):

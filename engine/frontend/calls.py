@@ -18,8 +18,10 @@ from engine.frontend.checks import lower_expect, lower_print, lower_printf
 from engine.frontend.composites import call_composite, library_func
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
+from engine.frontend.derivatives import call_gradient, lower_grad
 from engine.frontend.features import missing_feature, plural
 from engine.frontend.fence import is_text
+from engine.frontend.gradient import Gradient
 from engine.frontend.kinds import as_view, decompose
 from engine.frontend.local_arrays import lower_zeros
 from engine.frontend.logic import lower_where
@@ -124,6 +126,7 @@ _SPECIAL: dict[str, Special] = {
     "where": _where,
     "select": _select,
     "len": _length,
+    "grad": lower_grad,
     "static": lower_static,
     "matrix_from_rows": lambda cx, node: matrix_from_vectors(cx, node, rows=True),
     "matrix_from_cols": lambda cx, node: matrix_from_vectors(cx, node, rows=False),
@@ -172,6 +175,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     obj = target.obj
     if isinstance(obj, UserFunc):
         return call_user(cx, node, obj)
+    if isinstance(obj, Gradient):
+        return call_gradient(cx, node, obj)
     t = type_of(obj)
     if t is not None:
         return lower_constructor(cx, node, t)

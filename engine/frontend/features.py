@@ -18,7 +18,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("bfloat16", "bfloat16 numbers", "use `float16` or `float32`"),
     ("fabricarray* indexedfabricarray*", "arrays of the Fabric",
      "pass an ordinary array"),
-    ("grad", "derivatives inside kernels", "record the launch on a `Tape`"),
     ("array_store array_load address_of", "addresses", "index the array: `a[i]`"),
     ("block_dim tile_dim", "thread blocks", "use `tid()`: every thread works alone"),
 )  # fmt: skip

@@ -306,7 +306,7 @@ class Function:
     differentiable inputs, in order; `replay` the user's own forward code for the backward
     pass, which writes no memory unless it is native. `native` stands in place of the body.
     `derivative_of` means a body that is not written yet: the derivative of the sum of that
-    function's float results by each parameter that is no array, zero for integers.
+    function's float results by each float parameter that is no array (see `ad.derivatives`).
     """
 
     name: str

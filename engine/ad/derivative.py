@@ -1,0 +1,137 @@
+"""Writes the bodies of derivative functions: what `grad(f)` calls inside a kernel.
+
+The derivative of a function without loops is its adjoint with a cotangent of one: code
+like any other, that can be differentiated again. The adjoint of a loop would have to
+save values on a stack, which has no derivative of its own; there the function's tangent
+is called instead, once for each component of its inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.ad import tangent_rules as rules
+from engine.ad.activity import active
+from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.prepare import inline
+from engine.ad.rename import map_stmt, names_in
+from engine.ad.reverse import backward_code
+from engine.ad.silence import silent
+from engine.ad.structure import structure
+from engine.ad.tangent import tangent
+from engine.ir import nodes as n
+from engine.ir.builder import Builder, Names, const
+from engine.lang.types import ArrayType, Type, VectorType, is_float, scalar_of, shape_of
+
+
+def derivatives(fn: n.Function) -> n.Function:
+    """The function with the bodies of all derivatives that it calls; itself if it calls none."""
+    return _Writer().function(fn)
+
+
+class _Writer:
+    """Writes each derivative once."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, tuple[n.Function, n.Function]] = {}
+
+    def function(self, fn: n.Function) -> n.Function:
+        if id(fn) not in self.made:
+            self.made[id(fn)] = (fn, self._write(fn))  # fn stays alive, so that id is its
+        return self.made[id(fn)][1]
+
+    def _write(self, fn: n.Function) -> n.Function:
+        if fn.derivative_of is not None:
+            return _derivative(fn, silent(self.function(fn.derivative_of)))
+        parts = {
+            "body": self.block(fn.body),
+            "grad": fn.grad and self.function(fn.grad),
+            "replay": fn.replay and self.function(fn.replay),
+        }
+        same = all(getattr(fn, name) is part for name, part in parts.items())
+        return fn if same else replace(fn, **parts)  # type: ignore[arg-type]
+
+    def block(self, block: n.Block) -> n.Block:
+        out: list[n.Stmt] = []
+        for s in block:
+            if isinstance(s, n.Call):
+                called = self.function(s.func)
+                out.append(s if called is s.func else replace(s, func=called))
+            elif any(n.blocks_of(s)):
+                made = map_stmt(s, lambda a: a, self.block)
+                out.append(s if made == s else made)
+            else:
+                out.append(s)
+        return block if all(a is b for a, b in zip(out, block, strict=True)) else tuple(out)
+
+
+def _inputs(f: n.Function) -> list[n.Var]:
+    return [p for p in f.params if not isinstance(p.type, ArrayType) and is_float(p.type)]
+
+
+def _derivative(fn: n.Function, f: n.Function) -> n.Function:
+    """`fn`, whose body is to be the derivative of `f`."""
+    if f.grad is not None or f.native is not None or f.replay is not None:
+        dsts = tuple(n.Var(f"result_{k}", t) for k, t in enumerate(f.results))
+        call = n.Call(dsts, f, f.params, f.span)
+        f = replace(
+            f,
+            body=(call, n.Return(dsts, f.span)),
+            native=None,
+            grad=None,
+            replay=None,
+        )
+    names = Names(names_in(f))
+    body, results = structure(f, names)
+    body = inline(body, names)
+    if any(isinstance(s, (n.For, n.While)) for s in n.walk(body)):
+        body = _by_tangents(f)
+    else:
+        body = _by_adjoint(f, body, results, names)
+    return replace(fn, params=f.params, body=body, derivative_of=None)
+
+
+def _by_adjoint(f: n.Function, body: n.Block, results: tuple[n.Var, ...], names: Names) -> n.Block:
+    inputs = _inputs(f)
+    straight = replace(f, body=body, results=())
+    moving = active(straight, frozenset(), inputs, results)
+    code, adjoints = backward_code(straight, names, moving, results)
+    found = tuple(adjoints.get(p, rules.zero(p.type)) for p in inputs)
+    last = n.Return(found, f.span)
+    return remove_dead(propagate(replace(straight, body=(*code, last)))).body
+
+
+def _by_tangents(f: n.Function) -> n.Block:
+    b = Builder(Names([p.name for p in f.params]), f.span)
+    found: list[n.Atom] = []
+    for p in _inputs(f):
+        moved = tangent(f, frozenset({p.name}))
+        if len(moved.results) == len(f.results):  # nothing depends on it
+            found.append(rules.zero(p.type))
+            continue
+        one = const(1, scalar_of(p.type))
+        parts: list[n.Atom] = []
+        for at in rules.components(p.type):
+            unit = b.op("insert", rules.zero(p.type), *at, one) if at else one
+            dsts = tuple(b.temp(t) for t in moved.results)
+            b.add(n.Call(dsts, moved, (*f.params, unit), f.span))
+            parts.append(_total(b, dsts[len(f.results) :], one.type))
+        shape = shape_of(p.type)  # type: ignore[arg-type]
+        found.append(b.op("construct", *parts, result=p.type) if shape else parts[0])
+    b.add(n.Return(tuple(found), f.span))
+    return b.block()
+
+
+def _total(b: Builder, moved: tuple[n.Var, ...], scalar: Type) -> n.Atom:
+    """The sum of all components of tangents, in one precision."""
+    total: n.Atom | None = None
+    for t in moved:
+        part: n.Atom = t
+        if shape_of(t.type):  # type: ignore[arg-type]
+            ones = const(1, t.type)  # type: ignore[arg-type]
+            part = b.op("dot" if isinstance(t.type, VectorType) else "ddot", t, ones)
+        if part.type != scalar:
+            part = b.op("cast", part, result=scalar)
+        total = part if total is None else b.op("add", total, part)
+    assert total is not None
+    return total
