@@ -12,8 +12,9 @@ import numpy as np
 
 from engine import config
 from engine.compile.pipeline import Request
-from engine.diagnostics import Diagnostic, Span, TapeError
+from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
+from engine.ir.nodes import Function
 from engine.runtime.array import array
 from engine.runtime.execute import Journal, run_adjoint
 from engine.runtime.kernel import Kernel
@@ -266,6 +267,8 @@ class LaunchRecord(Record):
         if 0 in self.dim:
             return
         for f in self.plan.variants.stops(selection.wrt):
+            if f.native is not None and f.native.inputs is not None:
+                raise _no_second_derivative(self.name, f)
             warnings.warn(
                 f"no gradient flows through native function {f.name!r} of kernel "
                 f"{self.name!r}: it has no adj_snippet", stacklevel=4,
@@ -393,3 +396,16 @@ class FuncRecord(Record):
 
     def backward(self) -> None:
         self.function()
+
+
+def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:
+    """The error where `grad` of a native function is differentiated: C++ has no derivative."""
+    return KernelError(
+        Diagnostic(
+            "E110",
+            f"kernel {kernel!r} needs the derivative of `{adjoint.name}`, the adj_snippet of a "
+            "native function, to differentiate `grad` of that function",
+            adjoint.span,
+            "write the function in the kernel language, or give it a `@func_grad`",
+        )
+    )

@@ -98,6 +98,21 @@ def apply(f: wp.Function, x: Any):
     return wp.grad(f)(x) * x
 
 
+@wp.func
+def inertia(b: Body, f: wp.Function):
+    return f(b.mass) * b.pos[1]
+
+
+@wp.func
+def times(x: Any, n: int):
+    total = x
+    for _ in range(n):
+        if total > x * type(x)(10.0):
+            break
+        total = total * x + type(x)(1.0)
+    return total
+
+
 slope = wp.grad(clipped)
 
 
@@ -156,7 +171,7 @@ def test_values() -> None:
         np.testing.assert_allclose(out.numpy()[:, 2 * k : 2 * k + 2], expected, rtol=1e-8)
 
 
-def checked(kernel, dim, inputs, out):
+def checked(kernel, dim, inputs, out, rtol=1e-10):
     """The kernel's own gradient against differences, and forward mode against it."""
     with wp.Tape() as tape:
         wp.launch(kernel, dim, inputs, [out])
@@ -172,7 +187,7 @@ def checked(kernel, dim, inputs, out):
     )
     ahead = (moved[out].numpy() * w).sum()
     back = sum((d * a.grad.numpy()).sum() for a, d in zip(arrays, t, strict=True))
-    np.testing.assert_allclose(ahead, back, rtol=1e-10)
+    np.testing.assert_allclose(ahead, back, rtol=rtol)
 
 
 def test_derivatives_of_derivatives() -> None:
@@ -255,6 +270,61 @@ def test_builtins_and_functions_that_are_passed() -> None:
 
 
 @wp.kernel
+def in_loops(x: wp.array(dtype=Any), out: wp.array(dtype=Any)):
+    i = wp.tid()
+    total = x.dtype(0.0)
+    for j in range(3):
+        d, _ = wp.grad(times)(x[i] + x.dtype(j), 4)
+        total += d * total + d
+        if total > x.dtype(100.0):
+            break
+    out[i] = total
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, f64])
+def test_in_loops_of_generic_kernels(dtype) -> None:
+    x = wp.array([0.5, 0.9, 1.3], dtype=dtype, requires_grad=True)
+    out = wp.zeros(3, dtype=dtype, requires_grad=True)
+    checked(in_loops, 3, [x], out, 1e-10 if dtype is f64 else 1e-5)
+
+    def slope(x):
+        total, d = x, 1.0
+        for _ in range(4):
+            if total > x * 10.0:
+                break
+            total, d = total * x + 1.0, d * x + total
+        return d
+
+    expected = []
+    for at in (0.5, 0.9, 1.3):
+        total = 0.0
+        for j in range(3):
+            total += slope(at + j) * (total + 1.0)
+            if total > 100.0:
+                break
+        expected.append(total)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5 if dtype is wp.float32 else 1e-12)
+
+
+@wp.kernel
+def mixed(v: wp.array(dtype=wp.vec3d), w: wp.array(dtype=f64), out: wp.array(dtype=f64)):
+    body = Body()
+    body.pos = v[0]
+    body.mass = w[0]
+    db = wp.grad(inertia)(body, cube)
+    out[0] = db.mass
+    out[1] = db.pos[1]
+    out[2] = wp.grad(inertia)(body, clipped).mass
+    out[3] = inertia(body, cube)
+
+
+def test_structs_native_functions_and_functions_as_arguments() -> None:
+    v, w, out = wp.array([[1.0, 2.0, 3.0]], dtype=wp.vec3d), doubles([4.0]), doubles(np.zeros(4))
+    wp.launch(mixed, 1, [v, w], [out])
+    assert out.numpy().tolist() == [96.0, 64.0, 0.5, 128.0]
+
+
+@wp.kernel
 def custom(x: wp.array(dtype=f64), out: wp.array(dtype=f64)):
     i = wp.tid()
     out[2 * i] = wp.grad(clipped)(x[i])
@@ -299,8 +369,11 @@ def test_native_functions_have_no_second_derivative() -> None:
     with wp.Tape() as tape:
         wp.launch(native, 4, [x], [y])
     np.testing.assert_allclose(y.numpy(), 3 * X**2 + 3 * X**3 + X)
-    with pytest.warns(UserWarning, match="native function 'adj_cube'"):
+    with pytest.raises(wp.KernelError, match=r"E110.*`adj_cube`, the adj_snippet") as caught:
         tape.backward(grads={y: wp.ones_like(y)})
+    assert caught.value.diagnostics[0].span.file == __file__
+    (launch,) = check_tape(tape).launches
+    assert [p.verdict for p in launch.pairs] == ["fail"] and launch.stops[0][0] == "adj_cube"
     with pytest.raises(wp.KernelError, match="E110"):
         jvp(tape, tangents={x: wp.ones_like(x)})
 
