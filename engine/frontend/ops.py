@@ -29,6 +29,7 @@ from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
     INT32,
+    INT64,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -174,7 +175,10 @@ def coerce(
 def compare(
     cx: Context, node: ast.AST, symbol: str, left: Value | Bad, right: Value | Bad
 ) -> Value | Bad:
-    """A comparison. Vectors and matrices have `==` and `!=`: all components, or any."""
+    """A comparison. Vectors and matrices have `==` and `!=`: all components, or any.
+
+    Numbers of two types are compared as numbers of their common type.
+    """
     if isinstance(left, Bad) or isinstance(right, Bad):
         return BAD
     t = left.type
@@ -186,7 +190,34 @@ def compare(
             same = one if same is None else cx.b.op("land", same, one)
         assert same is not None
         return Value(same if symbol == "==" else cx.b.op("lnot", same))
+    common = _common(left, right)
+    if common is not None:
+        same_type = [
+            v if v.type == common else Value(cx.b.op("cast", v.atom, result=common))
+            for v in (left, right)
+        ]
+        return apply(cx, node, symbol, same_type)
     return apply(cx, node, symbol, [left, right])
+
+
+def _common(left: Value, right: Value) -> ScalarType | None:
+    """The type that numbers of two types are compared in; None where they need none or have none.
+
+    As in C where that means the same; a signed and an unsigned integer are compared by value, so
+    that -1 is less than every unsigned number. None holds every int64 and every uint64.
+    """
+    a, b = left.type, right.type
+    if not (isinstance(a, ScalarType) and isinstance(b, ScalarType)) or a == b:
+        return None
+    if left.weak or right.weak:  # literals adapt to their neighbours
+        return None
+    for t, other in ((a, b), (b, a)):
+        if other.kind == "b" or (t.kind == "f" and other.kind != "f"):
+            return t
+    wide, narrow = (a, b) if a.bits >= b.bits else (b, a)
+    if wide.kind == narrow.kind or (wide.kind == "i" and wide.bits > narrow.bits):
+        return wide
+    return INT64 if wide.bits < 64 else None
 
 
 def indices(t: ValueType) -> list[tuple[Atom, ...]]:

@@ -3,14 +3,14 @@ import engine as wp
 
 
 @wp.kernel
-def kernel(a: wp.array(dtype=float), b: wp.array(dtype=wp.vec3), n: int, d: wp.float64):
+def kernel(a: wp.array(dtype=float), b: wp.array(dtype=wp.vec3), n: int, d: wp.uint64):
     i = wp.tid()
     x = a[i] + n
     #   ^^^^^^^^ E104 `+` cannot combine float32 and int32
     y = b[i] * b[i]
     #   ^^^^^^^^^^^ E104 `*` cannot combine vec3 and vec3
-    z = a[i] < d
-    #   ^^^^^^^^ E104 `<` cannot combine float32 and float64
+    z = n < d
+    #   ^^^^^ E104 `<` cannot combine int32 and uint64
     w = ~a[i]
     #   ^^^^^ E104 `~` cannot be applied to float32
     u = a + 1.0
