@@ -14,7 +14,8 @@ from typing import Any
 
 from engine.builtins import infer as i
 from engine.builtins import language as wp
-from engine.builtins.composite import composite
+from engine.builtins.composite import composite, helper
+from engine.builtins.library.random import pcg
 from engine.ir.ops import Domain
 from engine.lang.types import INT32, UINT32, Type, VectorType, scalar_of
 from engine.lang.values import int64, uint32
@@ -38,48 +39,31 @@ def _at(*lengths: int, more: int = 0) -> Callable[[Sequence[Type]], bool]:
     return accepts
 
 
-def _hidden(name: str, accepts: Callable[[Sequence[Type]], bool]) -> Callable[[Any], Any]:
-    return composite(f"{name}: part of the noise functions.", accepts, user=name)
-
-
 # ---- the lattice
 
 
-@_hidden("_lattice_vector", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 2))
-def lattice_vector_2(h: Any, like: Any) -> Any:
-    """Two components of 16 bits, uniform in a square."""
-    x, y = like.dtype(h & 65535), like.dtype(h >> 16)
-    return (type(like)(x, y) - type(like)(32767.5)) * (1.224744871391589 / 32768.0)
-
-
-@_hidden("_lattice_vector", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 3))
-def lattice_vector_3(h: Any, like: Any) -> Any:
-    """Three components of 10 bits, uniform in a cube."""
-    x, y, z = like.dtype(h & 1023), like.dtype((h >> 10) & 1023), like.dtype((h >> 20) & 1023)
-    return (type(like)(x, y, z) - type(like)(511.5)) * (1.0 / 512.0)
-
-
-@_hidden("_lattice_vector", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 4))
-def lattice_vector_4(h: Any, like: Any) -> Any:
-    """Four components of 8 bits, uniform in a hypercube."""
+@helper
+def lattice_vector(h: Any, like: Any) -> Any:
+    """The vector of a hash: components of 10 or 8 bits, which half precision holds, uniform."""
+    if len(like) == 2:
+        x, y = like.dtype(h & 1023), like.dtype((h >> 10) & 1023)
+        return (type(like)(x, y) - type(like)(511.5)) * (1.224744871391589 / 512.0)
+    if len(like) == 3:
+        x, y, z = like.dtype(h & 1023), like.dtype((h >> 10) & 1023), like.dtype((h >> 20) & 1023)
+        return (type(like)(x, y, z) - type(like)(511.5)) * (1.0 / 512.0)
     x, y = like.dtype(h & 255), like.dtype((h >> 8) & 255)
     z, w = like.dtype((h >> 16) & 255), like.dtype(h >> 24)
     return (type(like)(x, y, z, w) - type(like)(127.5)) * (0.8660254037844386 / 128.0)
 
 
-@_hidden("_corner", lambda t: len(t) == 2 and t[0] == UINT32 and _vector(t[1], 2, 3, 4))
+@helper
 def corner(h: Any, d: Any) -> Any:
     """The linear function of one lattice point: value at the offset d from it, and gradient."""
-    g = wp._lattice_vector(h, d)
+    g = lattice_vector(h, d)
     return wp.dot(g, d), g
 
 
-def _blend_types(t: Sequence[Type]) -> bool:
-    values = len(t) == 6 and t[0] == t[2] == t[4] and i.floating(t[0])
-    return values and t[1] == t[3] == t[5] and _vector(t[1], 2, 3, 4)
-
-
-@_hidden("_blend", _blend_types)
+@helper
 def blend(v: Any, g: Any, w: Any, h: Any, t: Any, axis: Any) -> Any:
     """From the function (v, g) at t = 0 to (w, h) at t = 1, t counted along the axis."""
     fade = t * t * t * (t * (t * 6.0 - 15.0) + 10.0)
@@ -87,55 +71,45 @@ def blend(v: Any, g: Any, w: Any, h: Any, t: Any, axis: Any) -> Any:
     return wp.lerp(v, w, fade), wp.lerp(g, h, fade) + axis * (slope * (w - v))
 
 
-def _cells(count: int) -> Callable[[Sequence[Type]], bool]:
-    """A hash, two lattice coordinates along each of so many axes, and the offset."""
-    size = 1 + 2 * count
-    return lambda t: (
-        len(t) == size + 1
-        and all(c == UINT32 for c in t[:size])
-        and _vector(t[size], *range(max(2, count), 5))
-    )
-
-
-@_hidden("_plane", _cells(2))
+@helper
 def plane(h: Any, x: Any, x1: Any, y: Any, y1: Any, d: Any) -> Any:
     """Along the two first axes. d may have more."""
     e0, e1 = type(d)(), type(d)()
     e0[0] = 1.0
     e1[1] = 1.0
-    low, high = wp._pcg(y + h), wp._pcg(y1 + h)
-    v00, g00 = wp._corner(wp._pcg(x + low), d)
-    v10, g10 = wp._corner(wp._pcg(x1 + low), d - e0)
-    v01, g01 = wp._corner(wp._pcg(x + high), d - e1)
-    v11, g11 = wp._corner(wp._pcg(x1 + high), d - e0 - e1)
-    v0, g0 = wp._blend(v00, g00, v10, g10, d[0], e0)
-    v1, g1 = wp._blend(v01, g01, v11, g11, d[0], e0)
-    return wp._blend(v0, g0, v1, g1, d[1], e1)
+    low, high = pcg(y + h), pcg(y1 + h)
+    v00, g00 = corner(pcg(x + low), d)
+    v10, g10 = corner(pcg(x1 + low), d - e0)
+    v01, g01 = corner(pcg(x + high), d - e1)
+    v11, g11 = corner(pcg(x1 + high), d - e0 - e1)
+    v0, g0 = blend(v00, g00, v10, g10, d[0], e0)
+    v1, g1 = blend(v01, g01, v11, g11, d[0], e0)
+    return blend(v0, g0, v1, g1, d[1], e1)
 
 
-@_hidden("_volume", _cells(3))
+@helper
 def volume(h: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, d: Any) -> Any:
     """Along the three first axes."""
     e = type(d)()
     e[2] = 1.0
-    v0, g0 = wp._plane(wp._pcg(z + h), x, x1, y, y1, d)
-    v1, g1 = wp._plane(wp._pcg(z1 + h), x, x1, y, y1, d - e)
-    return wp._blend(v0, g0, v1, g1, d[2], e)
+    v0, g0 = plane(pcg(z + h), x, x1, y, y1, d)
+    v1, g1 = plane(pcg(z1 + h), x, x1, y, y1, d - e)
+    return blend(v0, g0, v1, g1, d[2], e)
 
 
-@_hidden("_hypervolume", _cells(4))
+@helper
 def hypervolume(
     h: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, w: Any, w1: Any, d: Any
 ) -> Any:
     """Along all four axes."""
     e = type(d)()
     e[3] = 1.0
-    v0, g0 = wp._volume(wp._pcg(w + h), x, x1, y, y1, z, z1, d)
-    v1, g1 = wp._volume(wp._pcg(w1 + h), x, x1, y, y1, z, z1, d - e)
-    return wp._blend(v0, g0, v1, g1, d[3], e)
+    v0, g0 = volume(pcg(w + h), x, x1, y, y1, z, z1, d)
+    v1, g1 = volume(pcg(w1 + h), x, x1, y, y1, z, z1, d - e)
+    return blend(v0, g0, v1, g1, d[3], e)
 
 
-@_hidden("_cell", lambda t: len(t) == 2 and i.floating(t[0]) and t[1] == INT32)
+@helper
 def cell(x: Any, period: Any) -> Any:
     """The lattice coordinates on both sides of x, and the way from the first; period 0: none."""
     below = wp.floor(x)
@@ -187,52 +161,52 @@ def _periodic(n: int) -> Domain:
 
 @composite(_PNOISE, _at(0, more=1), domain=_periodic(1))
 def pnoise(state: Any, p: Any, px: Any) -> Any:
-    n, m, d = wp._cell(p, wp.max(px, 0))
-    unit = type(p)(1.0 / 2147483648.0)
-    low = (type(p)(wp._pcg(n + state) >> 8) * (unit * 256.0) - 1.0) * d
-    high = (type(p)(wp._pcg(m + state) >> 8) * (unit * 256.0) - 1.0) * (d - 1.0)
-    return 1.7320508075688772 * wp.lerp(low, high, d * d * d * (d * (d * 6.0 - 15.0) + 10.0))
+    n, m, d = cell(p, wp.max(px, 0))
+    low = type(p)(pcg(n + state) & 1023) - 511.5
+    high = type(p)(pcg(m + state) & 1023) - 511.5
+    fade = d * d * d * (d * (d * 6.0 - 15.0) + 10.0)
+    return (1.7320508075688772 / 512.0) * wp.lerp(low * d, high * (d - 1.0), fade)
 
 
-@_hidden("_field", _at(2, more=2))
+@helper
 def field_2(state: Any, p: Any, px: Any, py: Any) -> Any:
-    x, x1, dx = wp._cell(p[0], wp.max(px, 0))
-    y, y1, dy = wp._cell(p[1], wp.max(py, 0))
-    return wp._plane(state, x, x1, y, y1, type(p)(dx, dy))
+    x, x1, dx = cell(p[0], wp.max(px, 0))
+    y, y1, dy = cell(p[1], wp.max(py, 0))
+    return plane(state, x, x1, y, y1, type(p)(dx, dy))
 
 
-@_hidden("_field", _at(3, more=3))
+@helper
 def field_3(state: Any, p: Any, px: Any, py: Any, pz: Any) -> Any:
-    x, x1, dx = wp._cell(p[0], wp.max(px, 0))
-    y, y1, dy = wp._cell(p[1], wp.max(py, 0))
-    z, z1, dz = wp._cell(p[2], wp.max(pz, 0))
-    return wp._volume(state, x, x1, y, y1, z, z1, type(p)(dx, dy, dz))
+    x, x1, dx = cell(p[0], wp.max(px, 0))
+    y, y1, dy = cell(p[1], wp.max(py, 0))
+    z, z1, dz = cell(p[2], wp.max(pz, 0))
+    return volume(state, x, x1, y, y1, z, z1, type(p)(dx, dy, dz))
 
 
-@_hidden("_field", _at(4, more=4))
+@helper
 def field_4(state: Any, p: Any, px: Any, py: Any, pz: Any, pt: Any) -> Any:
-    x, x1, dx = wp._cell(p[0], wp.max(px, 0))
-    y, y1, dy = wp._cell(p[1], wp.max(py, 0))
-    z, z1, dz = wp._cell(p[2], wp.max(pz, 0))
-    t, t1, dt = wp._cell(p[3], wp.max(pt, 0))
-    return wp._hypervolume(state, x, x1, y, y1, z, z1, t, t1, type(p)(dx, dy, dz, dt))
+    x, x1, dx = cell(p[0], wp.max(px, 0))
+    y, y1, dy = cell(p[1], wp.max(py, 0))
+    z, z1, dz = cell(p[2], wp.max(pz, 0))
+    t, t1, dt = cell(p[3], wp.max(pt, 0))
+    return hypervolume(state, x, x1, y, y1, z, z1, t, t1, type(p)(dx, dy, dz, dt))
 
 
 @composite(_PNOISE, _at(2, more=2), user="pnoise", domain=_periodic(2))
 def pnoise_2(state: Any, p: Any, px: Any, py: Any) -> Any:
-    value, _gradient = wp._field(state, p, px, py)
+    value, _gradient = field_2(state, p, px, py)
     return value
 
 
 @composite(_PNOISE, _at(3, more=3), user="pnoise", domain=_periodic(3))
 def pnoise_3(state: Any, p: Any, px: Any, py: Any, pz: Any) -> Any:
-    value, _gradient = wp._field(state, p, px, py, pz)
+    value, _gradient = field_3(state, p, px, py, pz)
     return value
 
 
 @composite(_PNOISE, _at(4, more=4), user="pnoise", domain=_periodic(4))
 def pnoise_4(state: Any, p: Any, px: Any, py: Any, pz: Any, pt: Any) -> Any:
-    value, _gradient = wp._field(state, p, px, py, pz, pt)
+    value, _gradient = field_4(state, p, px, py, pz, pt)
     return value
 
 
@@ -260,7 +234,7 @@ def curlnoise(state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain:
     total = type(p)()
     frequency, weight = p.dtype(1.0), p.dtype(1.0)
     for _ in range(int(octaves)):
-        _value, g = wp._field(state, p * frequency, 0, 0)
+        _value, g = field_2(state, p * frequency, 0, 0)
         total += type(p)(g[1], -g[0]) * weight
         frequency *= lacunarity
         weight *= gain
@@ -276,7 +250,7 @@ def curlnoise_3(
     for _ in range(int(octaves)):
         for k in range(3):
             # One component of the potential: its gradient goes round to the two others.
-            _value, g = wp._field(wp._pcg(state + uint32(k)), p * frequency, 0, 0, 0)
+            _value, g = field_3(pcg(state + uint32(k)), p * frequency, 0, 0, 0)
             total[(k + 1) % 3] += g[(k + 2) % 3] * weight
             total[(k + 2) % 3] -= g[(k + 1) % 3] * weight
         frequency *= lacunarity
@@ -292,7 +266,7 @@ def curlnoise_4(
     frequency, weight = p.dtype(1.0), p.dtype(1.0)
     for _ in range(int(octaves)):
         for k in range(3):
-            _value, g = wp._field(wp._pcg(state + uint32(k)), p * frequency, 0, 0, 0, 0)
+            _value, g = field_4(pcg(state + uint32(k)), p * frequency, 0, 0, 0, 0)
             total[(k + 1) % 3] += g[(k + 2) % 3] * weight
             total[(k + 2) % 3] -= g[(k + 1) % 3] * weight
         frequency *= lacunarity

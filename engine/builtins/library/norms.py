@@ -41,7 +41,7 @@ def norm_l2(v: Any) -> Any:
            _with_width, domain=Domain((_LINE, _WIDTH)))  # fmt: skip
 def norm_huber(v: Any, delta: Any = 1.0) -> Any:
     square = wp.dot(v, v)
-    if square <= delta * delta:
+    if delta >= 0.0 and square <= delta * delta:
         return 0.5 * square
     return delta * (wp.sqrt(square) - 0.5 * delta)
 

@@ -14,11 +14,12 @@ from engine.builtins import infer as i
 from engine.builtins import language as wp
 from engine.builtins.composite import composite, helper
 from engine.ir.ops import Domain
-from engine.lang.types import MatrixType, Type, scalar_of
+from engine.lang.types import INT8, INT16, INT32, INT64, MatrixType, Type, scalar_of
 
 _LINE = (-2.0, 2.0)
 _ANGLE = (-3.0, 3.0)
 _UNIT = (0.0, 1.0)
+_SIGNED = (INT8, INT16, INT32, INT64)
 
 
 def one(types: Sequence[Type]) -> bool:
@@ -63,7 +64,9 @@ def _angles(types: Sequence[Type]) -> bool:
 
 
 def _euler(first: Any) -> Any:
-    return lambda types: len(types) == 4 and first(types[0]) and all(map(i.integer, types[1:]))
+    return lambda types: (
+        len(types) == 4 and first(types[0]) and types[1] in _SIGNED and len(set(types[1:])) == 1
+    )
 
 
 def _matrix(types: Sequence[Type]) -> bool:
@@ -203,6 +206,7 @@ def quat_to_axis_angle(q: Any) -> Any:
     _axis_angle_out,
     user="quat_to_axis_angle",
     updates=(1, 2),
+    domain=Domain((_LINE,)),
 )
 def axis_angle_of(q: Any, axis: Any, angle: Any) -> Any:
     axis, angle = wp.quat_to_axis_angle(q)

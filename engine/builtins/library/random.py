@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.builtins import language as wp
-from engine.builtins.composite import composite
+from engine.builtins.composite import composite, helper
 from engine.ir.ops import Domain
 from engine.lang.names import vec2, vec3
-from engine.lang.types import FLOAT32, FLOAT64, INT32, UINT32, ArrayType, Type
+from engine.lang.types import FLOAT32, INT32, UINT32, ArrayType, Type
 from engine.lang.values import float32, float64, int32, uint32
 
 _TWO_PI = 6.283185307179586
@@ -40,8 +40,9 @@ def _draws(doc: str, *more: Type, **options: Any) -> Callable[[Any], Any]:
     return composite(doc + _ADVANCES, accepts, updates=(0,), domain=domain, **options)
 
 
-@composite("_pcg(n): the hash of an unsigned integer.", _types(UINT32), user="_pcg")
+@helper
 def pcg(n: Any) -> Any:
+    """The hash of an unsigned integer."""
     state = n * 747796405 + 2891336453
     word = ((state >> ((state >> 28) + 4)) ^ state) * 277803737
     return (word >> 22) ^ word
@@ -55,12 +56,12 @@ _INIT = (
 
 @composite(_INIT, _seeds(1))
 def rand_init(seed: Any) -> Any:
-    return wp._pcg(uint32(seed))
+    return pcg(uint32(seed))
 
 
 @composite(_INIT, _seeds(2), user="rand_init")
 def rand_init_offset(seed: Any, offset: Any) -> Any:
-    return wp._pcg(uint32(seed) + wp._pcg(uint32(offset)))
+    return pcg(uint32(seed) + pcg(uint32(offset)))
 
 
 _RANDI = (
@@ -79,31 +80,31 @@ _RANDF = (
 
 @_draws(_RANDI)
 def randi(state: Any) -> Any:
-    drawn = wp._pcg(state)
+    drawn = pcg(state)
     return int32(drawn), drawn
 
 
 @_draws(_RANDI, INT32, INT32, user="randi", intervals=((-9.0, 0.0), (1.0, 9.0)))
 def randi_between(state: Any, low: Any, high: Any) -> Any:
-    drawn = wp._pcg(state)
+    drawn = pcg(state)
     return int32(drawn % uint32(high - low)) + low, drawn
 
 
 @_draws(_RANDU)
 def randu(state: Any) -> Any:
-    drawn = wp._pcg(state)
+    drawn = pcg(state)
     return drawn, drawn
 
 
 @_draws(_RANDU, UINT32, UINT32, user="randu", intervals=((0.0, 5.0), (6.0, 9.0)))
 def randu_between(state: Any, low: Any, high: Any) -> Any:
-    drawn = wp._pcg(state)
+    drawn = pcg(state)
     return drawn % (high - low) + low, drawn
 
 
 @_draws(_RANDF)
 def randf(state: Any) -> Any:
-    drawn = wp._pcg(state)
+    drawn = pcg(state)
     return float32(drawn >> 8) * _UNIT, drawn
 
 
@@ -127,9 +128,9 @@ def randn(state: Any) -> Any:
 # ---- distributions
 
 
-@composite("_log_factorial(k): log(k!) of a float64 that is a whole number, by Stirling's series.",
-           _types(FLOAT64), user="_log_factorial")  # fmt: skip
+@helper
 def log_factorial(k: Any) -> Any:
+    """log(k!) of a float64 that is a whole number, by Stirling's series."""
     x = k + 1.0
     product = float64(1.0)
     while x < 16.0:
@@ -177,7 +178,7 @@ def poisson(state: Any, lam: Any) -> Any:
         if rest >= 0.07 and v <= ratio:
             return uint32(k), s
         if k >= 0.0 and (rest >= 0.013 or v <= rest):
-            likely = k * log_mean - mean - wp._log_factorial(k)
+            likely = k * log_mean - mean - log_factorial(k)
             if wp.log(v) + scale - wp.log(a / (rest * rest) + b) <= likely:
                 return uint32(k), s
 

@@ -69,7 +69,7 @@ def test_noise_has_two_continuous_derivatives(n: int) -> None:
         q = p + t * e
         return noise(q if n > 1 else q[0])
 
-    h = 1e-3
+    h = 1e-4
     right = (along(h) - along(0)) / h, (along(2 * h) - 2 * along(h) + along(0)) / h**2
     left = (along(0) - along(-h)) / h, (along(-2 * h) - 2 * along(-h) + along(0)) / h**2
     np.testing.assert_allclose(right, left, atol=0.05)
