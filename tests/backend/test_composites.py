@@ -13,7 +13,7 @@ from engine.compile.host import Entry, new_launch, release
 from engine.compile.pipeline import Variants, prefetch
 from engine.ir import interp
 from engine.lang.types import ArrayType, is_float, scalar_of, shape_of
-from tests.unit.builtins.test_table import OVERLOADS, SMOOTH, Overload, kernel_of, sample, seeded
+from tests.overloads import OVERLOADS, SMOOTH, Overload, kernel_of, sample, seeded
 
 THREADS = 5
 BATCH = 40  # kernels that are compiled together
@@ -107,9 +107,7 @@ def test_adjoints(overload: Overload, adjoint: Any) -> None:
     given = memory(overload)
     rng = seeded(overload)
     seeds = [
-        rng.normal(size=a.shape)
-        if p.name in wrt and p.name.startswith("r")
-        else np.zeros_like(a)
+        rng.normal(size=a.shape) if p.name in wrt and p.name.startswith("r") else np.zeros_like(a)
         for p, a in zip(v.ir.params, given, strict=True)
         if p.name in wrt
     ]

@@ -6,107 +6,46 @@ builtin without an oracle or without a domain fails here.
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import math
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine import ad
-from engine.builtins.composite import COMPOSITES, Composite
+from engine.builtins.composite import COMPOSITES
 from engine.builtins.special import SPECIAL
 from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
-from engine.frontend.composites import library_func
 from engine.ir import interp
-from engine.ir.builder import Builder, Names
-from engine.ir.nodes import Call, Const, Function, Store, Var
-from engine.ir.ops import OPS, NoDerivative
-from engine.lang.types import (
-    FLOAT16,
-    FLOAT64,
-    INT32,
-    SCALARS,
-    UINT32,
-    ArrayType,
-    MatrixType,
-    ScalarType,
-    Type,
-    VectorType,
-    is_float,
-    quat_type,
-    scalar_of,
-    shape_of,
-    transform_type,
-)
+from engine.ir.ops import OPS, Elementwise, NoDerivative
+from engine.lang.types import FLOAT16, FLOAT32, ArrayType, ScalarType, is_float, scalar_of, shape_of
 from tests import oracles
 from tests.backend.signatures import OF_THE_LAUNCH, Signature
 from tests.backend.signatures import signatures as operation_signatures
-from tests.oracles import Oracle
+from tests.overloads import (
+    OVERLOADS,
+    SMOOTH,
+    Overload,
+    compare,
+    differences,
+    exact,
+    expected,
+    gradients,
+    kernel_of,
+    memory,
+    narrowed,
+    sample,
+    seeded,
+    size_of,
+)
 
-FLOATS = [t for t in SCALARS.values() if t.kind == "f"]
-POINTS = 6
-SPECIALS = (0.0, math.inf, -math.inf, math.nan)
 OPERATIONS = operation_signatures()
-
-
-# ---- what there is
-
-
-@dataclass(frozen=True)
-class Overload:
-    """A composite for argument types."""
-
-    composite: Composite
-    types: tuple[Type, ...]
-
-    def __str__(self) -> str:
-        return f"{self.composite.func.__name__}({', '.join(map(str, self.types))})"
-
-    @property
-    def function(self) -> Function:
-        return library_func(self.composite).instance(self.types)
-
-    @property
-    def oracle(self) -> Oracle:
-        return oracles.COMPOSED[self.composite.user]
-
-
-def pool(s: ScalarType, arity: int) -> list[Type]:
-    """Types to try; fewer where there are many arguments."""
-    vectors: list[Type] = [VectorType(s, n) for n in (2, 3, 4)]
-    few: list[Type] = [s, *vectors, INT32, UINT32]
-    if arity > 4:
-        return few
-    matrices = [MatrixType(s, n, n) for n in (2, 3, 4)]
-    return [*few, *matrices, VectorType(s, 6), quat_type(s), transform_type(s), ArrayType(s, 1)]
-
-
-def overloads() -> Iterator[Overload]:
-    for name, group in COMPOSITES.items():
-        for c in () if name.startswith("_") else group:
-            arity = len(inspect.signature(c.func).parameters)
-            found: dict[Overload, None] = {}
-            for s in FLOATS:
-                for types in itertools.product(pool(s, arity), repeat=arity):
-                    if c.accepts(types):
-                        found[Overload(c, types)] = None
-            assert found, f"no types found for {name} ({c.func.__name__})"
-            yield from found
-
-
-OVERLOADS = list(overloads())
-SMOOTH = [
-    o
-    for o in OVERLOADS
-    if any(is_float(t) and not isinstance(t, ArrayType) for t in o.types)
-    and any(map(is_float, o.function.results))
-    and {scalar_of(t) for t in (*o.types, *o.function.results) if is_float(t)} <= {FLOAT64}
-]
+POINTS = 6
+# Without the largest, whose parts are tested alone.
+SMALL = [o for o in SMOOTH if o.composite.user != "curlnoise"]
+SPECIALS = (0.0, -0.0, math.inf, -math.inf, math.nan)
 
 
 def test_every_builtin_is_in_the_table() -> None:
@@ -128,103 +67,6 @@ def test_every_derivative_has_a_domain() -> None:
             assert op.domain.intervals, name
     for o in SMOOTH:
         assert o.composite.domain.intervals, str(o)
-
-
-# ---- arguments
-
-
-def seeded(what: object) -> np.random.Generator:
-    return np.random.default_rng([20240715, zlib.crc32(str(what).encode())])
-
-
-def sample(o: Overload, rng: np.random.Generator) -> list[Any]:
-    """Random arguments inside the domain, away from its kinks."""
-    domain = o.composite.domain
-    while True:
-        args = [_one(o, k, rng) for k in range(len(o.types))]
-        if o.oracle.sample is not None:
-            args = o.oracle.sample(args)
-        floats = [np.ravel(a) for a, t in zip(args, o.types, strict=True) if is_float(t)]
-        flat = np.concatenate([*floats, [9.0]]).astype(float)
-        if all(np.min(np.abs(flat - x)) > 1e-3 for x in (*domain.kinks, *domain.singular)):
-            return args
-
-
-def _one(o: Overload, k: int, rng: np.random.Generator) -> Any:
-    t, intervals = o.types[k], o.composite.domain.intervals or ((-2.0, 2.0),)
-    kind = scalar_of(t)
-    if isinstance(t, ArrayType):
-        steps = rng.uniform(0.1, 1, 7)
-        return (np.cumsum(steps) / steps.sum()).astype(kind.numpy)
-    low, high = intervals[min(k, len(intervals) - 1)]
-    if kind.kind == "f":
-        return rng.uniform(low, high, shape_of(t)).astype(kind.numpy)[()]
-    if not o.composite.domain.intervals:
-        low, high = (1, 3) if o.composite.user == "lower_bound" else (0, 2**31 - 1)
-    return kind.numpy.type(rng.integers(int(low), int(high), endpoint=True))
-
-
-def exact(a: Any) -> Any:
-    """The value as the oracles take it."""
-    data = np.asarray(a)
-    if data.dtype.kind == "f":
-        return data.astype(float)[()]
-    if data.dtype.kind == "b":
-        return data[()] if data.ndim else bool(data)
-    return np.array(data.tolist(), object) if data.ndim else int(data)
-
-
-# ---- comparison
-
-
-def compare(got: Sequence[Any], want: Sequence[Any], types: Sequence[Type], size: float,
-            oracle: Oracle, what: str) -> None:  # fmt: skip
-    assert len(got) == len(want) == len(types), what
-    for a, b, t in zip(got, want, types, strict=True):
-        kind = scalar_of(t)
-        assert np.asarray(a).dtype == kind.numpy, what
-        assert np.shape(a) == shape_of(t) == np.shape(b), what  # type: ignore[arg-type]
-        if kind.kind in "iu":
-            wrapped = [int(x) & (2**kind.bits - 1) for x in np.ravel(np.asarray(b, object))]
-            given = [int(x) & (2**kind.bits - 1) for x in np.ravel(a)]
-            assert given == wrapped, what
-            continue
-        if kind.kind == "b":
-            assert np.all(np.asarray(a) == np.asarray(b, bool)), what
-            continue
-        eps = float(np.finfo(kind.numpy).eps)
-        with np.errstate(over="ignore"):
-            rounded = np.asarray(b, float).astype(kind.numpy).astype(float)
-        finite = np.abs(rounded[np.isfinite(rounded)])
-        scale = max(float(finite.max(initial=0)), 0.0 if oracle.degree is None else size)
-        tiny = float(np.finfo(kind.numpy).tiny)
-        np.testing.assert_allclose(
-            np.asarray(a, float), rounded, rtol=0, atol=oracle.units * eps * scale + tiny,
-            err_msg=what, equal_nan=True,
-        )  # fmt: skip
-
-
-def expected(oracle: Oracle, args: Sequence[Any], results: Sequence[Type], types: Any) -> list[Any]:
-    assert oracle.value is not None
-    given = list(args) if oracle.raw else [exact(a) for a in args]
-    first = next(iter(inspect.signature(oracle.value).parameters), "") if _has_names(oracle) else ""
-    with np.errstate(all="ignore"):
-        out = oracle.value(*([types] if first == "_type" else []), *given)
-    return list(out) if len(results) > 1 else [out]
-
-
-def _has_names(oracle: Oracle) -> bool:
-    try:
-        inspect.signature(oracle.value)  # type: ignore[arg-type]
-    except ValueError:  # a ufunc or a builtin function
-        return False
-    return True
-
-
-def size_of(args: Sequence[Any], degree: int | None) -> float:
-    values = [np.abs(np.asarray(a, float)).max(initial=0) for a in args if np.size(a)]
-    finite = [v for v in values if np.isfinite(v)]
-    return max(1.0, *finite) ** (degree or 0) if finite else 1.0
 
 
 # ---- values
@@ -303,56 +145,35 @@ def _with_specials(o: Overload, row: Sequence[Any]) -> Iterator[list[Any]]:
             yield [*row[:k], changed[()], *row[k + 1 :]]
 
 
-# ---- derivatives of composites; those of operations are in test_derivatives.py
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("overload", SMOOTH, ids=str)
+def test_composite_tells_of_nan(overload: Overload) -> None:
+    """NaN in a component that counts comes out again; types and shapes stay with infinities."""
+    o, fn = overload, overload.function
+    row = sample(o, seeded(o))
 
+    def given(k: int, at: Any, x: Any) -> list[Any]:
+        changed = np.array(row[k])
+        changed[at] = x
+        got = interp.evaluate(fn, [*row[:k], changed[()], *row[k + 1 :]])
+        assert [np.asarray(g).dtype for g in got] == [scalar_of(r).numpy for r in fn.results]
+        assert [np.shape(g) for g in got] == [shape_of(r) for r in fn.results]  # type: ignore[arg-type]
+        return [np.asarray(g) for g, r in zip(got, fn.results, strict=True) if is_float(r)]
 
-def kernel_of(o: Overload) -> tuple[Function, frozenset[str]]:
-    """A kernel that calls the composite on its thread's elements, and what has a gradient."""
-    fn = o.function
-    params = [
-        Var(f"p{k}", t if isinstance(t, ArrayType) else ArrayType(t, 1))
-        for k, t in enumerate(o.types)
-    ]
-    outs = [Var(f"r{k}", ArrayType(t, 1)) for k, t in enumerate(fn.results)]
-    b = Builder(Names([v.name for v in (*params, *outs)]))
-    i = b.op("tid", Const(0, INT32), Const(1, INT32), base="i")
-    args = [p if isinstance(t, ArrayType) else b.load(p, [i], [], t)
-            for p, t in zip(params, o.types, strict=True)]  # fmt: skip
-    dsts = tuple(b.temp(t) for t in fn.results)
-    b.add(Call(dsts, fn, tuple(args)))
-    for out, d in zip(outs, dsts, strict=True):
-        b.add(Store(out, (i,), d))
-    kernel = Function(f"call_{o.composite.func.__name__}", (*params, *outs), (), b.block(), True)
-    moving = [p for p, t in zip(params, o.types, strict=True) if not isinstance(t, ArrayType)]
-    return kernel, frozenset(v.name for v in (*moving, *outs) if is_float(v.type))
-
-
-def memory(o: Overload, row: Sequence[Any]) -> list[Any]:
-    """The arguments and blank results, as the kernel's arrays."""
-    given = [np.array(a) if isinstance(t, ArrayType) else np.array([a])
-             for a, t in zip(row, o.types, strict=True)]  # fmt: skip
-    blank = [np.zeros((1, *shape_of(t)), scalar_of(t).numpy) for t in o.function.results]
-    return [*given, *blank]
-
-
-def differences(o: Overload, row: Sequence[Any], k: int, g: Sequence[Any]) -> Any:
-    """The gradient of g . f by argument k: central differences, extrapolated once."""
-    fn = o.function
-    x = np.asarray(row[k], float)
-    out = np.empty(x.shape)
-
-    def weighed(value: Any) -> float:
-        got = interp.evaluate(fn, [*row[:k], value[()], *row[k + 1 :]])
-        return math.fsum(float(np.sum(a * w)) for a, w in zip(got, g, strict=True) if w is not None)
-
-    for at in np.ndindex(x.shape):
-        slopes = []
-        for h in (2e-5, 1e-5):
-            step = np.zeros(x.shape)
-            step[at] = h * max(1.0, abs(x[at]))
-            slopes.append((weighed(x + step) - weighed(x - step)) / (2 * step[at]))
-        out[at] = (4 * slopes[1] - slopes[0]) / 3
-    return out
+    for k, t in enumerate(o.types):
+        if not is_float(t) or isinstance(t, ArrayType):
+            continue
+        for at in np.ndindex(shape_of(t)):
+            x = np.asarray(row[k])[at]
+            given(k, at, math.inf)
+            given(k, at, -math.inf)
+            counts = [
+                not np.array_equal(a, b)
+                for y in (x + 0.01, 0.7 * x)
+                for a, b in zip(given(k, at, x), given(k, at, y), strict=True)
+            ]
+            if any(counts):
+                assert any(np.isnan(g).any() for g in given(k, at, math.nan)), (k, at)
 
 
 @pytest.mark.parametrize("overload", SMOOTH, ids=str)
@@ -392,11 +213,30 @@ def test_derivatives_of_composite(overload: Overload) -> None:
         np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("scalar", [FLOAT32, FLOAT16], ids=str)
+@pytest.mark.parametrize("overload", SMALL, ids=str)
+def test_derivatives_in_narrow_types(overload: Overload, scalar: ScalarType) -> None:
+    """The adjoint keeps the type, and is the float64 one up to its rounding."""
+    narrow = narrowed(overload, scalar)
+    assert narrow in OVERLOADS
+    rng = seeded(overload)
+    row = sample(narrow, rng)
+    g = [rng.choice([-1.0, 0.5, 2.0], shape_of(t)) if is_float(t) else None
+         for t in overload.function.results]  # fmt: skip
+    wide = [np.asarray(a, float)[()] if is_float(t) else a
+            for a, t in zip(row, overload.types, strict=True)]  # fmt: skip
+    exact_ones = gradients(overload, wide, g)
+    scale = max(1.0, *(float(np.max(np.abs(a))) for a in exact_ones.values()))
+    for name, got in gradients(narrow, row, g).items():
+        assert got.dtype == scalar.numpy
+        eps = float(np.finfo(scalar.numpy).eps)
+        np.testing.assert_allclose(
+            got.astype(float), exact_ones[name], rtol=0, atol=256 * eps * scale
+        )
+
+
 def test_a_wrong_derivative_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above sees a rule that is off by one part in ten thousand."""
-    from dataclasses import replace
-
-    from engine.ir.ops import Elementwise
 
     o = next(x for x in SMOOTH if x.composite.func.__name__ == "norm_pseudo_huber")
     wrong = Elementwise(lambda a, y: (0.50005 / y,))
