@@ -17,6 +17,16 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the rest of large tables out, unless `-m` says something about it."""
+    if "sweep" in config.option.markexpr:
+        return
+    rest = [item for item in items if item.get_closest_marker("sweep")]
+    if rest:
+        items[:] = [item for item in items if not item.get_closest_marker("sweep")]
+        config.hook.pytest_deselected(items=rest)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The root of the checkout."""
