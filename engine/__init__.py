@@ -115,6 +115,7 @@ from engine.tape.tape import Tape
 
 if TYPE_CHECKING:
     from engine import autograd
+    from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
 
 __version__ = "0.1.0"
 

@@ -165,7 +165,8 @@ def _smoothstep_jvp(tangents: Sequence[Maybe], a: Sequence[E], y: E) -> Maybe:
     return inside.select(moved, 0)
 
 
-_float("smoothstep", "smoothstep(a, b, x): 0 before a, 1 after b, a cubic between.",
+_float("smoothstep", "smoothstep(a, b, x): 0 before a, 1 after b, a cubic between; b may be "
+       "less than a.",
        m.smoothstep, Vjp(_smoothstep_rule, "general", _smoothstep_jvp),
        (-1.0, -0.5), (1.0, 1.5), (-0.4, 0.9))  # fmt: skip
 
@@ -244,7 +245,8 @@ _MAX = _number("max", "max(a, b): the larger number; a NaN counts as missing.", 
                _extreme("gt"), _LINE, _LINE)  # fmt: skip
 _number("step", "step(x): 1 where x < 0, else 0.", m.step, FLAT, (0.2, 2.0))
 _number("nonzero", "nonzero(x): 0 where x is 0, else 1.", m.nonzero, FLAT, (0.2, 2.0))
-_number("clamp", "clamp(x, low, high): min(max(low, x), high).", m.clamp,
+_number("clamp", "clamp(x, low, high): min(max(low, x), high); low for NaN, high where low is "
+        "above it.", m.clamp,
         Vjp(_clamp_rule, "general", _clamp_jvp), _LINE, (-1.0, -0.1), (0.1, 1.0))  # fmt: skip
 
 # The same four on vectors, component by component.

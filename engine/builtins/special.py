@@ -24,11 +24,10 @@ from engine.lang.types import (
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A builtin with its doc and what it does on the host. family: where the docs list it."""
+    """A builtin with its doc and what it does on the host."""
 
     doc: str
     host: Callable[..., Any]
-    family: str
 
 
 def _refuse(name: str, *args: Any) -> NoReturn:
@@ -94,40 +93,35 @@ def _printf(form: str, *args: Any) -> None:
 
 SPECIAL: dict[str, Special] = {
     "identity": Special(
-        "identity(n, dtype): the n x n matrix with ones on its diagonal.", _identity, "matrices"
+        "identity(n, dtype): the n x n matrix with ones on its diagonal.",
+        _identity,
     ),
     "matrix_from_rows": Special(
         "matrix_from_rows(v, ...): the matrix that has these vectors as rows.",
         lambda *v: _from_vectors("matrix_from_rows", v, rows=True),
-        "matrices",
     ),
     "matrix_from_cols": Special(
         "matrix_from_cols(v, ...): the matrix that has these vectors as columns.",
         lambda *v: _from_vectors("matrix_from_cols", v, rows=False),
-        "matrices",
     ),
     "cast": Special(
         "cast(x, dtype): the bytes of x read as another type of the same size; no derivative. To "
         "convert a number, call the type: int(x).",
         _cast,
-        "bits",
     ),
     "print": Special(
         "print(a, ...): prints values and strings, f-strings too, with blanks between and a new "
         "line. What kernels print appears on Python's standard output when the launch is over, in "
         "the order of the threads; the backward pass does not print it again.",
         print,
-        "messages",
     ),
     "printf": Special(
         "printf(format, a, ...): prints values by a format of C: %d, %u, %x, %f, %e, %g, %s.",
         _printf,
-        "messages",
     ),
     "len": Special(
         "len(x): components of a vector, rows of a matrix, elements of an array along its first "
         "dimension.",
         _length,
-        "structure",
     ),
 }

@@ -37,8 +37,8 @@ def norm_l2(v: Any) -> Any:
     return wp.length(v)
 
 
-@composite("norm_huber(v, delta=1.0): |v|^2 / 2 up to the length delta, linear beyond.",
-           _with_width, domain=Domain((_LINE, _WIDTH)))  # fmt: skip
+@composite("norm_huber(v, delta=1.0): |v|^2 / 2 up to the length delta, linear beyond; for "
+           "delta >= 0.", _with_width, domain=Domain((_LINE, _WIDTH)))  # fmt: skip
 def norm_huber(v: Any, delta: Any = 1.0) -> Any:
     square = wp.dot(v, v)
     if delta >= 0.0 and square <= delta * delta:
@@ -46,8 +46,8 @@ def norm_huber(v: Any, delta: Any = 1.0) -> Any:
     return delta * (wp.sqrt(square) - 0.5 * delta)
 
 
-@composite("norm_pseudo_huber(v, delta=1.0): delta * sqrt(1 + |v|^2 / delta^2).", _with_width,
-           domain=Domain((_LINE, _WIDTH)))  # fmt: skip
+@composite("norm_pseudo_huber(v, delta=1.0): delta * sqrt(1 + |v|^2 / delta^2), for "
+           "delta > 0.", _with_width, domain=Domain((_LINE, _WIDTH)))  # fmt: skip
 def norm_pseudo_huber(v: Any, delta: Any = 1.0) -> Any:
     return delta * wp.sqrt(1.0 + wp.dot(v, v) / (delta * delta))
 

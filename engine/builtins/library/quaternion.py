@@ -214,7 +214,8 @@ def axis_angle_of(q: Any, axis: Any, angle: Any) -> Any:
 
 
 @composite("quat_between_vectors(a, b): the shortest rotation from the direction of a to that "
-           "of b.", _vectors, domain=Domain((_LINE, _LINE)))  # fmt: skip
+           "of b; half a turn about some axis where they are opposite, none where one is 0.",
+           _vectors, domain=Domain((_LINE, _LINE)))  # fmt: skip
 def quat_between_vectors(a: Any, b: Any) -> Any:
     along = wp.dot(a, b)
     axis = wp.cross(a, b)
@@ -333,7 +334,7 @@ def quat_to_euler(q: Any, i: Any, j: Any, k: Any) -> Any:
 
 
 @composite("quat_slerp(a, b, t): from a at t = 0 on the shortest way to b at t = 1, at constant "
-           "speed.", _slerp, domain=Domain((_LINE, _LINE, _UNIT)))  # fmt: skip
+           "speed, and on beyond them.", _slerp, domain=Domain((_LINE, _LINE, _UNIT)))  # fmt: skip
 def quat_slerp(a: Any, b: Any, t: Any) -> Any:
     # a (a^-1 b)^t, with the power (u sin(t h) / |u|, cos(t h)) of (u, w), h the half angle.
     r = wp.quat_inverse(a) * b

@@ -1,0 +1,1 @@
+"""The language reference, made from the registry of builtins."""
