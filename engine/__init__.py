@@ -22,6 +22,7 @@ from __future__ import annotations
 import builtins as _python
 import importlib
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from engine import config, types
@@ -36,7 +37,7 @@ from engine.diagnostics import (
     Span,
     TapeError,
 )
-from engine.frontend.features import missing_feature as _missing_feature
+from engine.frontend import features as _features
 from engine.frontend.gradient import grad
 from engine.frontend.static import static
 from engine.lang.generics import Float, Int, Scalar
@@ -83,6 +84,7 @@ from engine.runtime.device import (
     get_preferred_device,
     is_cpu_available,
     is_cuda_available,
+    is_device_available,
     set_device,
     synchronize,
     synchronize_device,
@@ -134,6 +136,10 @@ PHI = phi = (1.0 + math.sqrt(5.0)) / 2.0
 
 globals().update(_BUILTINS)
 
+# Says what is missing where a program imports a part of Warp that is not here.
+if _features.Finder not in sys.meta_path:
+    sys.meta_path.append(_features.Finder)
+
 # Packages that are imported when they are first asked for.
 _LAZY = frozenset({"autograd"})
 
@@ -145,13 +151,8 @@ def init() -> None:
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"engine.{name}")
-    missing = None if name.startswith("_") else _missing_feature(name)
-    if missing is not None:
-        raise AttributeError(
-            f"error[E112]: engine has no {name!r}: {missing[0]} are not supported\n"
-            f"help: {missing[1]}"
-        )
-    raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    missing = None if name.startswith("_") else _features.problem(name)
+    raise missing or AttributeError(f"module 'engine' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -173,7 +174,8 @@ __all__ = [
     "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
-    "get_preferred_device", "is_cpu_available", "is_cuda_available", "set_device",
+    "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",
+    "set_device",
     "synchronize", "synchronize_device",
     # types
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
+from engine.frontend.features import MissingFeature, plural
 from engine.frontend.report import Report
 from engine.frontend.scope import Scope, type_of
 from engine.frontend.source import Source
@@ -18,7 +19,12 @@ _KINDS = (ScalarType, VectorType, MatrixType, ArrayType, *COMPOUND)
 
 
 class BadAnnotation(Exception):
-    """An annotation that names no type; the text says why."""
+    """An annotation that names no type; the text says why, and help what to do where it knows."""
+
+    def __init__(self, text: str, code: str = "E103", help: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+        self.help = help
 
 
 def to_type(obj: Any) -> UserType | None:
@@ -46,6 +52,9 @@ def evaluate(obj: Any, scope: Scope) -> Any:
         return obj
     try:
         return scope.evaluate(obj)
+    except MissingFeature as error:
+        text = f"`{obj}`: {plural(error.feature)} not supported"
+        raise BadAnnotation(text, "E112", error.help) from None
     except Exception as error:
         raise BadAnnotation(f"the annotation `{obj}` cannot be evaluated ({error})") from None
 
@@ -92,7 +101,8 @@ def parameter_types(
                 raise BadAnnotation("a kernel cannot take a function as an argument")
         except BadAnnotation as error:
             out[name] = None
-            report.add("E103", arg, f"parameter `{name}`: {error}", help_text(scope.api))
+            advice = error.help or help_text(scope.api)
+            report.add(error.code, arg, f"parameter `{name}`: {error}", advice)
     return out
 
 
@@ -133,7 +143,8 @@ def result_types(
             parts = get_args(value)
         found = [to_type(evaluate(p, scope)) for p in parts]
     except BadAnnotation as error:
-        report.add("E103", source.tree.returns, f"result: {error}", help_text(scope.api))
+        advice = error.help or help_text(scope.api)
+        report.add(error.code, source.tree.returns, f"result: {error}", advice)
         return None
     values = [t for t in found if t is not None and not isinstance(t, ARRAYS)]
     if any(isinstance(t, ARRAYS) for t in found):

@@ -135,7 +135,7 @@ def lower_annotated(cx: Context, node: ast.stmt) -> None:
     try:
         t = annotation_of_node(node.annotation, cx.scope)
     except BadAnnotation as error:
-        cx.error("E103", node.annotation, str(error), help_text(cx.api))
+        cx.error(error.code, node.annotation, str(error), error.help or help_text(cx.api))
         cx.spoil(node)
         return
     if isinstance(t, StructType):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-# (name prefixes or whole names, the feature, what to write instead). A prefix ends in "*".
+from fnmatch import fnmatchcase
+
+# (names, or patterns with "*"; the feature; what to write instead).
 _FEATURES: tuple[tuple[str, str, str], ...] = (
-    ("tile tile_*", "tiles", "loop over the elements with one thread for each result"),
+    # ---- in kernels
+    ("tile tile_* untile launch_tiled", "tiles",
+     "loop over the elements with one thread for each result"),
     ("HashGrid* hash_grid_*", "hash grids",
      "build neighbour lists on the host and pass them as integer arrays"),
+    ("intersect_tri_tri closest_point_edge_edge", "queries of triangles and edges",
+     "write the query as a `@func`"),
     ("Mesh* mesh_*", "meshes", "pass vertices and indices as arrays and loop over the triangles"),
     ("Bvh* bvh_*", "bounding volume hierarchies", "loop over candidates kept in an integer array"),
     ("Volume* volume_*", "volumes", "pass the grid as a 3-D array and interpolate by hand"),
-    ("Texture* texture_*", "textures", "pass the image as an array and interpolate by hand"),
+    ("Texture* texture_* GLTextureResource", "textures",
+     "pass the image as an array and interpolate by hand"),
+    ("transform_expand", "this name of `transform_to_matrix`", "write `transform_to_matrix(t)`"),
     ("fixedarray", "this name of local arrays", "write `zeros(shape=(4,), dtype=float)`"),
     ("spatial_mass spatial_jacobian", "matrices of whole mechanisms",
      "loop over the joints and add up `spatial_adjoint(...)` products"),
@@ -20,35 +28,94 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
      "pass an ordinary array"),
     ("array_store array_load address_of", "addresses", "index the array: `a[i]`"),
     ("block_dim tile_dim", "thread blocks", "use `tid()`: every thread works alone"),
+    ("breakpoint", "breakpoints in kernels", "print values with `printf`"),
+    # ---- outside kernels
+    ("capture_* ScopedCapture Graph CaptureMode is_conditional_graph_supported",
+     "captures of CUDA graphs", "launch the kernels one after the other"),
+    ("Stream ScopedStream *_stream stream_from_* stream_to_*", "streams",
+     "leave them out: launches run in the order in which they are made"),
+    ("Event *_event get_event_elapsed_time event_from_ipc_handle", "events of streams",
+     "measure times with `ScopedTimer`"),
+    ("timing_* TIMING_* TimingResult cuda_profiler_* ScopedCudaProfiler",
+     "timings of single kernels", "measure times with `ScopedTimer`"),
+    ("*_mempool_* *Mempool* *_peer_access_* ScopedPeerAccess *_allocator *Allocator can_access "
+     "MemoryKind ScopedMemoryTracker print_memory_report", "memory pools and allocators",
+     "leave the call out"),
+    ("*_torch", "exchanges with PyTorch", "go through NumPy: `from_numpy(t.numpy())`"),
+    ("*_jax jax_* Jax* clear_jax_*", "exchanges with JAX",
+     "go through NumPy: `from_numpy(numpy.asarray(a))`"),
+    ("*_paddle", "exchanges with Paddle", "go through NumPy: `from_numpy(t.numpy())`"),
+    ("*_dlpack", "exchanges by DLPack", "go through NumPy: `from_numpy(numpy.from_dlpack(a))`"),
+    ("from_ptr from_ipc_handle", "these makers of arrays",
+     "make a NumPy array of it: `from_numpy(a)`"),
+    ("RegisteredGLBuffer map_cuda_device unmap_cuda_device", "buffers of OpenGL",
+     "copy the array by `numpy()`"),
+    ("map", "maps of functions over arrays", "write a kernel that calls the function"),
+    ("Launch", "this name of recorded commands", "write `launch(..., record_cmd=True)`"),
+    ("*_aot_module load_module force_load ModuleBuildOptions", "modules compiled ahead",
+     "leave the call out: kernels are compiled when they are first launched, and kept"),
+    ("clear_kernel_cache clear_lto_cache get_cpu_kernel_cache_key", "functions of the cache",
+     "remove the folder that `config.cache_dir` names"),
+    ("LOG_* Logger ScopedLogger ScopedLogLevel *_logger print_diagnostics", "log levels",
+     "leave the call out"),
+    ("DeterministicMode WarpDeterminismError", "modes of determinism",
+     "leave it out: on the CPU, launches are deterministic"),
+    ("get_cuda_* is_cubql_available get_suggested_block_size", "facts about CUDA devices",
+     "ask `get_cuda_device_count()`"),
+    ("WarpCodegen*", "errors of this name", "catch `EngineError`"),
+    ("sim", "simulation models (`sim`)", "write the model as kernels"),
+    ("fem", "finite elements (`fem`)", "write the assembly as kernels"),
+    ("render", "renderers (`render`)", "draw `array.numpy()` with another package"),
+    ("optim", "optimizers (`optim`)", "write the update of the parameters as a kernel"),
+    ("sparse", "sparse matrices (`sparse`)", "use scipy.sparse on `array.numpy()`"),
+    ("utils", "utilities of arrays (`utils`)", "use NumPy on `array.numpy()`"),
+    ("torch jax dlpack paddle", "exchanges with this framework", "go through NumPy"),
+    ("context build", "internals of Warp", "use what `engine` itself offers"),
 )  # fmt: skip
 
 
-def _table() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    exact: dict[str, tuple[str, str]] = {}
-    prefixes: dict[str, tuple[str, str]] = {}
-    for names, feature, help_text in _FEATURES:
-        for name in names.split():
-            if name.endswith("*"):
-                prefixes[name[:-1]] = (feature, help_text)
-            else:
-                exact[name] = (feature, help_text)
-    return exact, prefixes
-
-
-_EXACT, _PREFIXES = _table()
+_EXACT = {n: row[1:] for row in _FEATURES for n in row[0].split() if "*" not in n}
+_PATTERNS = [(n, row[1:]) for row in _FEATURES for n in row[0].split() if "*" in n]
 
 
 def missing_feature(name: str) -> tuple[str, str] | None:
     """The feature that a name of Warp belongs to, with what to write instead."""
     if name in _EXACT:
         return _EXACT[name]
-    for prefix, found in _PREFIXES.items():
-        if name.startswith(prefix):
-            return found
-    return None
+    return next((found for p, found in _PATTERNS if fnmatchcase(name, p)), None)
 
 
 def plural(feature: str) -> str:
-    """The feature with its verb: "tiles are", "printing from a kernel is"."""
-    one = feature.startswith("this")
-    return f"{feature} {'is' if one else 'are'}"
+    """The feature with its verb: "tiles are", "this name of local arrays is"."""
+    return f"{feature} {'is' if feature.startswith('this') else 'are'}"
+
+
+class MissingFeature(AttributeError):
+    """`engine.NAME` is a feature of Warp that is not here. feature, help: as in the table."""
+
+    def __init__(self, name: str, feature: str, help: str) -> None:
+        text = f"engine has no {name!r}: {plural(feature)} not supported"
+        super().__init__(f"error[E112]: {text}\nhelp: {help}")
+        self.feature = feature
+        self.help = help
+
+
+def problem(name: str) -> MissingFeature | None:
+    """What to raise where a program asks for `engine.NAME`; None for a name that Warp has not."""
+    found = missing_feature(name)
+    return None if found is None else MissingFeature(name, *found)
+
+
+class Finder:
+    """The last finder of imports: says what is missing where `engine.NAME` is imported.
+
+    Both `import engine.fem` and `from engine import Mesh` come here, where there is no such
+    module or attribute. Raises ImportError; other modules are none of its business.
+    """
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+        package, name, *_ = [*fullname.split("."), ""]
+        missing = problem(name) if package == "engine" else None
+        if missing is not None:
+            raise ImportError(str(missing), name=fullname)

@@ -6,6 +6,7 @@ import importlib.util
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 
+from engine.diagnostics import LaunchError
 from engine.runtime.errors import fail
 
 
@@ -92,6 +93,15 @@ def is_cpu_available() -> bool:
 def is_cuda_available() -> bool:
     """True where kernels can run on a GPU."""
     return False
+
+
+def is_device_available(device: DeviceLike) -> bool:
+    """True where `get_device(device)` finds a device."""
+    try:
+        get_device(device)
+    except LaunchError:
+        return False
+    return True
 
 
 def synchronize() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
+from engine.frontend.features import MissingFeature, plural
 from engine.lang.composite import composite_class
 from engine.lang.structs import (
     FieldType,
@@ -172,6 +173,9 @@ def _field(cls: type, name: str, annotation: Any, around: dict[str, Any]) -> Fie
     if isinstance(annotation, str):
         try:
             annotation = eval(annotation, around)
+        except MissingFeature as e:
+            text = f"{where}: {plural(e.feature)} not supported"
+            raise KernelError(Diagnostic("E112", text, call_span(), e.help)) from None
         except Exception as e:
             raise _bad(f"{where}: the annotation `{annotation}` cannot be evaluated ({e})",
                        "annotate with a type") from None  # fmt: skip

@@ -19,3 +19,24 @@ def kernel(a: wp.array(dtype=float)):
 def returning(a: wp.array(dtype=float)):
     return a[0]
     # ^^^^^^^^^ E109 a kernel cannot return a value
+
+
+@wp.kernel
+def spatial_queries(a: wp.array(dtype=float), grid: "wp.HashGrid"):
+    #                                         ^^^^^^^^^^^^^^^^^^^ E112 hash grids are not supported
+    v: wp.Volume = a[0]
+    #  ^^^^^^^^^ E112 `wp.Volume`: volumes are not supported
+    s = wp.volume_sample(0, wp.vec3(), wp.Volume.LINEAR)
+    #   ^^^^^^^^^^^^^^^^ E112 `wp.volume_sample`: volumes are not supported
+    #                                  ^^^^^^^^^ E112 `wp.Volume`: volumes are not supported
+    b = wp.bvh_query_aabb(0, wp.vec3(), wp.vec3())
+    #   ^^^^^^^^^^^^^^^^^ E112 `wp.bvh_query_aabb`: bounding volume hierarchies are not supported
+    c = wp.texture_sample(0, 0.5, 0.5, dtype=float)
+    #   ^^^^^^^^^^^^^^^^^ E112 `wp.texture_sample`: textures are not supported
+    for j in wp.hash_grid_query(0, wp.vec3(), 1.0):
+    #        ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
+        pass
+    r = wp.intersect_tri_tri(s, b, c)
+    #   ^^^^^^^^^^^^^^^^^^^^ E112 queries of triangles and edges are not supported
+    q = wp.MeshQueryPoint()
+    #   ^^^^^^^^^^^^^^^^^ E112 `wp.MeshQueryPoint`: meshes are not supported
