@@ -61,6 +61,15 @@ def test_every_builtin_is_in_the_table() -> None:
     assert set(BUILTINS) <= named | aliases | set(MADE) | set(NEUTRAL)
 
 
+@pytest.mark.parametrize(("table", "like"), [(OPS, "sin"), (COMPOSITES, "norm_l1")])
+def test_a_builtin_without_an_oracle_is_missed(
+    table: dict[str, Any], like: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(table, "novel", table[like])
+    with pytest.raises(AssertionError):
+        test_every_builtin_is_in_the_table()
+
+
 def test_every_derivative_has_a_domain() -> None:
     for name, op in OPS.items():
         if not isinstance(op.derivative, NoDerivative):
