@@ -12,7 +12,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,8 @@ class Launch(ctypes.Structure):
 class Entry:
     """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL.
 
-    messages: what the numbers in its output stand for; for the recipe to fill in.
+    symbol: the kernel's name and a hash. messages: what the numbers in its output stand for;
+    for the recipe to fill in.
     """
 
     symbol: str
@@ -132,7 +133,12 @@ def compile_functions(fns: Sequence[Function]) -> list[Entry]:
         todo = {u.key: u for u in units if u.key not in _loader.entries}
         if todo:
             _loader.get(list(todo.values()), toolchain)
-        return [_loader.entries[u.key] for u in units]
+        return [_named(_loader.entries[u.key], u.symbol) for u in units]
+
+
+def _named(entry: Entry, symbol: str) -> Entry:
+    """The entry under the name of the kernel that asks: kernels of one content share their code."""
+    return entry if entry.symbol == symbol else replace(entry, symbol=symbol)
 
 
 def is_cached(fn: Function) -> bool:
