@@ -11,7 +11,10 @@ def summary(result: TapeResult) -> str:
     """One line for each pair, then one for each launch or function that was not checked."""
     rows = [HEADS]
     for launch in result.launches:
-        rows += [(str(launch.index), launch.kernel, *_cells(p)) for p in launch.pairs]
+        rows += [
+            ("-" if launch.index < 0 else str(launch.index), launch.kernel, *_cells(p))
+            for p in launch.pairs
+        ]
     widths = [max(len(r[i]) for r in rows) for i in range(len(HEADS))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     lines.insert(1, "  ".join("-" * w for w in widths))

@@ -10,6 +10,8 @@ or it came from outside) is copied when the hold is taken.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ import numpy as np
 from engine import config
 from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.errors import fail, size_text
+
+# Told of each storage just before it is written: by checks, which put everything back.
+watching: ContextVar[Callable[[Storage], None] | None] = ContextVar("engine_watch", default=None)
 
 # Memory that came from outside, by (address, size): two wrappers share one Storage.
 _external: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
@@ -68,6 +73,9 @@ class Storage:
     def before_write(self, lo: int, hi: int) -> None:
         """To be called before bytes `lo` to `hi` (addresses) change."""
         self.version += 1
+        watch = watching.get()
+        if watch is not None:
+            watch(self)
         if self._hold is not None:
             hold = self._hold()
             if hold is None:

@@ -42,7 +42,10 @@ class Tape:
         self._scopes = ScopeStack()
         self._seeded: dict[int, array] = {}
         self._token: Token[recording.Recorder | None] | None = None
-        self._captures = Captures(self.records)
+        self._captures = self._listeners()
+
+    def _listeners(self) -> Captures:
+        return Captures(self.records)
 
     # ---- recording
 

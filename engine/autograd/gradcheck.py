@@ -1,0 +1,183 @@
+"""`gradcheck`: the gradient of one kernel launch, or of a function, against differences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from engine.autograd.check import Options, run_checks
+from engine.autograd.entries import Block
+from engine.autograd.function_check import check_function_subject
+from engine.autograd.function_jacobian import function_subject
+from engine.autograd.jacobian import relaunched
+from engine.autograd.results import LaunchResult, PairResult, TapeResult
+from engine.autograd.subject import LaunchSubject, Mask, Pair, launch_subject, owners
+from engine.autograd.summary import summary
+from engine.autograd.tolerance import Tolerance
+from engine.diagnostics import Diagnostic, GradcheckError
+from engine.diagnostics.site import call_span
+from engine.runtime.device import DeviceLike
+from engine.runtime.kernel import Kernel
+
+Function = Kernel | Callable[..., Any]
+Blocks = Mapping[tuple[str, str], Block]
+_OVERLAP = "overlap in memory"
+
+
+def gradcheck(
+    function: Function,
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    raise_exception: bool = True,
+    input_output_mask: Mask | None = None,
+    device: DeviceLike = None,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+    max_inputs_per_var: int = -1,
+    max_outputs_per_var: int = -1,
+    plot_relative_error: bool = False,
+    plot_absolute_error: bool = False,
+    show_summary: bool = True,
+    restore_inputs: bool = True,
+) -> bool:
+    """Compares the gradient of a kernel or function with finite differences.
+
+    A kernel is checked as `gradcheck_tape` checks a recorded launch; every array that it
+    reads or writes counts, whether it was named as input or output. A function is run at
+    displaced inputs, and each of its launches is checked as well.
+
+    function, dim, inputs, outputs, input_output_mask, device: as for `jacobian`.
+    eps, atol, rtol: step and tolerances of |ad - fd| <= atol + rtol |fd|; each that is left
+    out is chosen by scale (see `engine.autograd.tolerance`). raise_exception raises
+    GradcheckError (a ValueError) where something is wrong or nothing could be checked.
+    max_inputs_per_var, max_outputs_per_var: how many entries of each array to look at one by
+    one; all if <= 0 (of large arrays random directions, which cover them all).
+    plot_relative_error, plot_absolute_error draw the errors. show_summary prints a table.
+    max_blocks and block_dim mean nothing on the CPU; nor does restore_inputs: arrays and
+    gradients are always left bit for bit as they were.
+
+    Returns True if something was checked and nothing was wrong. Raises also what
+    `jacobian` raises.
+    """
+    del max_blocks, block_dim, restore_inputs
+    options = Options(
+        Tolerance(eps, atol, rtol), max_inputs=max_inputs_per_var, max_outputs=max_outputs_per_var,
+        all_entries=True,
+    )  # fmt: skip
+    result, blocks = _checked(function, dim, inputs, outputs, input_output_mask, device, options,
+                              plot_relative_error or plot_absolute_error)  # fmt: skip
+    if show_summary:
+        sys.stdout.write(summary(result))
+    if plot_relative_error or plot_absolute_error:
+        from engine.autograd.plot import plot_errors
+
+        plot_errors(result.launches[0], blocks, relative=plot_relative_error,
+                    absolute=plot_absolute_error)  # fmt: skip
+    if raise_exception and not result.passed:
+        raise _error(result)
+    return result.passed
+
+
+def check_function(
+    function: Function,
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    input_output_mask: Mask | None = None,
+    device: DeviceLike = None,
+    max_inputs: int = -1,
+    max_outputs: int = -1,
+    seed: int = 0,
+) -> TapeResult:
+    """What `gradcheck` finds, as data: the kernel's launch, or the function and its launches.
+
+    The first of the result's launches is the kernel or (with index -1) the function.
+    """
+    options = Options(Tolerance(eps, atol, rtol), (), (), max_inputs, max_outputs, seed,
+                      all_entries=True)  # fmt: skip
+    return _checked(function, dim, inputs, outputs, input_output_mask, device, options, False)[0]
+
+
+def _checked(
+    function: Function, dim: Any, inputs: Any, outputs: Any, mask: Mask | None,
+    device: DeviceLike, options: Options, keep: bool,
+) -> tuple[TapeResult, Blocks]:  # fmt: skip
+    if not isinstance(function, Kernel):
+        return check_function_subject(function_subject(function, inputs, outputs), mask, options)
+    subject = launch_subject(function, dim, inputs, outputs, device)
+    pairs = subject.roles.pairs(mask)
+    kept: dict[tuple[str, str], Block] = {}
+
+    def take(launch: LaunchResult, blocks: Blocks) -> None:
+        del launch
+        kept.update(blocks)
+
+    options = replace(
+        options,
+        masks=None if mask is None else {function.key: _leaf_mask(subject, pairs)},
+        keep=take if keep else None,
+    )
+    result = run_checks(SimpleNamespace(records=[subject.record], index=0), options)  # type: ignore[arg-type]
+    if any(_OVERLAP in launch.skipped for launch in result.launches):
+        by_index = [p.key for p in pairs]
+        return check_function_subject(relaunched(subject), by_index, options)
+    return result, kept
+
+
+def _leaf_mask(subject: LaunchSubject, pairs: Sequence[Pair]) -> Mask:
+    return [
+        (a, b)
+        for p in pairs
+        for a in owners(subject, p.input, False)
+        for b in owners(subject, p.output, True)
+    ]
+
+
+def _error(result: TapeResult) -> GradcheckError:
+    found = [
+        _wrong(launch, p)
+        for launch in result.launches
+        for p in launch.pairs
+        if p.verdict in ("fail", "nan")
+    ]
+    if found:
+        return GradcheckError(*found)
+    notes = [f"{u.what}: {u.reason}" for u in result.unchecked]
+    notes += [
+        f"d {p.output} / d {p.input}: {p.verdict}, {p.reason or 'nothing was compared'}"
+        for launch in result.launches
+        for p in launch.pairs
+    ]
+    return GradcheckError(
+        Diagnostic("E404", "nothing could be checked", call_span(), notes=tuple(notes[:12]))
+    )
+
+
+def _wrong(launch: LaunchResult, p: PairResult) -> Diagnostic:
+    what = "is not finite" if p.verdict == "nan" else "is wrong"
+    worst = ""
+    if p.worst is not None and p.worst.row >= 0:
+        worst = (
+            f"; d {p.output}[{p.worst.row}] / d {p.input}[{p.worst.col}] is "
+            f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
+        )
+    role = "function" if launch.index < 0 else "kernel"
+    place = launch.culprits[0][1] if launch.culprits else launch.span
+    return Diagnostic(
+        "E403",
+        f"{role} {launch.kernel!r}: the gradient of {p.output!r} with respect to {p.input!r} "
+        f"{what}{worst}",
+        place,
+    )
