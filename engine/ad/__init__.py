@@ -1,5 +1,6 @@
 """Passes over the IR: what differentiates kernels, and what gets them ready for it."""
 
+from engine.ad.accesses import Access, Accesses, accesses
 from engine.ad.clashes import clashes
 from engine.ad.derivative import derivatives
 from engine.ad.guard import guard
@@ -18,7 +19,7 @@ from engine.ad.stops import stops
 from engine.ad.tangent import tangent
 
 __all__ = [
-    "Adjoint", "can_lift", "clashes", "derivatives", "guard", "lift", "prepare", "read_params",
-    "record", "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops",
-    "tangent", "written_params",
+    "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "derivatives", "guard",
+    "lift", "prepare", "read_params", "record", "replay_read_params", "replay_written_params",
+    "replayed_params", "reverse", "stops", "tangent", "written_params",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from engine.autograd.results import (
     TapeResult,
     Unchecked,
 )
+from engine.autograd.sparse import SparseJacobian
 
 __all__ = [
     "Entry",
@@ -23,6 +24,7 @@ __all__ = [
     "LaunchResult",
     "NonFinite",
     "PairResult",
+    "SparseJacobian",
     "Tangents",
     "TapeResult",
     "Unchecked",

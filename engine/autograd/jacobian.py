@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.autograd import function_jacobian, launch_jacobian
+from engine.autograd import function_jacobian
 from engine.autograd.blocks import Dense
 from engine.autograd.function_jacobian import FunctionSubject, OwnLines, function_subject, unharmed
 from engine.autograd.jacobians import Jacobians
-from engine.autograd.launch_jacobian import Unknown
+from engine.autograd.launch_jacobian import (
+    Matrices,
+    Unknown,
+    by_adjoint,
+    by_differences,
+    sparsely,
+)
 from engine.autograd.metadata import FunctionMetadata
 from engine.autograd.subject import LaunchSubject, Mask, Pair, Roles, launch_subject
 from engine.autograd.tolerance import Tolerance
@@ -32,6 +38,8 @@ def jacobian(
     plot_jacobians: bool = False,
     metadata: FunctionMetadata | None = None,
     restore_inputs: bool = True,
+    *,
+    sparse: bool = False,
 ) -> Jacobians:
     """The Jacobians of a kernel or function by reverse mode, as its adjoint gives them.
 
@@ -51,6 +59,10 @@ def jacobian(
         max_blocks: accepted for GPU code; it means nothing on the CPU.
         block_dim: accepted for GPU code; it means nothing on the CPU.
         restore_inputs: accepted; arrays and gradients are always left bit for bit as they were.
+        sparse: gives `SparseJacobian`s, which keep only entries that can differ from zero.
+
+    Large Jacobians of kernels are evaluated many rows (or columns) at once: see
+    `engine.autograd.compressed`.
 
     Returns:
         Arrays by (input index, output index), or by names. A matrix has a row for each
@@ -63,7 +75,7 @@ def jacobian(
     """
     del max_blocks, block_dim, restore_inputs
     result = _of(function, dim, inputs, outputs, input_output_mask, device,
-                 _Adjoint(max_outputs_per_var))  # fmt: skip
+                 _Adjoint(max_outputs_per_var, sparse))  # fmt: skip
     return _finished(result, metadata, plot_jacobians, "Jacobian")
 
 
@@ -81,6 +93,8 @@ def jacobian_fd(
     plot_jacobians: bool = False,
     metadata: FunctionMetadata | None = None,
     restore_inputs: bool = True,
+    *,
+    sparse: bool = False,
 ) -> Jacobians:
     """The Jacobians of a kernel or function by central differences, in float64.
 
@@ -97,7 +111,7 @@ def jacobian_fd(
     del max_blocks, block_dim, restore_inputs
     Tolerance(eps)  # says what is wrong with it
     result = _of(function, dim, inputs, outputs, input_output_mask, device,
-                 _Differences(max_inputs_per_var, eps))  # fmt: skip
+                 _Differences(max_inputs_per_var, sparse, eps))  # fmt: skip
     return _finished(result, metadata, plot_jacobians, "Jacobian by finite differences")
 
 
@@ -106,11 +120,12 @@ class _Adjoint:
 
     wide = False
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, sparse: bool) -> None:
         self.limit = limit
+        self.sparse = sparse
 
-    def launch(self, subject: LaunchSubject, pairs: list[Pair], dense: Dense) -> None:
-        launch_jacobian.adjoint_rows(subject, pairs, dense, self.limit)
+    def launch(self, subject: LaunchSubject, pairs: list[Pair]) -> Matrices:
+        return by_adjoint(subject, pairs, self.limit, self.sparse)
 
     def function(self, subject: FunctionSubject, mask: Mask | None) -> tuple[Roles, Dense]:
         with unharmed(subject):
@@ -127,12 +142,13 @@ class _Differences:
 
     wide = True
 
-    def __init__(self, limit: int, eps: float | None) -> None:
+    def __init__(self, limit: int, sparse: bool, eps: float | None) -> None:
         self.limit = limit
+        self.sparse = sparse
         self.eps = eps
 
-    def launch(self, subject: LaunchSubject, pairs: list[Pair], dense: Dense) -> None:
-        launch_jacobian.differences(subject, pairs, dense, self.eps, self.limit)
+    def launch(self, subject: LaunchSubject, pairs: list[Pair]) -> Matrices:
+        return by_differences(subject, pairs, self.eps, self.limit, self.sparse)
 
     def function(self, subject: FunctionSubject, mask: Mask | None) -> tuple[Roles, Dense]:
         with unharmed(subject) as keeper:
@@ -153,16 +169,21 @@ def _of(
 ) -> Jacobians:  # fmt: skip
     if not isinstance(function, Kernel):
         roles, dense = how.function(function_subject(function, inputs, outputs), mask)
-        return Jacobians(dense.arrays, roles.metadata())
+        return Jacobians(_matrices(dense, how.sparse), roles.metadata())
     subject = launch_subject(function, dim, inputs, outputs, device)
     pairs = subject.roles.pairs(mask)
-    dense = Dense(pairs, how.wide)
     try:
-        how.launch(subject, pairs, dense)
+        found = how.launch(subject, pairs).by_key
     except Unknown:
         # Arguments that overlap in memory: the launch is run on the user's own arrays.
-        roles, dense = how.function(relaunched(subject), _by_index(pairs))
-    return Jacobians(dense.arrays, subject.roles.metadata())
+        found = _matrices(how.function(relaunched(subject), _by_index(pairs))[1], how.sparse)
+    return Jacobians(found, subject.roles.metadata())
+
+
+def _matrices(dense: Dense, sparse: bool) -> dict[tuple[int, int], Any]:
+    if not sparse:
+        return dict(dense.arrays)
+    return {key: sparsely(m) for key, m in dense.entries.items()}
 
 
 def relaunched(subject: LaunchSubject) -> FunctionSubject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ from numpy.typing import NDArray
 
 from engine.autograd.blocks import Dense
 from engine.autograd.check import arguments
+from engine.autograd.compressed import Entries, adjoint_entries, difference_entries
 from engine.autograd.lines import Lines
+from engine.autograd.pattern import NoPattern, Side
 from engine.autograd.problem import LaunchFailed, Precision, Problem, lifted
+from engine.autograd.sparse import SparseJacobian
 from engine.autograd.subject import LaunchSubject, Pair, owners
 from engine.autograd.tolerance import Tolerance
 from engine.autograd.variables import Index, Part, Variable
@@ -20,22 +24,14 @@ from engine.tape.records import LaunchRecord
 
 Array = NDArray[Any]
 
+# So many derivatives are taken one after the other: that needs no further compiled code.
+FEW = 256
+# Where no pattern can be told, sparse matrices with up to this many entries are evaluated densely.
+MOST_DENSE = 25_000_000
+
 
 class Unknown(Exception):
     """The launch cannot be looked at by itself, and why."""
-
-
-class Placed:
-    """Where the scalars of a launch's variables are: an array and a number within it."""
-
-    def __init__(self, subject: LaunchSubject, owner: Callable[[str], str]) -> None:
-        self._subject = subject
-        self._owner = owner
-
-    def of(self, v: Variable, output: bool) -> list[tuple[str, Part]]:
-        """The parts of a variable with the names of the arrays that hold them."""
-        names = owners(self._subject, v, output)
-        return [(self._owner(name), p) for name, p in zip(names, v.parts, strict=True)]
 
 
 def launch_arguments(record: LaunchRecord) -> Any:
@@ -46,29 +42,209 @@ def launch_arguments(record: LaunchRecord) -> Any:
     return args
 
 
-def adjoint_rows(subject: LaunchSubject, pairs: Sequence[Pair], dense: Dense, limit: int) -> None:
-    """Fills matrices row by row, from the adjoint in the launch's own precision."""
+@dataclass(frozen=True)
+class Matrices:
+    """One matrix for each pair: dense ones, or sparse ones by key."""
+
+    dense: Dense | None = None
+    sparse: dict[tuple[int, int], SparseJacobian] = field(default_factory=dict)
+
+    @property
+    def by_key(self) -> dict[tuple[int, int], Any]:
+        """The matrices by (input index, output index)."""
+        return dict(self.sparse if self.dense is None else self.dense.arrays)
+
+
+def by_adjoint(subject: LaunchSubject, pairs: Sequence[Pair], limit: int, sparse: bool) -> Matrices:
+    """Matrices from the adjoint in the launch's own precision. limit: rows of each output."""
     record = subject.record
     variants = record.plan.variants
     own = Precision(variants, launch_arguments(record), record.dim)
     record.check_order(own.wrt & variants.written)
-    placed = Placed(subject, own.owner.__getitem__)
+    view = _View(subject, pairs, own.owner.__getitem__)
     try:
-        for b in {id(p.output): p.output for p in pairs}.values():
-            targets = [
-                (
-                    dense.entries[p.key],
-                    [(a, part.places()) for a, part in placed.of(p.input, False)],
-                )
-                for p in pairs
-                if p.output is b
-            ]
-            for name, part in placed.of(b, True):
+
+        def compressed() -> Entries:
+            return adjoint_entries(own, view.inputs(own), view.outputs(own))
+
+        def densely(dense: Dense) -> None:
+            for b, name, part in view.output_parts():
+                targets = []
+                for p in (p for p in pairs if p.output is b):
+                    inputs = [(a, part.places()) for a, part in view.of(p.input, False)]
+                    targets.append((dense.entries[p.key], inputs))
                 _rows(own, name, part, targets, limit)
+
+        rows = sum(min(p.size, limit) if limit > 0 else p.size for _, _, p in view.output_parts())
+        return _either(record, view, compressed, densely, sparse, rows, False, limit)
     except LaunchFailed as failed:
         raise stopped(record, failed) from None
     finally:
         own.close()
+
+
+def by_differences(
+    subject: LaunchSubject, pairs: Sequence[Pair], eps: float | None, limit: int, sparse: bool
+) -> Matrices:
+    """Matrices from differences of the lifted launch. limit: columns of each input."""
+    record = subject.record
+    variants = record.plan.variants
+    problem = Problem(variants, lifted(variants), launch_arguments(record), record.dim)
+    view = _View(subject, pairs, problem.exact.owner.__getitem__)
+    try:
+        ins, outs = view.inputs(problem.exact), view.outputs(problem.exact)
+        tolerance = Tolerance(eps, None if eps is None else 0.0)
+        lines = Lines(problem, list(ins.names), list(outs.names), tolerance)
+
+        def compressed() -> Entries:
+            return difference_entries(lines, problem.own, ins, outs, eps)
+
+        def densely(dense: Dense) -> None:
+            for a, name, part in view.input_parts():
+                targets = [
+                    (dense.entries[p.key], lines.spans[b], place.places())
+                    for p in pairs
+                    if p.input is a
+                    for b, place in view.of(p.output, True)
+                ]
+                _columns(lines, name, part, targets, limit)
+
+        cols = sum(min(p.size, limit) if limit > 0 else p.size for _, _, p in view.input_parts())
+        return _either(record, view, compressed, densely, sparse, cols, True, limit)
+    except LaunchFailed as failed:
+        raise stopped(record, failed) from None
+    finally:
+        problem.close()
+
+
+def _either(
+    record: LaunchRecord, view: _View, compressed: Callable[[], Entries],
+    densely: Callable[[Dense], None], sparse: bool, count: int, wide: bool, limit: int,
+) -> Matrices:  # fmt: skip
+    """Evaluates compressed where that pays or was asked for, else one derivative after another.
+
+    count: how many derivatives the latter takes.
+    """
+    pairs = view.pairs
+    why = ""
+    dense = None if sparse else Dense(pairs, wide)
+    if sparse or count > FEW:
+        try:
+            entries = compressed()
+            found = view.sparse(entries, limit, wide)
+            if dense is None:
+                return Matrices(None, found)
+            for key, matrix in dense.entries.items():
+                _limited(matrix, limit, wide)[...] = 0.0
+                s = found[key]
+                matrix[s.rows, s.cols] = s.values
+            return Matrices(dense)
+        except NoPattern as reason:
+            why = str(reason)
+    if dense is None:
+        size = max(p.input.size * p.output.size for p in pairs)
+        if size > MOST_DENSE:
+            raise TapeError(
+                Diagnostic("E401", f"the Jacobian of kernel {record.name!r} cannot be evaluated "
+                           f"sparsely: {why}", record.site,
+                           help="leave sparse out, or take fewer elements",
+                           notes=(f"densely, it has {size} entries",))
+            )  # fmt: skip
+        dense = Dense(pairs, wide)
+        densely(dense)
+        return Matrices(None, {key: sparsely(m) for key, m in dense.entries.items()})
+    densely(dense)
+    return Matrices(dense)
+
+
+def _limited(matrix: Array, limit: int, columns: bool) -> Array:
+    """The part of a matrix that is evaluated."""
+    if limit <= 0:
+        return matrix
+    return matrix[:, :limit] if columns else matrix[:limit]
+
+
+def sparsely(matrix: Array) -> SparseJacobian:
+    """The entries of a dense matrix that are not zero."""
+    rows, cols = np.nonzero(matrix)
+    return SparseJacobian(matrix.shape, rows, cols, matrix[rows, cols])
+
+
+class _View:
+    """Variables of a launch as parts of its arrays, and arrays as sides of its Jacobian."""
+
+    def __init__(
+        self, subject: LaunchSubject, pairs: Sequence[Pair], owner: Callable[[str], str]
+    ) -> None:
+        self.pairs = list(pairs)
+        self._subject = subject
+        self._owner = owner
+
+    def of(self, v: Variable, output: bool) -> list[tuple[str, Part]]:
+        """The parts of a variable with the names of the arrays that hold them."""
+        names = owners(self._subject, v, output)
+        return [(self._owner(name), p) for name, p in zip(names, v.parts, strict=True)]
+
+    def input_parts(self) -> list[tuple[Variable, str, Part]]:
+        """Parts of all inputs, with their variables and arrays."""
+        found = {id(p.input): p.input for p in self.pairs}.values()
+        return [(v, name, part) for v in found for name, part in self.of(v, False)]
+
+    def output_parts(self) -> list[tuple[Variable, str, Part]]:
+        """Parts of all outputs, with their variables and arrays."""
+        found = {id(p.output): p.output for p in self.pairs}.values()
+        return [(v, name, part) for v in found for name, part in self.of(v, True)]
+
+    def inputs(self, precision: Precision) -> Side:
+        """The arrays of all inputs."""
+        return self._side([name for _, name, _ in self.input_parts()], precision)
+
+    def outputs(self, precision: Precision) -> Side:
+        """The arrays of all outputs."""
+        return self._side([name for _, name, _ in self.output_parts()], precision)
+
+    def _side(self, names: Sequence[str], precision: Precision) -> Side:
+        unique = tuple(dict.fromkeys(names))
+        side = Side(unique, tuple(precision.memory[a].size for a in unique))
+        self._sides = (*getattr(self, "_sides", ()), side)
+        return side
+
+    def sparse(self, e: Entries, limit: int, columns: bool) -> dict[Any, SparseJacobian]:
+        """The matrices of all pairs. What lies beyond the limit is NaN."""
+        ins, outs = self._sides[0], self._sides[1]
+        out = {}
+        for p in self.pairs:
+            rows, cols, values = [], [], []
+            for b, below in self.of(p.output, True):
+                span = outs.span(b)
+                mine = slice(*np.searchsorted(e.pattern.rows, (span.start, span.stop)))
+                for a, across in self.of(p.input, False):
+                    left = ins.span(a)
+                    at = e.pattern.cols[mine]
+                    r, v = e.pattern.rows[mine], e.values[mine]
+                    if len(ins.names) > 1:
+                        inside = (at >= left.start) & (at < left.stop)
+                        r, at, v = r[inside], at[inside], v[inside]
+                    rows.append(_placed(r - span.start, below))
+                    cols.append(_placed(at - left.start, across))
+                    values.append(v)
+            row, col, value = (np.concatenate(x) for x in (rows, cols, values))
+            if len(rows) > 1 or not all(q.plain for q in (*p.input.parts, *p.output.parts)):
+                order = np.lexsort((col, row))
+                row, col, value = row[order], col[order], value[order]
+            if limit > 0:
+                value = np.where((col if columns else row) < limit, value, np.nan)
+            shape = (p.output.size, p.input.size)
+            out[p.key] = SparseJacobian(shape, row, col, value, e.colours)
+        return out
+
+
+def _placed(scalars: Array, part: Part) -> Array:
+    """Numbers of a part's scalars as numbers of the variable's."""
+    if part.plain:
+        return scalars + part.offset if part.offset else scalars
+    elements, within = np.divmod(scalars, part.width)
+    return part.offset + elements * part.stride + within
 
 
 def _rows(
@@ -86,34 +262,6 @@ def _rows(
             for a, cols in inputs:
                 matrix[row, cols] = grads[a].reshape(-1)
         flat[f] = 0.0
-
-
-def differences(
-    subject: LaunchSubject, pairs: Sequence[Pair], dense: Dense, eps: float | None, limit: int
-) -> None:
-    """Fills matrices column by column, by differences of the launch lifted to float64."""
-    record = subject.record
-    variants = record.plan.variants
-    problem = Problem(variants, lifted(variants), launch_arguments(record), record.dim)
-    placed = Placed(subject, problem.exact.owner.__getitem__)
-    tolerance = Tolerance(eps, None if eps is None else 0.0)
-    try:
-        names = [a for p in pairs for a, _ in placed.of(p.input, False)]
-        outs = [b for p in pairs for b, _ in placed.of(p.output, True)]
-        lines = Lines(problem, list(dict.fromkeys(names)), list(dict.fromkeys(outs)), tolerance)
-        for v in {id(p.input): p.input for p in pairs}.values():
-            targets = [
-                (dense.entries[p.key], lines.spans[b], part.places())
-                for p in pairs
-                if p.input is v
-                for b, part in placed.of(p.output, True)
-            ]
-            for name, part in placed.of(v, False):
-                _columns(lines, name, part, targets, limit)
-    except LaunchFailed as failed:
-        raise stopped(record, failed) from None
-    finally:
-        problem.close()
 
 
 def _columns(

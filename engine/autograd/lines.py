@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,21 @@ class Lines:
 
         return evaluate
 
+    def along_all(self, moves: Mapping[str, Array]) -> Line:
+        """Outputs with several inputs displaced at once, by t times a direction each."""
+        exact = self.exact
+
+        def evaluate(t: float) -> Array:
+            for a, v in moves.items():
+                start = exact.initial[a]
+                np.copyto(exact.memory[a], np.where(v == 0, start, start + t * v))
+            out = self._outputs(*moves)
+            for a in moves:
+                np.copyto(exact.memory[a], exact.initial[a])
+            return out
+
+        return evaluate
+
     def element(self, a: str, col: int) -> Line:
         """Outputs with one element of `a` displaced by t."""
         flat, x = self.exact.memory[a].reshape(-1), self.value(a, col)
@@ -80,10 +96,10 @@ class Lines:
 
         return evaluate
 
-    def _outputs(self, a: str) -> Array:
+    def _outputs(self, *displaced: str) -> Array:
         exact = self.exact
         for name in exact.changed:
-            if name != a:
+            if name not in displaced:
                 np.copyto(exact.memory[name], exact.initial[name])
         exact.forward_again()
         out = np.concatenate([exact.memory[b].ravel() for b in self.outputs])
@@ -109,6 +125,13 @@ class Lines:
         least = 1.0 if self.grain.coarse else 1e-3
         return max(abs(self.value(a, col)), least * self.typical(a))
 
+    def scales(self, a: str) -> Array:
+        """The same for all elements of an input, flat; 0 for those that are not finite."""
+        x = self.exact.initial[a]
+        least = (1.0 if self.grain.coarse else 1e-3) * self.typical(a)
+        size = np.maximum(np.abs(np.where(self.live[a], x, 0.0)), least)
+        return np.where(self.live[a], size, 0.0).reshape(-1)
+
     def direction(self, a: str, rng: np.random.Generator) -> Array:
         """Random displacements of all live elements, each of its own size.
 
@@ -132,6 +155,10 @@ class Lines:
         # The formula is for entries; a sum of them needs to know how far off it is.
         value, half = (oracle.fixed(line, h, self.grain).value for h in (eps, eps / 2))
         return oracle.Slope(value, np.abs(value - half) * (4.0 / 3.0))
+
+    def slope_along_all(self, moves: Mapping[str, Array]) -> oracle.Slope:
+        """The derivative of all outputs along a direction in several inputs."""
+        return oracle.slope(self.along_all(moves), 1.0, self._matters, self.grain)
 
     def column(self, a: str, col: int) -> oracle.Slope:
         """The derivative of all outputs by one element."""

@@ -5,6 +5,7 @@ recorded  prepare -> record          (a launch on a tape whose adjoint needs a j
 adjoint   prepare -> reverse
           again with checkpoints     (the same in less memory, where a loop saves too much)
 tangent   tangent                    (forward mode)
+accesses  prepare -> accesses        (the kernel as written, which says what it touches)
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from engine.ir.nodes import Function, Store
 from engine.ir.verify import verify
 from engine.lang.types import ArrayType
 
-Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent"]
+Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
 Key = tuple[frozenset[str], frozenset[str]]
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
@@ -50,6 +51,7 @@ class Variants:
         self._prepared: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
         self._tangents: dict[frozenset[str], Function] = {}
+        self._accesses: ad.Accesses | Literal[False] | None = False
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
@@ -122,6 +124,16 @@ class Variants:
                 self._tangents[wrt] = _checked(ad.tangent(self.ir, wrt))
             return self._tangents[wrt]
 
+    def accesses_ir(self) -> ad.Accesses | None:
+        """The kernel that records its accesses, if that can be; see `engine.ad.accesses`."""
+        with _lock:
+            if self._accesses is False:
+                found = ad.accesses(self.prepared)
+                if found is not None:
+                    _checked(found.fn)
+                self._accesses = found
+            return self._accesses
+
     def function(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Function:
         """The IR that is compiled for a form."""
         if form == "adjoint":
@@ -130,6 +142,10 @@ class Variants:
             return self.checkpointed_ir(wrt, journaled)
         if form == "tangent":
             return self.tangent_ir(wrt)
+        if form == "accesses":
+            found = self.accesses_ir()
+            assert found is not None
+            return found.fn
         if form == "recorded":
             return self.recorded_ir(wrt, journaled) or self.ir
         return self.ir
@@ -159,6 +175,10 @@ class Variants:
     def tangent(self, wrt: frozenset[str]) -> Entry:
         """Takes the kernel's arguments, then the tangents of `wrt` in parameter order."""
         return self.entry("tangent", wrt, frozenset())
+
+    def accesses(self) -> Entry:
+        """Takes the kernel's arguments; only where there is an `accesses_ir`."""
+        return self.entry("accesses", frozenset(), frozenset())
 
 
 Request = tuple[Variants, Form, frozenset[str], frozenset[str]]

@@ -1,0 +1,210 @@
+"""Jacobians of a launch from few derivatives along directions: one for each colour."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd import oracle
+from engine.autograd.colouring import colour
+from engine.autograd.lines import Lines
+from engine.autograd.pattern import NoPattern, Pattern, Side, find_pattern
+from engine.autograd.problem import LaunchFailed, Precision, pack_array
+from engine.compile.host import ERRORS, new_launch, release
+from engine.lang.types import ArrayType
+
+Ints = NDArray[np.int64]
+Array = NDArray[Any]
+
+# Products that differ by more than this, in terms of the sums of magnitudes, show an entry that
+# the pattern has not: rounding in float32 gives some 1e-6.
+AGREE = 1e-3
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The values of a pattern's entries. colours: how many directions they took."""
+
+    pattern: Pattern
+    values: Array
+    colours: int
+    forward: bool
+
+
+def adjoint_entries(own: Precision, inputs: Side, outputs: Side) -> Entries:
+    """Entries in the launch's own precision: by its adjoint, or its tangent where that is less.
+
+    Raises NoPattern where no pattern can be told, or a product shows that it is wrong.
+    """
+    pattern = find_pattern(own, inputs, outputs)
+    plan = _plan(pattern)
+
+    def backward(w: Array) -> Array:
+        grads = own.vjp(_split(w, outputs, own))
+        return np.concatenate([grads[a].reshape(-1) for a in inputs.names])
+
+    def forward(v: Array) -> Array:
+        tangents = jvp(own, _split(v, inputs, own))
+        return np.concatenate([tangents[b].reshape(-1) for b in outputs.names])
+
+    product = forward if plan.forward else backward
+    values = _evaluated(plan, product)
+    _guarded(pattern, values, plan.forward, product)
+    if plan.forward:
+        _repaired(pattern, values, backward)
+    return Entries(pattern, values, plan.colours, plan.forward)
+
+
+def difference_entries(
+    lines: Lines, own: Precision, inputs: Side, outputs: Side, eps: float | None = None
+) -> Entries:
+    """Entries by differences of the lifted launch, all columns of one colour at once.
+
+    lines: of exactly these inputs and outputs, in this order. eps: the step of plain
+    central differences, None to search for one. Raises NoPattern.
+    """
+    pattern = find_pattern(own, inputs, outputs)
+    colours, count = colour(pattern.rows, pattern.cols, inputs.size)
+    steps = np.concatenate([lines.scales(a) for a in inputs.names])
+    if eps is not None:
+        steps = np.where(steps > 0, 1.0, 0.0)
+
+    def along(v: Array) -> Array:
+        moves = _split(v, inputs, lines.exact)
+        if eps is not None:
+            return oracle.fixed(lines.along_all(moves), eps).value
+        return lines.slope_along_all(moves).value
+
+    values = np.empty(len(pattern.rows))
+    for mine, chosen in _by_colour(pattern.cols, colours, count):
+        v = np.where(chosen, steps, 0.0)
+        slope = along(v)
+        with np.errstate(all="ignore"):  # what is not finite has no derivative
+            values[mine] = slope[pattern.rows[mine]] / steps[pattern.cols[mine]]
+    if eps is None:  # a plain difference of a sum is not the sum of differences
+        scaled = values * steps[pattern.cols]
+        _guarded(pattern, scaled, True, lambda v: along(v * steps))
+    return Entries(pattern, values, count, True)
+
+
+# ---- evaluation
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Colours of columns (forward) or of rows."""
+
+    pattern: Pattern
+    of_each: Ints
+    colours: int
+    forward: bool
+
+
+def _plan(pattern: Pattern) -> _Plan:
+    """Columns or rows, whichever need fewer colours; the adjoint where it makes no difference."""
+    rows, cols = pattern.rows, pattern.cols
+    least_cols = int(np.bincount(rows).max(initial=0))  # no fewer colours can do
+    order = np.lexsort((rows, cols)) if not _ascending(cols) else np.arange(len(cols))
+    of_rows, count = colour(cols[order], rows[order], pattern.shape[0])
+    if 2 * least_cols < count:
+        of_cols, fewer = colour(rows, cols, pattern.shape[1])
+        if 2 * fewer < count:
+            return _Plan(pattern, of_cols, fewer, True)
+    return _Plan(pattern, of_rows, count, False)
+
+
+def _ascending(x: Ints) -> bool:
+    return bool(np.all(x[1:] >= x[:-1]))
+
+
+def _by_colour(index: Ints, colours: Ints, count: int) -> Any:
+    """For each colour, its entries and a mask of its columns (or rows)."""
+    mine = colours[index]
+    order = np.argsort(mine, kind="stable") if count > 8 else None
+    ends = np.cumsum(np.bincount(mine, minlength=count)) if order is not None else None
+    for c in range(count):
+        if order is None or ends is None:
+            entries = np.flatnonzero(mine == c)
+        else:
+            entries = order[(ends[c - 1] if c else 0) : ends[c]]
+        yield entries, colours == c
+
+
+def _evaluated(plan: _Plan, product: Callable[[Array], Array]) -> Array:
+    p = plan.pattern
+    seeded, read = (p.cols, p.rows) if plan.forward else (p.rows, p.cols)
+    values: Array | None = None
+    for entries, chosen in _by_colour(seeded, plan.of_each, plan.colours):
+        out = product(chosen.astype(np.float64))
+        if values is None:
+            values = np.zeros(len(p.rows), out.dtype)
+        values[entries] = out[read[entries]]
+    return np.zeros(0, np.float32) if values is None else values
+
+
+def _guarded(p: Pattern, values: Array, forward: bool, product: Callable[[Array], Array]) -> None:
+    """Raises NoPattern where a product with a random vector shows an entry that is missing."""
+    count = p.shape[1] if forward else p.shape[0]
+    size = p.shape[0] if forward else p.shape[1]
+    if not count or not size:
+        return
+    v = np.random.default_rng(len(values)).uniform(0.5, 1.5, count)
+    v *= np.where(np.arange(count) % 2, 1.0, -1.0)
+    seeded, read = (p.cols, p.rows) if forward else (p.rows, p.cols)
+    with np.errstate(all="ignore"):
+        expected = product(v).astype(np.float64)
+        terms = values * v[seeded]
+        found = np.bincount(read, terms, size)
+        weight = np.bincount(read, np.abs(terms), size)
+        # A sum of many terms that cancel says nothing about the size of any of them.
+        tolerance = AGREE * np.maximum(weight, np.abs(expected) * (weight > 0)) + 1e-30
+        wrong = np.isfinite(expected) & np.isfinite(found) & (np.abs(expected - found) > tolerance)
+    if wrong.any():
+        raise NoPattern("a product with a random vector shows an entry that it has not")
+
+
+def _repaired(p: Pattern, values: Array, backward: Callable[[Array], Array]) -> None:
+    """Asks the adjoint for rows that are not finite: zero times infinity spoils tangents."""
+    rows = np.unique(p.rows[~np.isfinite(values)])
+    for row in rows[:1024]:
+        w = np.zeros(p.shape[0])
+        w[row] = 1.0
+        part = slice(*np.searchsorted(p.rows, (row, row + 1)))
+        values[part] = backward(w)[p.cols[part]]
+
+
+def _split(v: Array, side: Side, precision: Precision) -> dict[str, Array]:
+    return {a: v[side.span(a)].reshape(precision.memory[a].shape) for a in side.names}
+
+
+# ---- forward mode
+
+
+def jvp(p: Precision, tangents: Mapping[str, Array]) -> dict[str, Array]:
+    """J v for tangents by array. Gives the tangents of all arrays with gradients."""
+    p.restore()
+    p._recorded = False
+    moved = {a: np.zeros_like(p.memory[a]) for a in p.grads}
+    for a, v in tangents.items():
+        moved[a][...] = v
+    args = p.forward_args + b"".join(
+        pack_array(moved[p.owner[x.name]], x.type)
+        for x in p.params
+        if x.name in p.wrt and isinstance(x.type, ArrayType)
+    )
+    launch = new_launch(p.dim)
+    try:
+        p.variants.tangent(p.wrt).call(args, ctypes.byref(launch))
+        if launch.error:
+            raise LaunchFailed(ERRORS.get(launch.error, "unknown error"))
+    finally:
+        release(launch)
+    return moved
+
+
+__all__ = ["Entries", "NoPattern", "adjoint_entries", "difference_entries", "jvp"]
