@@ -21,7 +21,7 @@ import numpy as np
 import engine
 from adtool import codec, files, memory, status, streams
 from adtool.exits import because
-from adtool.job import CheckOptions, Job
+from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
@@ -51,7 +51,7 @@ def main(folder: str, root: str) -> None:
     if root:
         sys.path.remove(root)
     try:
-        outcome = _run(job, page, owner)
+        outcome = _run(job, page, owner, here)
     except KeyboardInterrupt:
         outcome = Outcome("interrupted")
     except Exception:
@@ -75,7 +75,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     os.replace(partial, folder / files.RESULT)
 
 
-def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
+def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outcome:
     page.phase(status.SCRIPT)
     error: BaseException | None = None
 
@@ -108,7 +108,25 @@ def _run(job: Job, page: status.StatusWriter, owner: int) -> Outcome:
             stream.flush()
     if error is not None:
         return _failed(error)
+    if job.jacobian is not None:
+        return _look(capture.tapes, job.jacobian, page, folder)
     return _check(capture.tapes, job.options, page)
+
+
+def _look(
+    captured: list[CapturedTape], options: JacobianOptions, page: status.StatusWriter, folder: Path
+) -> Outcome:
+    from adtool.jacobian import look
+
+    signal.alarm(0)
+    tapes = [t for t in captured if t.records]
+    page.check(0, len(tapes), 0, 1, options.kernel)
+    try:
+        with _calm():
+            failed = look(tapes, options, folder)
+    except engine.EngineError as error:
+        return _refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
+    return failed or Outcome("done", kernels=_kernels(tapes))
 
 
 @contextlib.contextmanager

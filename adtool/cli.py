@@ -12,6 +12,7 @@ import typer
 from adtool import __version__, streams
 from adtool.commands.check import CheckCommand, check
 from adtool.commands.explain import explain
+from adtool.commands.jacobian import jacobian
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -24,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=CheckCommand)(check)
+app.command(cls=CheckCommand)(jacobian)
 app.command()(explain)
 
 

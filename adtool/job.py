@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,23 @@ class CheckOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class JacobianOptions:
+    """Which Jacobians to look at, and how.
+
+    kernel: its name. inputs, outputs: names of arguments, all where empty. launch: numbers of
+    tape and launch, None for the first one of the kernel. plot: the format of the plot,
+    empty for none. error: what to plot in place of the Jacobian, or empty.
+    """
+
+    kernel: str
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    launch: tuple[int, int] | None = None
+    plot: Literal["", "png", "svg", "pdf"] = ""
+    error: Literal["", "relative", "absolute"] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A script's path or a module's name (one of them), and its arguments."""
 
@@ -49,7 +67,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A target with its options, as it is handed to the child process."""
+    """A target with its options, as it is handed to the child process.
+
+    jacobian: what to look at in place of a check.
+    """
 
     target: Target
     options: CheckOptions
+    jacobian: JacobianOptions | None = None

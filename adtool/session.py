@@ -27,6 +27,7 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
 if TYPE_CHECKING:
+    from adtool.jacobian import JacobianReport
     from engine.autograd.results import TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
@@ -49,7 +50,8 @@ _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
-    kernels: names of all kernels on the tapes. seconds: wall time.
+    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot: what
+    the job asked for in place of a check.
     """
 
     target: Target
@@ -58,6 +60,8 @@ class Session:
     kernels: tuple[str, ...] = ()
     failure: Failure | None = None
     seconds: float = 0.0
+    jacobian: JacobianReport | None = None
+    plot: bytes = b""
 
 
 def run_session(
@@ -92,8 +96,18 @@ def run_session(
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
     seconds = time.monotonic() - start
-    return Session(job.target, job.options, tapes, kernels, failure, seconds)
+    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot)
+
+
+def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
+    from adtool.jacobian import JacobianReport
+
+    with _blaming("the results cannot be read", _TEMPORARY):
+        report = codec.loads(JacobianReport, (folder / files.JACOBIAN).read_text(encoding="ascii"))
+        plot = folder / files.PLOT
+        return report, plot.read_bytes() if plot.exists() else b""
 
 
 def _require_script(script: str) -> None:

@@ -47,7 +47,9 @@ class CheckCommand(TyperCommand):
         return list(super().parse_args(ctx, args))
 
 
-def _above(least: float, strict: bool = False) -> Any:
+def above(least: float, strict: bool = False) -> Any:
+    """A callback that takes finite numbers from `least` on."""
+
     def check(value: float | None) -> float | None:
         if value is None:
             return value
@@ -78,7 +80,7 @@ def check(
         float | None,
         typer.Option(
             help="Step of the differences (default: chosen by value).",
-            callback=_above(0, True),
+            callback=above(0, True),
             rich_help_panel=_TUNING,
         ),
     ] = None,
@@ -86,13 +88,13 @@ def check(
         float | None,
         typer.Option(
             help="Absolute tolerance (default: chosen by scale).",
-            callback=_above(0),
+            callback=above(0),
             rich_help_panel=_TUNING,
         ),
     ] = None,
     rtol: Annotated[
         float | None,
-        typer.Option(help="Relative tolerance.", callback=_above(0), rich_help_panel=_TUNING),
+        typer.Option(help="Relative tolerance.", callback=above(0), rich_help_panel=_TUNING),
     ] = None,
     kernel: Annotated[
         list[str] | None,
@@ -132,7 +134,7 @@ def check(
         float,
         typer.Option(
             metavar="SECONDS",
-            callback=_above(0),
+            callback=above(0),
             rich_help_panel=_RUN,
             help="Time limit for script and checks together; 0: none.",
         ),
@@ -141,7 +143,7 @@ def check(
         float | None,
         typer.Option(
             metavar="GIB",
-            callback=_above(0),
+            callback=above(0),
             rich_help_panel=_RUN,
             help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
         ),
@@ -177,13 +179,13 @@ def check(
     """  # fmt: skip
     from adtool.job import CheckOptions, Job
 
-    target = _target(script, module, ctx.meta.get("adtool.target_args", ()))
+    target = target_of("check", script, module, ctx.meta.get("adtool.target_args", ()))
     options = CheckOptions(
         eps, atol, rtol, tuple(kernel or ()), tuple(skip_kernel or ()),
         max_inputs, max_outputs, device, seed, memory,
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)
-    session = _run(Job(target, options), timeout, format, plain)
+    session = run(Job(target, options), timeout, format, plain)
     from adtool.assemble import build_report
 
     report = build_report(session, gate.value)
@@ -191,7 +193,10 @@ def check(
     raise typer.Exit(report.exit_code)
 
 
-def _target(script: str | None, module: str | None, args: tuple[str, ...]) -> Target:
+def target_of(
+    command: str, script: str | None, module: str | None, args: tuple[str, ...]
+) -> Target:
+    """The target that a command line names. Raises ToolError where it names none, or two."""
     from adtool.job import Target
 
     if script is not None and module is not None:
@@ -201,12 +206,14 @@ def _target(script: str | None, module: str | None, args: tuple[str, ...]) -> Ta
         )
     if script is None and module is None:
         raise ToolError(
-            "no script is named", "adtool check SCRIPT [-- ARGS...], or -m MODULE [-- ARGS...]"
+            "no script is named",
+            f"adtool {command} SCRIPT [-- ARGS...], or -m MODULE [-- ARGS...]",
         )
     return Target(script, module, args)
 
 
-def _run(job: Job, timeout: float, format: Format, no_color: bool) -> Session:
+def run(job: Job, timeout: float, format: Format, no_color: bool) -> Session:
+    """Runs the job's target, with a progress line on a terminal."""
     from adtool.report import Failure
     from adtool.session import Session, run_session
 

@@ -1,12 +1,21 @@
 """Verification of gradients: checks that compare adjoints with an independent oracle."""
 
 from engine.autograd.check import check_tape
+from engine.autograd.errors import error_jacobians
+from engine.autograd.figures import jacobian_plot, plot_kernel_jacobians
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
 from engine.autograd.jacobians import Jacobians
 from engine.autograd.jvp import Tangents, jvp
 from engine.autograd.metadata import FunctionMetadata
+from engine.autograd.plot import error_plot
+from engine.autograd.recorded import (
+    MatrixSummary,
+    check_recorded,
+    recorded_jacobians,
+    summarise,
+)
 from engine.autograd.results import (
     Entry,
     LaunchResult,
@@ -22,6 +31,7 @@ __all__ = [
     "FunctionMetadata",
     "Jacobians",
     "LaunchResult",
+    "MatrixSummary",
     "NonFinite",
     "PairResult",
     "SparseJacobian",
@@ -29,10 +39,17 @@ __all__ = [
     "TapeResult",
     "Unchecked",
     "check_function",
+    "check_recorded",
     "check_tape",
+    "error_jacobians",
+    "error_plot",
     "gradcheck",
     "gradcheck_tape",
     "jacobian",
     "jacobian_fd",
+    "jacobian_plot",
     "jvp",
+    "plot_kernel_jacobians",
+    "recorded_jacobians",
+    "summarise",
 ]

@@ -51,8 +51,8 @@ DIRECTIONS = 2
 
 def check_function_subject(
     subject: FunctionSubject, mask: Mask | None, options: Options
-) -> tuple[TapeResult, dict[tuple[str, str], Block]]:
-    """Checks a function. Gives its result, first, and those of its launches; and the entries."""
+) -> TapeResult:
+    """Checks a function. Gives its result, first, and those of its launches."""
     with unharmed(subject) as keeper:
         tape, results = subject.run()
         roles = subject.roles(results)
@@ -69,7 +69,7 @@ def check_function_subject(
         if options.tolerance == Tolerance():
             inner = run_checks(tape, Options(seed=options.seed))
     own = LaunchResult(-1, subject.key, (), check.results(), call_span() or UNKNOWN)
-    return TapeResult(0, (own, *inner.launches), inner.unchecked), check.blocks
+    return TapeResult(0, (own, *inner.launches), inner.unchecked)
 
 
 class _Check:
@@ -83,7 +83,6 @@ class _Check:
         self.lines, self.options = lines, options
         self.tolerance = options.tolerance
         self.tallies = {p.key: Tally() for p in pairs}
-        self.blocks: dict[tuple[str, str], Block] = {}
         self.rng = np.random.default_rng(options.seed)
         found = [leaves_of(subject.given[p.input.index])[q.leaf] for p in pairs
                  for q in p.input.parts]  # fmt: skip
@@ -138,7 +137,6 @@ class _Check:
                 cols = list(columns)
                 ad = dense.entries[p.key][rows][:, cols]
                 block = Block(tuple(range(len(ad))), tuple(cols), ad, ref, err)
-                self.blocks[p.input.label, p.output.label] = block
                 self.judge(p, block)
 
     def _columns(self, v: Variable) -> dict[int, tuple[Array, Array]]:

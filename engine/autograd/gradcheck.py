@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from engine.autograd.check import Options, run_checks
-from engine.autograd.entries import Block
 from engine.autograd.function_check import check_function_subject
 from engine.autograd.function_jacobian import function_subject
-from engine.autograd.jacobian import relaunched
+from engine.autograd.jacobian import jacobian, jacobian_fd, relaunched
 from engine.autograd.results import LaunchResult, PairResult, TapeResult
 from engine.autograd.subject import LaunchSubject, Mask, Pair, launch_subject, owners
 from engine.autograd.summary import summary
@@ -23,7 +22,6 @@ from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
 
 Function = Kernel | Callable[..., Any]
-Blocks = Mapping[tuple[str, str], Block]
 _OVERLAP = "overlap in memory"
 
 
@@ -72,15 +70,18 @@ def gradcheck(
         Tolerance(eps, atol, rtol), max_inputs=max_inputs_per_var, max_outputs=max_outputs_per_var,
         all_entries=True,
     )  # fmt: skip
-    result, blocks = _checked(function, dim, inputs, outputs, input_output_mask, device, options,
-                              plot_relative_error or plot_absolute_error)  # fmt: skip
+    given = (function, dim, inputs, outputs, input_output_mask, device)
+    result = _checked(*given, options)
     if show_summary:
         sys.stdout.write(summary(result))
     if plot_relative_error or plot_absolute_error:
-        from engine.autograd.plot import plot_errors
+        from engine.autograd.plot import plot_differences
 
-        plot_errors(result.launches[0], blocks, relative=plot_relative_error,
-                    absolute=plot_absolute_error)  # fmt: skip
+        sparse = _large(result)
+        plot_differences(
+            jacobian(*given, sparse=sparse), jacobian_fd(*given, eps=eps, sparse=sparse),
+            relative=plot_relative_error, absolute=plot_absolute_error,
+        )  # fmt: skip
     if raise_exception and not result.passed:
         raise _error(result)
     return result.passed
@@ -107,33 +108,37 @@ def check_function(
     """
     options = Options(Tolerance(eps, atol, rtol), (), (), max_inputs, max_outputs, seed,
                       all_entries=True)  # fmt: skip
-    return _checked(function, dim, inputs, outputs, input_output_mask, device, options, False)[0]
+    return _checked(function, dim, inputs, outputs, input_output_mask, device, options)
 
 
 def _checked(
     function: Function, dim: Any, inputs: Any, outputs: Any, mask: Mask | None,
-    device: DeviceLike, options: Options, keep: bool,
-) -> tuple[TapeResult, Blocks]:  # fmt: skip
+    device: DeviceLike, options: Options,
+) -> TapeResult:  # fmt: skip
     if not isinstance(function, Kernel):
         return check_function_subject(function_subject(function, inputs, outputs), mask, options)
     subject = launch_subject(function, dim, inputs, outputs, device)
     pairs = subject.roles.pairs(mask)
-    kept: dict[tuple[str, str], Block] = {}
-
-    def take(launch: LaunchResult, blocks: Blocks) -> None:
-        del launch
-        kept.update(blocks)
-
-    options = replace(
-        options,
-        masks=None if mask is None else {function.key: _leaf_mask(subject, pairs)},
-        keep=take if keep else None,
-    )
-    result = run_checks(SimpleNamespace(records=[subject.record], index=0), options)  # type: ignore[arg-type]
+    result = check_record(subject, None if mask is None else pairs, options)
     if any(_OVERLAP in launch.skipped for launch in result.launches):
         by_index = [p.key for p in pairs]
         return check_function_subject(relaunched(subject), by_index, options)
-    return result, kept
+    return result
+
+
+def check_record(
+    subject: LaunchSubject, pairs: Sequence[Pair] | None, options: Options
+) -> TapeResult:
+    """The check of one launch; pairs: None for all that it reads and writes."""
+    if pairs is not None:
+        options = replace(options, masks={subject.record.name: _leaf_mask(subject, pairs)})
+    tape: Any = SimpleNamespace(records=[subject.record], index=0)
+    return run_checks(tape, options)
+
+
+def _large(result: TapeResult) -> bool:
+    """Whether random directions took the place of entries."""
+    return any(p.directional and not p.checked for launch in result.launches for p in launch.pairs)
 
 
 def _leaf_mask(subject: LaunchSubject, pairs: Sequence[Pair]) -> Mask:

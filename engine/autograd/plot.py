@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.autograd.launch_check import Block, Pair
+from engine.autograd.entries import Block
+from engine.autograd.errors import error_jacobians
+from engine.autograd.figures import draw, jacobian_plot
+from engine.autograd.jacobians import Jacobians
+from engine.autograd.panels import Panel, image_of
 from engine.autograd.results import LaunchResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def plot_errors(
-    launch: LaunchResult, blocks: Mapping[Pair, Block], *, relative: bool, absolute: bool
+    launch: LaunchResult, blocks: Mapping[tuple[str, str], Block], *, relative: bool, absolute: bool
 ) -> None:
     """Shows a grid of error images, outputs down and inputs across, for one launch."""
-    import matplotlib.pyplot as plt
-
     inputs = list(dict.fromkeys(a for a, _ in blocks))
     outputs = list(dict.fromkeys(b for _, b in blocks))
     if not blocks:
@@ -23,16 +29,37 @@ def plot_errors(
     for name, wanted in (("relative", relative), ("absolute", absolute)):
         if not wanted:
             continue
-        fig, axes = plt.subplots(len(outputs), len(inputs), squeeze=False, constrained_layout=True)
-        fig.suptitle(f"{launch.kernel} (launch {launch.index}): {name} error of the gradient")
+        panels = []
         for (a, b), block in blocks.items():
-            ax = axes[outputs.index(b)][inputs.index(a)]
             error = np.abs(block.ad - block.oracle)
             if name == "relative":
                 with np.errstate(all="ignore"):
                     error = np.where(block.oracle != 0, error / np.abs(block.oracle), error)
-            image = ax.imshow(error, interpolation="nearest", aspect="auto")
-            ax.set_xlabel(f"{a} (input)")
-            ax.set_ylabel(f"{b} (output)")
-            fig.colorbar(image, ax=ax)
-    plt.show()
+            shape, image = image_of(error)
+            panels.append(Panel(outputs.index(b), inputs.index(a), b, a, shape, 1, 1, image))
+        title = f"{launch.kernel} (launch {launch.index}): {name} error of the gradient"
+        draw(panels, title, show=True, colormap="viridis", signed=False, separate=True)
+
+
+def plot_differences(
+    ad: Jacobians, reference: Jacobians, *, relative: bool, absolute: bool
+) -> None:
+    """Shows how far two results for the same arguments are apart."""
+    for name, wanted in (("relative", relative), ("absolute", absolute)):
+        if wanted:
+            error = error_jacobians(ad, reference, name == "relative")
+            title = f"{error.metadata.key}: {name} error of the gradient"
+            error_plot(error, title, show=True)
+
+
+def error_plot(error: Jacobians, title: str, show: bool = False) -> Figure:
+    """A figure of errors (see `error_jacobians`), which are not negative."""
+    panels = [
+        Panel(o, i, error.metadata.label(o, True), error.metadata.label(i, False), shape,
+              error.metadata.width(o, True), error.metadata.width(i, False), image)
+        for (i, o), (shape, image) in ((key, image_of(m)) for key, m in error.items())
+    ]  # fmt: skip
+    return draw(panels, title, show=show, colormap="viridis", signed=False, separate=True)
+
+
+__all__ = ["error_plot", "jacobian_plot", "plot_differences", "plot_errors"]

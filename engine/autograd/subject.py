@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.autograd.metadata import FunctionMetadata, describe
-from engine.autograd.variables import Variable, variable
+from engine.autograd.variables import Variable, element_width, variable
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.diagnostics.site import call_site, call_span
 from engine.lang.structs import StructType, UserType
@@ -72,6 +72,16 @@ class Roles:
                            notes=(self._say(False), self._say(True)))
             )  # fmt: skip
         return pairs
+
+    def chosen(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[Pair]:
+        """The pairs of these inputs and outputs by name; empty means all. Raises as `pairs`."""
+        wanted = [self._one(x, False).index for x in inputs]
+        needed = [self._one(x, True).index for x in outputs]
+        return [
+            p
+            for p in self.pairs(None)
+            if (not wanted or p.input.index in wanted) and (not needed or p.output.index in needed)
+        ]
 
     def _one(self, which: str | int, output: bool) -> Variable:
         side = self.outputs if output else self.inputs
@@ -199,6 +209,12 @@ def _kind(plan: Plan, k: int) -> UserType:
     if plan.arguments is None:
         return plan.params[k].kind
     return plan.arguments.arguments[k].type
+
+
+def argument_widths(plan: Plan) -> tuple[list[str], list[int]]:
+    """Names of a kernel's parameters, and how many scalars an element of each has."""
+    names = _names(plan)
+    return names, [element_width(_kind(plan, k)) for k in range(len(names))]
 
 
 def launch_roles(

@@ -117,6 +117,14 @@ def _width(t: ValueType) -> int:
     return int(np.prod(shape_of(t), dtype=np.int64))
 
 
+def element_width(kind: UserType) -> int:
+    """How many float scalars an element of an array has; 1 for what has no one element."""
+    if isinstance(kind, (ArrayType, StructArrayType)):
+        parts = [leaf.type for leaf in leaves(kind) if is_float(leaf.type)]
+        return sum(_width(t.element) for t in parts if isinstance(t, ArrayType)) or 1
+    return 1
+
+
 def _groups(kind: UserType, first: int) -> Iterator[list[tuple[int, ArrayType]]]:
     """The array leaves of a type; those of one array of structs together."""
     if isinstance(kind, ArrayType):
@@ -139,4 +147,4 @@ def _behind(element: ElementType, ndim: int) -> UserType:
     return array_of(element, ndim)
 
 
-__all__ = ["Index", "Part", "Variable", "variable"]
+__all__ = ["Index", "Part", "Variable", "element_width", "variable"]

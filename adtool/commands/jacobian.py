@@ -1,0 +1,169 @@
+"""`adtool jacobian`: run a target, plot and summarise Jacobians of a recorded launch."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from adtool.commands.check import TIMEOUT, Format, above, run, target_of
+from adtool.exits import Exit, ToolError, because
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+
+_KINDS = ("png", "svg", "pdf")
+
+
+class ErrorKind(str, Enum):
+    """What to plot in place of the Jacobian."""
+
+    relative = "relative"
+    absolute = "absolute"
+
+
+def jacobian(
+    ctx: typer.Context,
+    kernel: Annotated[str, typer.Option(metavar="NAME", help="The kernel to look at.")],
+    script: Annotated[
+        str | None,
+        typer.Argument(metavar="SCRIPT [-- ARGS...]", help="The script, then its arguments."),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as `python -m`.")
+    ] = None,
+    input: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this input; may be repeated."),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this output; may be repeated."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to plot to: a .png, .svg or .pdf file."),
+    ] = None,
+    error: Annotated[
+        ErrorKind | None,
+        typer.Option(help="Plot how far the adjoint is off, and check the launch."),
+    ] = None,
+    launch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TAPE:LAUNCH", help="Which launch, numbered as by `check` (default: the first)."
+        ),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="The device to run on, as cpu.")] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", callback=above(0), help="Time limit for all together; 0: none."
+        ),
+    ] = TIMEOUT,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GIB", callback=above(0), help="Limit on copies of what launches read."
+        ),
+    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option(help="With json, what the script prints goes to standard error."),
+    ] = Format.text,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
+    ] = False,
+) -> None:
+    """Plot and summarise the Jacobians of a kernel launch that a script records on a tape.
+
+    Exit code 0: done, all entries finite (with --error: the gradient is right). 1: an entry is
+    not finite, or wrong. 2: it could not be done.
+    """  # fmt: skip
+    from adtool.job import CheckOptions, JacobianOptions, Job
+
+    target = target_of("jacobian", script, module, ctx.meta.get("adtool.target_args", ()))
+    options = JacobianOptions(
+        kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
+        "" if error is None else error.value,
+    )  # fmt: skip
+    exactly = "".join(f"[{c}]" if c in "*?[" else c for c in kernel)
+    check = CheckOptions(kernels=(exactly,), device=device, memory=memory)
+    plain = no_color or bool(ctx.obj)
+    session = run(Job(target, check, options), timeout, format, plain)
+    if session.failure is None and plot is not None:
+        _write(session.plot, plot)
+    _print(session, format, plain, "" if plot is None else str(plot))
+    raise typer.Exit(_code(session))
+
+
+def _code(session: Session) -> int:
+    if session.failure is not None or session.jacobian is None:
+        return int(Exit.FAILURE)
+    return int(Exit.FINDINGS if session.jacobian.wrong else Exit.CLEAN)
+
+
+def _launch(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+):(\d+)", text)
+    if found is None:
+        raise ToolError(f"--launch {text} is no TAPE:LAUNCH", "write --launch 0:3, as `check` does")
+    return int(found[1]), int(found[2])
+
+
+def _kind(plot: Path | None) -> Literal["", "png", "svg", "pdf"]:
+    if plot is None:
+        return ""
+    kind = plot.suffix[1:].lower()
+    if kind not in _KINDS:
+        raise ToolError(f"cannot plot to `{plot}`", "name a .png, .svg or .pdf file")
+    if not plot.parent.is_dir():
+        raise ToolError(f"no directory `{plot.parent}` to plot to", "make it first")
+    return cast(Literal["png", "svg", "pdf"], kind)
+
+
+def _write(data: bytes, plot: Path) -> None:
+    """Writes the file in one step, so that no half of it is ever seen."""
+    try:
+        if plot.exists() and not plot.is_file():  # a pipe or a device
+            plot.write_bytes(data)
+            return
+        descriptor, name = tempfile.mkstemp(dir=plot.parent, prefix=".adtool-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)
+            os.replace(name, plot)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+    except OSError as error:
+        raise ToolError(f"`{plot}` cannot be written: {because(error)}", "",
+                        "environment") from None  # fmt: skip
+
+
+def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:
+    from adtool.render import text
+
+    if format is Format.json:
+        from adtool.render import jacobian as render
+
+        render.print_json(session, plot, _code(session), sys.stdout)
+    elif session.jacobian is not None:
+        from adtool.render import jacobian as render
+
+        render.print_report(session.jacobian, plot, text.make_console(sys.stdout, no_color))
+    sys.stdout.flush()
+    if session.failure is not None:
+        text.print_failure(session.failure, text.make_console(sys.stderr, no_color))

@@ -1,0 +1,1 @@
+"""Plots and graphs. matplotlib and graphviz are imported when something is drawn."""

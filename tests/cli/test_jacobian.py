@@ -1,0 +1,144 @@
+"""adtool jacobian: plots, summaries, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+KERNELS = """
+import numpy as np
+import engine as wp
+
+@wp.func
+def cube(v: float):
+    return v * v * v
+
+@wp.func_grad(cube)
+def adj_cube(v: float, adj_ret: float):
+    wp.adjoint[v] += 3.0 * v * v * adj_ret * 1.01
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), w: wp.array(dtype=wp.vec2), y: wp.array(dtype=wp.vec2)):
+    i = wp.tid()
+    y[i] = w[i] * x[i] * float(i)
+
+@wp.kernel
+def wrong(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = cube(x[i])
+
+@wp.kernel
+def root(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.sqrt(x[i])
+
+print("hello")
+n = 4
+x = wp.array(np.arange(n) + 1.0, dtype=float, requires_grad=True)
+w = wp.array(np.ones((n, 2)), dtype=wp.vec2, requires_grad=True)
+y = wp.zeros(n, dtype=wp.vec2, requires_grad=True)
+z = wp.zeros(n, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(scale, dim=n, inputs=[x, w], outputs=[y])
+    wp.launch(wrong, dim=n, inputs=[x], outputs=[z])
+x.fill_(0.0)
+with wp.Tape() as tape:
+    wp.launch(root, dim=n, inputs=[x], outputs=[z])
+    wp.launch(scale, dim=2, inputs=[x, w], outputs=[y])
+"""
+
+HEADS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_plots_and_summary(adtool, kind) -> None:
+    adtool.script(KERNELS)
+    plot = adtool.folder / f"out.{kind}"
+    done = adtool("jacobian", "script.py", "--kernel", "scale", "--plot", plot.name)
+    assert done.returncode == 0, done.stderr
+    assert plot.read_bytes().startswith(HEADS[kind]) and plot.stat().st_size > 2000
+    out = done.stdout
+    assert "hello" in out and "launch 0:0, one of 2 of `scale`" in out
+    assert "8 x 4" in out and "8 x 8" in out
+    # d y / d x: w[i] i, of which the first pair is zero; d y / d w: x[i] i.
+    assert "d y[2] / d x[1] = 1" in out and "d y[6] / d w[6] = 12" in out
+    assert f"plot written to {plot.name}" in out
+
+
+def test_json(adtool) -> None:
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "script.py", "--kernel", "scale", "--format", "json")
+    assert done.returncode == 0 and "hello" in done.stderr
+    data = json.loads(done.stdout)
+    assert (data["schema"], data["ok"], data["exit_code"], data["plot"]) == (1, True, 0, "")
+    report = data["jacobian"]
+    assert (report["tape"], report["launch"], report["launches"]) == (0, 0, 2)
+    first, second = report["matrices"]
+    assert first["shape"] == [8, 4] and first["nonzeros"] == 6 and first["rank"] == 3
+    assert second["shape"] == [8, 8] and second["rank"] == 6
+    # Singular values are x[i] i, each twice: from 2 to 12.
+    assert second["condition"] == pytest.approx(6.0)
+    assert second["largest"][0][2] == 12.0
+
+
+def test_choice_of_arguments_and_launch(adtool) -> None:
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "script.py", "--kernel", "scale", "--input", "w", "--output", "y",
+                  "--launch", "1:1", "--format", "json")  # fmt: skip
+    report = json.loads(done.stdout)["jacobian"]
+    assert [m["input"] for m in report["matrices"]] == ["w"]
+    assert (report["tape"], report["launch"], report["dim"]) == (1, 1, [2])
+    assert report["matrices"][0]["nonzeros"] == 0 and report["matrices"][0]["rank"] == 0
+
+
+def test_errors_find_a_wrong_gradient(adtool) -> None:
+    adtool.script(KERNELS)
+    for kind in ("relative", "absolute"):
+        plot = adtool.folder / "e.png"
+        done = adtool("jacobian", "script.py", "--kernel", "wrong", "--error", kind,
+                      "--plot", "e.png")  # fmt: skip
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "fail" in done.stdout and f"{kind} errors written to e.png" in done.stdout
+        assert plot.read_bytes().startswith(HEADS["png"])
+    done = adtool("jacobian", "script.py", "--kernel", "scale", "--error", "relative")
+    assert done.returncode == 0 and done.stdout.count("pass") == 2
+
+
+def test_entries_that_are_not_finite(adtool) -> None:
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "script.py", "--kernel", "root", "--plot", "r.svg")
+    assert done.returncode == 1
+    assert "4 not finite" in done.stdout and "it is not finite" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said", "help"),
+    [
+        (["--kernel", "nothing"], "no launch of a kernel `nothing` was recorded", "`scale`"),
+        (["--kernel", "scale", "--input", "q"], "has no input 'q'", "0: x, 1: w"),
+        (["--kernel", "scale", "--launch", "0:1"], "launch 0:1 is none of kernel", "0:0, 1:1"),
+        (["--kernel", "scale", "--launch", "one"], "is no TAPE:LAUNCH", "0:3"),
+        (["--kernel", "scale", "--plot", "a.gif"], "cannot plot to `a.gif`", ".svg"),
+        (["--kernel", "scale", "--plot", "no/a.png"], "no directory `no`", ""),
+        ([], "Missing option '--kernel'", ""),
+    ],
+)
+def test_what_cannot_be_done(adtool, args, said, help) -> None:
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "script.py", *args)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr and help in done.stderr
+    assert "Traceback" not in done.stderr and not list(adtool.folder.glob("*.png"))
+
+
+def test_scripts_that_fail(adtool) -> None:
+    adtool.script("import engine\nraise ValueError('no')\n")
+    done = adtool("jacobian", "script.py", "--kernel", "scale", "--plot", "a.png")
+    assert done.returncode == 2 and "ValueError" in done.stderr
+    done = adtool("jacobian", "missing.py", "--kernel", "scale", "--format", "json")
+    assert done.returncode == 2 and json.loads(done.stdout)["error"]["message"]
+    adtool.script("x = 1\n")
+    done = adtool("jacobian", "script.py", "--kernel", "scale")
+    assert done.returncode == 2 and "no kernel was launched inside a tape" in done.stderr
+    assert not list(adtool.folder.glob("*.png"))
