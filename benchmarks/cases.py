@@ -30,7 +30,8 @@ class Case:
 
     `moved` is the memory that forward and backward must at least move, in arrays of
     `size` float32 values (None: the row is not bound by memory). `inner` calls are
-    timed together, where one is too short for the clock.
+    timed together, where one is too short for the clock. `alone`: only `engine` runs it, in a
+    process of its own whose memory is measured too; what the peer would need is in `note`.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Case:
     moved: tuple[float, float] | None = None
     inner: int = 1
     note: str = ""
+    alone: bool = False
 
 
 def _values(size: int, seed: int = 1) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -138,10 +140,9 @@ def make_sum_of_squares(wp: Any, kernels: Any, size: int) -> Ready:
     return _taped(wp, kernels.sum_of_squares, size, [x], out, [x])
 
 
-def make_gradcheck(wp: Any, kernels: Any, size: int) -> Ready:
+def make_gradcheck_tape(wp: Any, kernels: Any, size: int) -> Ready:
     """`gradcheck_tape` at default settings on one elementwise launch."""
-    x = wp.array(_values(size), dtype=float, requires_grad=True)
-    y = wp.zeros(size, dtype=float, requires_grad=True)
+    x, y = _line(wp, size)
     tape = wp.Tape()
     with tape:
         wp.launch(kernels.elementwise, dim=size, inputs=[x], outputs=[y])
@@ -151,6 +152,58 @@ def make_gradcheck(wp: Any, kernels: Any, size: int) -> Ready:
             raise RuntimeError("a right gradient failed its check")
 
     return Ready(forward, None, [y])
+
+
+def make_gradcheck(wp: Any, kernels: Any, size: int) -> Ready:
+    """`gradcheck` at default settings of an elementwise kernel."""
+    x, y = _line(wp, size)
+    wp.launch(kernels.elementwise, dim=size, inputs=[x], outputs=[y])
+
+    def forward() -> None:
+        given = {"dim": size, "inputs": [x], "outputs": [y]}
+        check = wp.autograd.gradcheck
+        if not check(kernels.elementwise, **given, raise_exception=False, show_summary=False):
+            raise RuntimeError("a right gradient failed its check")
+
+    forward()
+    return Ready(forward, None, [y])
+
+
+def make_jacobian(wp: Any, kernels: Any, size: int) -> Ready:
+    """The dense Jacobian of one diffusion step on a square grid of `size` cells."""
+    u, out, dim = _grid(wp, size)
+
+    def forward() -> None:
+        wp.autograd.jacobian(kernels.stencil, dim=dim, inputs=[u], outputs=[out])
+
+    found = wp.autograd.jacobian(kernels.stencil, dim=dim, inputs=[u], outputs=[out])
+    return Ready(forward, None, [found[0, 0]])
+
+
+def make_sparse_jacobian(wp: Any, kernels: Any, size: int) -> Ready:
+    """The same as a sparse matrix."""
+    u, out, dim = _grid(wp, size)
+
+    def forward() -> None:
+        given = {"dim": dim, "inputs": [u], "outputs": [out], "sparse": True}
+        found = wp.autograd.jacobian(kernels.stencil, **given)[0, 0]
+        if found.nnz != 5 * (dim[0] - 2) ** 2:
+            raise RuntimeError("the Jacobian has a wrong number of entries")
+
+    wp.launch(kernels.stencil, dim=dim, inputs=[u], outputs=[out])
+    forward()
+    return Ready(forward, None, [out])
+
+
+def _line(wp: Any, size: int) -> tuple[Array, Array]:
+    x = wp.array(_values(size), dtype=float, requires_grad=True)
+    return x, wp.zeros(size, dtype=float, requires_grad=True)
+
+
+def _grid(wp: Any, size: int) -> tuple[Array, Array, tuple[int, int]]:
+    side = round(size**0.5)
+    u = wp.array(_values(side * side).reshape(side, side), dtype=float, requires_grad=True)
+    return u, wp.zeros((side, side), dtype=float, requires_grad=True), (side, side)
 
 
 CASES = [
@@ -170,12 +223,39 @@ CASES = [
     ),
     Case("sum", "sum of squares by one atomic", 10_000_000, 100_000, make_sum_of_squares, (1, 3)),
     Case(
-        "gradcheck",
+        "gradcheck_tape",
         "`gradcheck_tape`, elementwise",
         2000,
         200,
-        make_gradcheck,
+        make_gradcheck_tape,
         note="engine looks along random directions that cover every entry, and at single entries "
         "only where a direction disagrees; warp computes every entry",
+    ),
+    Case("gradcheck", "`gradcheck`, elementwise", 2000, 200, make_gradcheck, note="the same"),
+    Case(
+        "jacobian",
+        "`jacobian`, dense, 5-point stencil",
+        2500,
+        400,
+        make_jacobian,
+        note="engine evaluates all rows of one colour at once, and then fills the matrix",
+    ),
+    Case(
+        "gradcheck_large",
+        "`gradcheck`, elementwise",
+        1_000_000,
+        10_000,
+        make_gradcheck,
+        note="warp computes each of the 10^12 entries of the matrix",
+        alone=True,
+    ),
+    Case(
+        "sparse_jacobian",
+        "`jacobian`, sparse, 5-point stencil, square grid",
+        1_000_000,
+        2500,
+        make_sparse_jacobian,
+        note="warp has dense matrices only: 4 TB here",
+        alone=True,
     ),
 ]

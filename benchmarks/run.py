@@ -72,6 +72,18 @@ def measure(peers: dict[str, Peer], case: Case, size: int, rounds: int, repeat: 
     return row
 
 
+def measure_alone(case: Case, size: int, rounds: int) -> Any:
+    """Seconds and peak memory of a case that only `engine` runs, in a fresh process."""
+    with Peer("engine") as peer:
+        peer.ask({"make": case.name, "size": size})
+        times = peer.ask({"time": "forward", "repeat": rounds})
+        peak = peer.ask({"peak": True})
+    return {
+        "name": case.name, "title": case.title, "size": size, "note": case.note,
+        "seconds": median(times), "peak": peak,
+    }  # fmt: skip
+
+
 def run(quick: bool, only: str) -> dict[str, Any]:
     """Measures everything and returns it as data."""
     rounds, repeat = (2, 1) if quick else (7, 3)
@@ -79,10 +91,15 @@ def run(quick: bool, only: str) -> dict[str, Any]:
     cases = [case for case in CASES if only in case.name]
     with Peer("engine") as ours, Peer("warp") as theirs:
         peers = {"engine": ours, "warp": theirs}
-        for case in cases:
+        for case in (c for c in cases if not c.alone):
             size = case.quick if quick else case.size
             print(f"{case.name} ...", file=sys.stderr, flush=True)
             result["rows"].append(measure(peers, case, size, rounds, repeat))
+    result["alone"] = []
+    for case in (c for c in cases if c.alone):
+        print(f"{case.name} ...", file=sys.stderr, flush=True)
+        size = case.quick if quick else case.size
+        result["alone"].append(measure_alone(case, size, rounds))
     if not only:
         print("compile times, start-up times ...", file=sys.stderr, flush=True)
         result["compile"] = compile_times(FRAMEWORKS, rounds=1 if quick else 3)

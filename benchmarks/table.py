@@ -69,6 +69,18 @@ def markdown(result: dict[str, Any]) -> str:
     ]
     notes = [f"- {row['title']}: {row['note']}." for row in result["rows"] if row["note"]]
     parts += ["\n".join(notes)] if notes else []
+    if result.get("alone"):
+        rows = [
+            [r["title"], f"{r['size']:,}", seconds(r["seconds"]), f"{r['peak'] / 1e6:.0f} MB",
+             r["note"]]
+            for r in result["alone"]
+        ]  # fmt: skip
+        parts += [
+            "## Checks of large launches",
+            "What only `engine` can do at this size, each in a process of its own. The memory is "
+            "the most that the whole process took, Python and NumPy included.",
+            table(["what", "size", "engine", "memory", "the peer"], rows),
+        ]
     if "compile" in result:
         ours, theirs = result["compile"]["engine"], result["compile"]["warp"]
         rows = [

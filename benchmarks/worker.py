@@ -1,7 +1,7 @@
 """A process that holds one framework and times what it is told to, one JSON line at a time.
 
 Commands: {"make": case, "size": n}, {"time": "forward" | "backward", "repeat": k},
-{"copy": n, "repeat": k}. Each is answered by one JSON line. Whatever a framework prints
+{"copy": n, "repeat": k}, {"peak": true}. Each is answered by one JSON line. What frameworks print
 goes to standard error.
 """
 
@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -87,6 +88,10 @@ class Worker:
         """Carries out one command."""
         if "make" in command:
             return self.make(command["make"], command["size"])
+        if "peak" in command:
+            # Of the process so far; kilobytes, but on macOS bytes.
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            return peak * (1 if sys.platform == "darwin" else 1024)
         if "copy" in command:
             source = np.ones(command["copy"], dtype=np.float32)
             target = np.zeros_like(source)

@@ -21,6 +21,8 @@ def save(jacobians: Jacobians, path: Path, kind: str, title: str, error: str) ->
         if error:
             figure = error_plot(jacobians, f"{title}: {error} error of the gradient")
         else:
-            figure = jacobian_plot(jacobians, title=title, show_plot=False)
+            figure = jacobian_plot(
+                jacobians, title=title, show_plot=False, scale_colors_per_submatrix=True
+            )
         dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
         figure.savefig(path, format=kind, dpi=DPI, metadata=dated.get(kind))

@@ -212,7 +212,8 @@ def _axis(label: str, count: int, width: int) -> str:
 
 
 def _say(ax: Axes, text: str) -> None:
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="0.35")
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="0.35",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
 
 
 def _grid(ax: Axes, count: int, width: int, vertical: bool) -> None:
@@ -221,11 +222,11 @@ def _grid(ax: Axes, count: int, width: int, vertical: bool) -> None:
     elements = -(-count // width)
     if elements <= _LINES:
         for e in range(1, elements):
-            line(e * width, color="0.25", linewidth=0.9)
-    if width > 1 and count <= 2 * _LINES:
+            line(e * width, color="0.25", linewidth=0.9 if elements <= 16 else 0.4)
+    if width > 1 and count <= _LINES:
         for s in range(1, count):
             if s % width:
-                line(s, color="0.5", linewidth=0.4, linestyle="--")
+                line(s, color="0.5", linewidth=0.4 if count <= 24 else 0.2, linestyle="--")
     most = max(2, 26 // len(str(elements))) if vertical else _TICKS
     step = max(1, -(-elements // min(most, _TICKS)))
     step = next(s for k in range(12) for s in (10**k, 2 * 10**k, 5 * 10**k) if s >= step)
