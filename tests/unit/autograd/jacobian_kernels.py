@@ -152,3 +152,34 @@ def adj_cube(v: float, adj_ret: float):
 def spoiled(x: wp.array(dtype=float), w: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
     y[i] = cube(x[i]) + w[i]
+
+
+@wp.kernel
+def indexed(x: wp.indexedarray(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def optional(x: wp.array(dtype=float), w: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    if w:
+        v *= w[i]
+    y[i] = v
+
+
+@wp.kernel
+def halves(x: wp.array(dtype=wp.float16), y: wp.array(dtype=wp.float16)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def rows(x: wp.array2d(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    row = x[i]
+    s = float(0.0)
+    for j in range(row.shape[0]):
+        s += row[j] * row[j]
+    y[i] = s
