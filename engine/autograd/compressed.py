@@ -16,6 +16,7 @@ from engine.autograd.lines import Lines
 from engine.autograd.pattern import NoPattern, Pattern, Side, find_pattern
 from engine.autograd.problem import LaunchFailed, Precision, pack_array
 from engine.compile.host import ERRORS, new_launch, release
+from engine.diagnostics import EngineError
 from engine.lang.types import ArrayType
 
 Ints = NDArray[np.int64]
@@ -24,6 +25,7 @@ Array = NDArray[Any]
 # Products that differ by more than this, in terms of the sums of magnitudes, show an entry that
 # the pattern has not: rounding in float32 gives some 1e-6.
 AGREE = 1e-3
+COARSELY = 0.05  # for differences of what has no float64 form
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def adjoint_entries(own: Precision, inputs: Side, outputs: Side) -> Entries:
     Raises NoPattern where no pattern can be told, or a product shows that it is wrong.
     """
     pattern = find_pattern(own, inputs, outputs)
-    plan = _plan(pattern)
+    plan = _plan(pattern, _has_tangent(own))
 
     def backward(w: Array) -> Array:
         grads = own.vjp(_split(w, outputs, own))
@@ -77,7 +79,7 @@ def difference_entries(
     def along(v: Array) -> Array:
         moves = _split(v, inputs, lines.exact)
         if eps is not None:
-            return oracle.fixed(lines.along_all(moves), eps).value
+            return oracle.fixed(lines.along_all(moves), eps, lines.grain).value
         return lines.slope_along_all(moves).value
 
     values = np.empty(len(pattern.rows))
@@ -88,7 +90,8 @@ def difference_entries(
             values[mine] = slope[pattern.rows[mine]] / steps[pattern.cols[mine]]
     if eps is None:  # a plain difference of a sum is not the sum of differences
         scaled = values * steps[pattern.cols]
-        _guarded(pattern, scaled, True, lambda v: along(v * steps))
+        agree = COARSELY if lines.grain.coarse else AGREE
+        _guarded(pattern, scaled, True, lambda v: along(v * steps), agree)
     return Entries(pattern, values, count, True)
 
 
@@ -105,13 +108,22 @@ class _Plan:
     forward: bool
 
 
-def _plan(pattern: Pattern) -> _Plan:
+def _has_tangent(own: Precision) -> bool:
+    """Whether there is a forward mode: C++ functions without an adjoint have none."""
+    try:
+        own.variants.tangent_ir(own.wrt)
+    except EngineError:
+        return False
+    return True
+
+
+def _plan(pattern: Pattern, tangent: bool) -> _Plan:
     """Columns or rows, whichever need fewer colours; the adjoint where it makes no difference."""
     rows, cols = pattern.rows, pattern.cols
     least_cols = int(np.bincount(rows).max(initial=0))  # no fewer colours can do
     order = np.lexsort((rows, cols)) if not _ascending(cols) else np.arange(len(cols))
     of_rows, count = colour(cols[order], rows[order], pattern.shape[0])
-    if 2 * least_cols < count:
+    if tangent and 2 * least_cols < count:
         of_cols, fewer = colour(rows, cols, pattern.shape[1])
         if 2 * fewer < count:
             return _Plan(pattern, of_cols, fewer, True)
@@ -147,7 +159,10 @@ def _evaluated(plan: _Plan, product: Callable[[Array], Array]) -> Array:
     return np.zeros(0, np.float32) if values is None else values
 
 
-def _guarded(p: Pattern, values: Array, forward: bool, product: Callable[[Array], Array]) -> None:
+def _guarded(
+    p: Pattern, values: Array, forward: bool, product: Callable[[Array], Array],
+    agree: float = AGREE,
+) -> None:  # fmt: skip
     """Raises NoPattern where a product with a random vector shows an entry that is missing."""
     count = p.shape[1] if forward else p.shape[0]
     size = p.shape[0] if forward else p.shape[1]
@@ -162,7 +177,7 @@ def _guarded(p: Pattern, values: Array, forward: bool, product: Callable[[Array]
         found = np.bincount(read, terms, size)
         weight = np.bincount(read, np.abs(terms), size)
         # A sum of many terms that cancel says nothing about the size of any of them.
-        tolerance = AGREE * np.maximum(weight, np.abs(expected) * (weight > 0)) + 1e-30
+        tolerance = agree * np.maximum(weight, np.abs(expected) * (weight > 0)) + 1e-30
         wrong = np.isfinite(expected) & np.isfinite(found) & (np.abs(expected - found) > tolerance)
     if wrong.any():
         raise NoPattern("a product with a random vector shows an entry that it has not")

@@ -179,7 +179,8 @@ def _wrong(launch: LaunchResult, p: PairResult) -> Diagnostic:
             f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
         )
     role = "function" if launch.index < 0 else "kernel"
-    place = launch.culprits[0][1] if launch.culprits else launch.span
+    suspects = launch.stops or launch.culprits
+    place = suspects[0][1] if suspects else launch.span
     return Diagnostic(
         "E403",
         f"{role} {launch.kernel!r}: the gradient of {p.output!r} with respect to {p.input!r} "

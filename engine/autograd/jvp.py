@@ -120,7 +120,7 @@ def _bad(message: str, *notes: str, help: str = "") -> TapeError:
 
 
 def _of_launch(kernel: Kernel, dim: Any, args: list[Any], tangents: Mapping[Any, Any]) -> Tangents:
-    plan, shape = kernel.plan, grid(dim, kernel)
+    plan, shape = kernel.for_arguments(args).plan, grid(dim, kernel)
     values, _ = plan.bind(args, shape)
     names = _names(plan, values)
     floats = {p.name: a for p in plan.floats if (a := values[p.index]) is not None}

@@ -60,7 +60,10 @@ def by_adjoint(subject: LaunchSubject, pairs: Sequence[Pair], limit: int, sparse
     record = subject.record
     variants = record.plan.variants
     own = Precision(variants, launch_arguments(record), record.dim)
+    if not record.selection.useful and own.wrt & variants.written:
+        raise stopped(record, "its enable_backward is False")
     record.check_order(own.wrt & variants.written)
+    record.tell_stops(own.wrt, stacklevel=6)
     view = _View(subject, pairs, own.owner.__getitem__)
     try:
 
@@ -277,7 +280,7 @@ def _columns(
             matrix[rows, col] = slope[span]
 
 
-def stopped(record: LaunchRecord, failed: LaunchFailed) -> TapeError:
+def stopped(record: LaunchRecord, failed: LaunchFailed | str) -> TapeError:
     """What a kernel's own error means here."""
     return TapeError(
         Diagnostic("E401", f"kernel {record.name!r} cannot be differentiated here: {failed}",

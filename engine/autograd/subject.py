@@ -151,12 +151,13 @@ def launch_subject(
         get_device(device)
     if dim is None:
         raise fail("E205", f"kernel {kernel.key!r} needs launch dimensions", help="pass dim=")
-    plan = kernel.plan
     shape = grid(dim, kernel)
     ins, outs = as_list(kernel, inputs), as_list(kernel, outputs)
-    order = _order(plan, shape, ins, outs)
     given = [*ins, *outs]
+    plan = kernel.for_arguments(given).plan
+    order = _order(plan, shape, ins, outs)
     args = [given[k] for k in order]
+    plan = kernel.for_arguments(args).plan
     values, blob = plan.bind(list(args), shape)
     aliased = plan.aliased(values)
     call = Call(plan, shape, values, blob, len(ins))

@@ -266,13 +266,7 @@ class LaunchRecord(Record):
             return
         if 0 in self.dim:
             return
-        for f in self.plan.variants.stops(selection.wrt):
-            if f.native is not None and f.native.inputs is not None:
-                raise _no_second_derivative(self.name, f)
-            warnings.warn(
-                f"no gradient flows through native function {f.name!r} of kernel "
-                f"{self.name!r}: it has no adj_snippet", stacklevel=4,
-            )  # fmt: skip
+        self.tell_stops(selection.wrt)
         grads = []
         for p in self.plan.floats:
             if p.name in selection.wrt:
@@ -290,6 +284,16 @@ class LaunchRecord(Record):
             self.stack_bytes = run_adjoint(
                 entry, self.dim, blob, self.journal,
                 lambda: self.plan.variants.checkpointed(selection.wrt, selection.journaled),
+            )  # fmt: skip
+
+    def tell_stops(self, wrt: frozenset[str], stacklevel: int = 5) -> None:
+        """Warns where gradients end at native functions. Raises KernelError (E110) for `grad`."""
+        for f in self.plan.variants.stops(wrt):
+            if f.native is not None and f.native.inputs is not None:
+                raise _no_second_derivative(self.name, f)
+            warnings.warn(
+                f"no gradient flows through native function {f.name!r} of kernel "
+                f"{self.name!r}: it has no adj_snippet", stacklevel=stacklevel,
             )  # fmt: skip
 
     @contextmanager

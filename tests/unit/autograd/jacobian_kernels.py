@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import engine as wp
 
 
@@ -183,3 +185,47 @@ def rows(x: wp.array2d(dtype=float), y: wp.array(dtype=float)):
     for j in range(row.shape[0]):
         s += row[j] * row[j]
     y[i] = s
+
+
+@wp.func_native("return x * x * x;", adj_snippet="adj_x += 3.0f * x * x * adj_ret;")
+def native_cube(x: float) -> float: ...
+
+
+@wp.func_native("return x * x;")
+def native_without_adjoint(x: float) -> float: ...
+
+
+@wp.func_native(
+    "y[i] = x[i] * x[i];", adj_snippet="adj_x[i] += 2.0f * x[i] * adj_y[i]; adj_y[i] = 0.0f;"
+)
+def native_square(x: wp.array(dtype=float), i: int, y: wp.array(dtype=float)): ...
+
+
+@wp.kernel
+def natives(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = native_cube(x[i])
+
+
+@wp.kernel
+def native_arrays(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    native_square(x, i, y)
+
+
+@wp.kernel
+def native_stop(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = native_without_adjoint(x[i]) + x[i]
+
+
+@wp.kernel
+def generic(y: wp.array(dtype=Any), x: wp.array(dtype=Any)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel(enable_backward=False)
+def no_backward(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]

@@ -85,3 +85,53 @@ def test_results_that_are_arguments() -> None:
     np.testing.assert_array_equal(found[0, 0].numpy(), np.eye(2))
     np.testing.assert_array_equal(found[0, 1].numpy(), [[1.0, 0.0]])
     np.testing.assert_array_equal(found[1, 1].numpy(), [[1.0]])
+
+
+# ---- kernels
+
+
+@pytest.mark.parametrize(("how", "sparse"), HOW)
+def test_native_functions(how, sparse) -> None:
+    x, y = floats(1.0, 2.0, 3.0), wp.zeros(3, dtype=float, requires_grad=True)
+    given = {"dim": 3, "inputs": [x], "outputs": [y], "sparse": sparse}
+    cubes, squares = how(k.natives, **given)[0, 0], how(k.native_arrays, **given)[0, 0]
+    np.testing.assert_allclose(cubes.numpy(), np.diag([3.0, 12.0, 27.0]), rtol=1e-4)
+    np.testing.assert_allclose(squares.numpy(), np.diag([2.0, 4.0, 6.0]), rtol=1e-4)
+    if sparse:  # what C++ does to arrays is not seen
+        assert (cubes.colours, squares.colours) == (1, 0)
+
+
+def test_a_native_function_without_adjoint() -> None:
+    x, y = floats(1.0, 2.0, 3.0), wp.zeros(3, dtype=float, requires_grad=True)
+    given = {"dim": 3, "inputs": [x], "outputs": [y]}
+    with pytest.warns(UserWarning, match="native_without_adjoint") as told:
+        found = jacobian(k.native_stop, **given, sparse=True)[0, 0]
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(found.toarray(), np.eye(3))
+    with pytest.raises(ValueError, match="E403") as error:
+        gradcheck(k.native_stop, **given, show_summary=False)
+    assert "'y' with respect to 'x'" in str(error.value)
+
+
+@pytest.mark.parametrize("scalar", [wp.float32, wp.float64])
+@pytest.mark.parametrize("inputs_first", [True, False])
+def test_generic_kernels(scalar, inputs_first) -> None:
+    x = wp.array([1.0, 2.0], dtype=scalar, requires_grad=True)
+    y = wp.zeros(2, dtype=scalar, requires_grad=True)
+    given = {"inputs": [x], "outputs": [y]} if inputs_first else {"inputs": [y, x]}
+    found = jacobian(k.generic, dim=2, **given)["x", "y"]
+    assert found.dtype is scalar
+    np.testing.assert_array_equal(found.numpy(), np.diag([2.0, 4.0]))
+    assert gradcheck(k.generic, dim=2, **given, show_summary=False)
+
+
+def test_kernels_without_a_backward_pass() -> None:
+    x, y = floats(1.0, 2.0), wp.zeros(2, dtype=float, requires_grad=True)
+    given = {"dim": 2, "inputs": [x], "outputs": [y]}
+    with pytest.raises(wp.TapeError, match="enable_backward"):
+        jacobian(k.no_backward, **given)
+    with pytest.raises(ValueError, match="E404"):
+        gradcheck(k.no_backward, **given, show_summary=False)
+    np.testing.assert_allclose(
+        jacobian_fd(k.no_backward, **given)[0, 0].numpy(), np.diag([2.0, 4.0]), rtol=1e-9
+    )
