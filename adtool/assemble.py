@@ -6,7 +6,18 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from adtool import __version__
-from adtool.report import SCHEMA, Failure, Finding, Launch, Pair, Report, Severity, Worst, exit_code
+from adtool.report import (
+    SCHEMA,
+    EndToEnd,
+    Failure,
+    Finding,
+    Launch,
+    Pair,
+    Report,
+    Severity,
+    Worst,
+    exit_code,
+)
 from adtool.rules import load_rules
 from adtool.rules.base import more_memory
 
@@ -33,7 +44,11 @@ def build_report(session: Session, gate: Severity) -> Report:
         ok=code == 0,
         exit_code=int(code),
         launches=launches,
-        end_to_end=(),
+        end_to_end=tuple(
+            EndToEnd(t.tape, t.whole.verdict, t.whole.rel_error, t.whole.reason)
+            for t in session.tapes
+            if t.whole is not None
+        ),
         findings=findings,
         error=error,
         gate=gate,

@@ -14,7 +14,9 @@ from adtool.exits import Exit
 SCHEMA = 1
 
 Severity = Literal["error", "warning", "note"]
-Verdict = Literal["pass", "fail", "nan", "kink", "inconclusive", "skipped"]
+Verdict = Literal[
+    "pass", "fail", "nan", "kink", "inconclusive", "nondeterministic", "rounding", "skipped"
+]
 
 _RANK: dict[str, int] = {"note": 0, "warning": 1, "error": 2}
 
@@ -58,7 +60,7 @@ class Pair:
         """Whether the verdict stands on at least one trustworthy comparison."""
         if self.verdict == "pass":
             return self.checked + self.directional > 0
-        return self.verdict in ("fail", "nan", "kink")
+        return self.verdict in ("fail", "nan", "kink", "rounding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class EndToEnd:
-    """The check of a whole tape against its launches composed."""
+    """The check of a whole tape. reason: why it is inconclusive or was skipped."""
 
     tape: int
     verdict: Verdict
     rel_error: float
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adtool.report import Launch, Pair, Report
+from adtool.report import EndToEnd, Launch, Pair, Report
 
 SHORT = 24  # a table of up to this many rows is shown whole
 SHOWN = 10  # of the failing rows of a longer one
@@ -85,6 +85,21 @@ def tables(report: Report, verbose: bool = False) -> tuple[list[TableData], int]
         return found, 0
     shown = sorted(found, key=lambda t: not t.failing)[:TABLES]
     return [t for t in found if t in shown], len(found) - TABLES
+
+
+def wholes(report: Report) -> list[str]:
+    """What is to be said of the tapes as wholes: a line for each verdict and reason."""
+    groups: dict[tuple[str, str], list[EndToEnd]] = {}
+    for e in report.end_to_end:
+        groups.setdefault((e.verdict, e.reason), []).append(e)
+    out = []
+    for (verdict, reason), group in groups.items():
+        which = f"tape {group[0].tape}" if len(group) == 1 else f"{len(group)} tapes"
+        worst = _most(e.rel_error for e in group)
+        size = f", relative error {error(worst)}" if verdict in ("pass", "fail") else ""
+        why = f" ({reason})" if reason else ""
+        out.append(f"{which} as a whole, end to end: {verdict}{size}{why}")
+    return out
 
 
 def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:

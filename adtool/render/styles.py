@@ -10,6 +10,8 @@ VERDICT = {
     "nan": "bold red",
     "kink": "cyan",
     "inconclusive": "yellow",
+    "nondeterministic": "yellow",
+    "rounding": "yellow",
     "skipped": "dim",
 }
 

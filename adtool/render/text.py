@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adtool.render import styles
-from adtool.render.rows import Row, TableData, tables
+from adtool.render.rows import Row, TableData, tables, wholes
 from adtool.report import Failure, Finding, Problem, Report
 
 _HEADS = (
@@ -22,6 +22,7 @@ _HEADS = (
 )  # fmt: skip
 _NAMES = (1, 2, 3)  # columns of names, which are wrapped where the line is full
 _LEAST = 5
+_BROKEN = {"inconclusive": "incon-\nclusive", "nondeterministic": "nondeter-\nministic"}
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -47,6 +48,10 @@ def print_report(report: Report, console: Console, verbose: bool = False) -> Non
         _print_table(table, console)
     if left_out:
         _line(console, f"{left_out} more kinds of tapes are not shown (--verbose shows all)\n")
+    for line in wholes(report):
+        _wrapped(console, line)
+    if report.end_to_end:
+        console.print()
     if any("d" in row.checked for t in shown for row in t.rows):
         words = "checked: Jacobian entries, and random directions (d) over the whole array"
         _wrapped(console, words, styles.DIM)
@@ -98,7 +103,7 @@ def _print_table(data: TableData, console: Console) -> None:
 
 
 def _cells(row: Row) -> list[str]:
-    verdict = "incon-\nclusive" if row.verdict == "inconclusive" else row.verdict
+    verdict = _BROKEN.get(row.verdict, row.verdict)
     names = [_clean(row.kernel), _clean(row.input), _clean(row.output)]
     return [
         row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference, verdict,

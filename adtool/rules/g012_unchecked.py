@@ -25,6 +25,7 @@ class _Gap:
     span: Span | None
     kernel: str = ""
     record: bool = False
+    whole: bool = False
 
 
 class Unchecked(Rule):
@@ -66,6 +67,8 @@ class Unchecked(Rule):
             count = len({(g.tape, g.index) for g in group})
             reason = f": {first.reason}" if first.reason else ""
             where = seen(count, first.tape, first.index, "record" if first.record else "launch")
+            if first.whole:
+                where = f"in tape {first.tape}" if count == 1 else f"in {count} tapes"
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
                 more_memory(first.reason)
@@ -75,8 +78,17 @@ class Unchecked(Rule):
             )  # fmt: skip
 
 
+# Reasons that the launches of the tape, or its records, give already.
+_SAID = ("requires a gradient", "record_func", "is lost")
+
+
 def _gaps(session: Session) -> Iterator[_Gap]:
     for tape in session.tapes:
+        whole = tape.whole
+        if whole is not None and whole.verdict == "skipped":
+            if not any(words in whole.reason for words in _SAID):
+                what = "the tape as a whole"
+                yield _Gap(tape.tape, -1, what, whole.reason, None, whole=True)
         known = {(x.index, x.skipped) for x in tape.launches if x.skipped}
         for item in tape.unchecked:
             if (item.index, item.reason) in known:

@@ -14,6 +14,7 @@ from engine.autograd.nonfinite import locate
 from engine.autograd.problem import Argument, LaunchFailed, Problem, lifted
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, Unchecked
 from engine.autograd.tolerance import Tolerance
+from engine.autograd.whole.check import check_whole
 from engine.diagnostics import Diagnostic, LaunchError, Span
 from engine.ir.nodes import Call, Function, walk
 from engine.lang.types import ArrayType, is_float
@@ -43,8 +44,14 @@ class Options:
     reverse: bool = False
     skip_to: int = 0
     all_entries: bool = False
+    whole: bool = True
     # Called with the result and the compared entries of each launch (for plots).
     keep: Callable[[LaunchResult, Mapping[Pair, Block]], None] | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Whether only a part of the tape was asked for."""
+        return bool(self.kernels or self.skip_kernels or self.masks or self.skip_to)
 
     def wants(self, kernel: str) -> bool:
         if any(fnmatch.fnmatchcase(kernel, p) for p in self.skip_kernels):
@@ -97,7 +104,10 @@ def run_checks(
     for r in launches:
         if r.skipped:
             unchecked.append(Unchecked(r.index, f"launch of kernel {r.kernel}", r.skipped, r.site))
-    return TapeResult(getattr(tape, "index", 0), tuple(launches), tuple(unchecked))
+    whole = None
+    if options.whole and not options.partial:
+        whole = check_whole(tape, options.tolerance, launches, options.seed)
+    return TapeResult(getattr(tape, "index", 0), tuple(launches), tuple(unchecked), whole)
 
 
 def _selected(

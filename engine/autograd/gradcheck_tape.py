@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from engine.autograd.check import Mask, Options, run_checks
 from engine.autograd.launch_check import Block, Pair
 from engine.autograd.lost import with_reasons
-from engine.autograd.results import LaunchResult, TapeResult
+from engine.autograd.results import LaunchResult, TapeResult, WholeResult
 from engine.autograd.summary import summary
 from engine.autograd.tolerance import Tolerance
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
@@ -145,9 +145,12 @@ def _error(result: TapeResult) -> GradcheckError:
         for p in launch.pairs
         if p.verdict in ("fail", "nan")
     ]
-    if not bad:
-        return GradcheckError(_nothing(result))
+    whole = result.whole
     out = []
+    if whole is not None and whole.verdict in ("fail", "nan"):
+        out.append(_composed(whole))
+    if not bad and not (out and result.checked):
+        return GradcheckError(_nothing(result))
     for launch, p in bad:
         worst = ""
         if p.worst is not None and p.worst.row >= 0:
@@ -167,3 +170,25 @@ def _error(result: TapeResult) -> GradcheckError:
             )
         )
     return GradcheckError(*out)
+
+
+def _composed(whole: WholeResult) -> Diagnostic:
+    """An E403 for a tape whose launches do not make up a right gradient."""
+    cause = whole.cause
+    notes = [f"along a random direction, the backward pass gives {whole.ad:.7g}, "
+             f"the reference {whole.oracle:.7g}"]  # fmt: skip
+    if cause is None:
+        return Diagnostic("E403", "the gradient of the tape as a whole is "
+                          + ("not finite" if whole.verdict == "nan" else "wrong"),
+                          notes=(*notes, whole.reason))  # fmt: skip
+    where = f"launch {cause.launch} of kernel {cause.kernel!r}" if cause.launch >= 0 else (
+        f"{cause.kernel!r}"
+    )  # fmt: skip
+    if cause.other:
+        notes.append(f"{cause.argument!r} was overwritten by {cause.other!r}"
+                     + (f" at {cause.other_site}" if cause.other_site else ""))  # fmt: skip
+    return Diagnostic(
+        "E403", f"the gradient of the tape as a whole is wrong: {cause.kind} at {where}"
+        + (f", argument {cause.argument!r}" if cause.argument else ""),
+        cause.site, notes=tuple(notes),
+    )  # fmt: skip

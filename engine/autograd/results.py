@@ -7,7 +7,9 @@ from typing import Literal
 
 from engine.diagnostics import Span
 
-Verdict = Literal["pass", "fail", "nan", "kink", "inconclusive", "skipped"]
+Verdict = Literal[
+    "pass", "fail", "nan", "kink", "inconclusive", "nondeterministic", "rounding", "skipped"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +99,66 @@ class Unchecked:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """Why launches that are right by themselves do not make a right gradient.
+
+    overwrite: `argument` of a launch held something else at the backward pass; `other_*` name
+    the operation that wrote it, launch -1 and an empty name for one that is not on the tape.
+    no gradient: `argument` depends on the leaves and has no requires_grad. outside: what
+    `argument` held at the launch was written by nothing on the tape. no backward: the kernel
+    was made without. aliasing: two arrays share memory, and their gradients do not.
+
+    launch: which, -1 for what is no launch. site: its call; span: the kernel's definition.
+    """
+
+    kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "unknown"]
+    launch: int = -1
+    kernel: str = ""
+    argument: str = ""
+    site: Span | None = None
+    span: Span | None = None
+    other_launch: int = -1
+    other: str = ""
+    other_site: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeResult:
+    """The check of a whole tape, from the arrays that it reads to those that it leaves.
+
+    directional: random directions compared. ad, oracle: the derivative by the backward pass
+    and by the reference along the worst of them. cause: where the launches are right and the
+    whole is wrong. reason: why it is inconclusive or was skipped.
+    """
+
+    verdict: Verdict
+    directional: int = 0
+    ad: float = 0.0
+    oracle: float = 0.0
+    rel_error: float = 0.0
+    reason: str = ""
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TapeResult:
-    """The check of one tape, launches in recorded order."""
+    """The check of one tape, launches in recorded order. whole: None where not asked for."""
 
     tape: int
     launches: tuple[LaunchResult, ...]
     unchecked: tuple[Unchecked, ...] = ()
+    whole: WholeResult | None = None
 
     @property
     def checked(self) -> int:
         """How many pairs have a verdict; skipped and inconclusive ones have none."""
-        open_ = ("skipped", "inconclusive")
+        open_ = ("skipped", "inconclusive", "nondeterministic")
         return sum(p.verdict not in open_ for launch in self.launches for p in launch.pairs)
 
     @property
     def passed(self) -> bool:
-        """True where something was checked and no pair failed or was not finite."""
+        """True where something was checked and nothing is wrong or not finite."""
         bad = any(p.verdict in ("fail", "nan") for x in self.launches for p in x.pairs)
+        if self.whole is not None and self.whole.verdict in ("fail", "nan"):
+            bad = True
         return self.checked > 0 and not bad

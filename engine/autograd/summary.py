@@ -22,6 +22,9 @@ def summary(result: TapeResult) -> str:
         lines = []
     for u in result.unchecked:
         lines.append(f"not checked: {u.what} ({u.reason})")
+    if result.whole is not None:
+        note = f" ({result.whole.reason})" if result.whole.reason else ""
+        lines.append(f"the tape as a whole: {result.whole.verdict.upper()}{note}")
     if result.checked == 0:
         lines.append("Nothing was checked.")
     else:

@@ -8,7 +8,9 @@ import numpy as np
 
 from engine.autograd.results import Entry, Verdict
 
-ORDER: tuple[Verdict, ...] = ("nan", "fail", "inconclusive", "kink", "pass", "skipped")
+ORDER: tuple[Verdict, ...] = (
+    "nan", "fail", "nondeterministic", "inconclusive", "rounding", "kink", "pass", "skipped",
+)  # fmt: skip
 # A difference is a wrong gradient only if it is this many times the oracle's own error.
 TRUST = 8.0
 

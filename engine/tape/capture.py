@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.diagnostics.site import Site, call_site
 from engine.runtime import recording
-from engine.tape.captured import captured
+from engine.runtime.array import array
+from engine.tape.captured import Backward, captured, ran
 from engine.tape.memory import memory_of
 from engine.tape.records import Record
 
@@ -25,12 +26,14 @@ OnLaunch = Callable[[str, int, "Site | None"], None]
 class CapturedTape:
     """What one tape recorded between two resets. Outlives the tape, and its arrays.
 
-    records: see `engine.tape.captured`; they cannot be run backwards.
+    records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
+    first backward pass that was run, None where none was.
     """
 
     index: int
     capture: Capture = field(repr=False)
     records: list[Record] = field(default_factory=list)
+    first_backward: Backward | None = None
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -112,6 +115,16 @@ class Captures:
         for t in self._tapes:
             if t.capture.open:
                 t.look()
+
+    def ran(self, records: list[Record], seeded: Sequence[array]) -> None:
+        """To be called when a backward pass starts from some arrays."""
+        if records is not self._records:
+            return
+        new = [t for t in self._tapes if t.capture.open and t.first_backward is None]
+        if new and len(new[0].records) == len(records):
+            note = ran(records, seeded)
+            for t in new:
+                t.first_backward = note
 
     def forget(self) -> None:
         """To be called when the tape forgets its records."""

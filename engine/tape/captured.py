@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from engine import config
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, TapeError
 from engine.runtime.array import array
 from engine.runtime.plan import Call
-from engine.tape.outline import outline
-from engine.tape.records import FuncRecord, LaunchRecord, Record
+from engine.runtime.storage import Hold
+from engine.tape.outline import Outline, outline
+from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, Record
 
 
 def captured(record: Record, contents: bool = True) -> Record:
@@ -25,7 +28,7 @@ def captured(record: Record, contents: bool = True) -> Record:
     if isinstance(record, FuncRecord):
         # Its closure may hold arrays, and these all others that they came from.
         return FuncRecord(_Gone(record.name), [], record._site)
-    return CapturedWrite(record)
+    return CapturedWrite(record, contents)
 
 
 class CapturedLaunch(LaunchRecord):
@@ -54,11 +57,18 @@ class CapturedLaunch(LaunchRecord):
 
 
 class CapturedWrite(Record):
-    """A copy, or another write from the host."""
+    """A copy, or another write from the host.
 
-    __slots__ = ("_arrays", "_name", "_written")
+    copy: whether it is one, from the second array to the first. source: what the second held.
+    """
 
-    def __init__(self, r: Record) -> None:
+    __slots__ = ("_arrays", "_name", "_written", "copy", "source")
+
+    def __init__(self, r: Record, contents: bool) -> None:
+        self.copy = isinstance(r, CopyRecord)
+        self.source: Hold | None = None
+        if isinstance(r, CopyRecord) and contents:
+            self.source = r.src.storage.hold(r.src.lo, r.src.hi, eager=True)
         self._arrays: list[Any] = [outline(a) for a in r.arrays]
         self._written: list[Any] = [outline(a) for a in r.written]
         self._name = r.name
@@ -78,6 +88,44 @@ class CapturedWrite(Record):
 
     def backward(self) -> None:
         raise _gone(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A backward pass as it was run: from which arrays, and at which contents.
+
+    records: how many there were on the tape by then.
+    restored: whether it used what launches read then, not what the arrays held by now.
+    changed: what inputs held by then that had changed since their launch, by the launch's
+    position among the records and the parameter's index; where an input is missing, it held
+    what it had held.
+    """
+
+    records: int
+    seeded: tuple[Outline, ...]
+    restored: bool
+    changed: Mapping[tuple[int, int], Hold]
+
+
+def ran(records: Sequence[Record], seeded: Sequence[array]) -> Backward:
+    """Notes that a backward pass from some arrays is about to run."""
+    changed: dict[tuple[int, int], Hold] = {}
+    known: dict[tuple[int, int, int], Hold] = {}
+    for position, r in enumerate(records):
+        if not isinstance(r, LaunchRecord):
+            continue
+        for i, hold in r.holds.items():
+            a = r.values[i]
+            memory = a.storage
+            if hold.version == memory.version and not memory.exposed:
+                continue
+            key = (id(memory), a.lo, a.hi)
+            if key not in known:
+                known[key] = memory.hold(a.lo, a.hi, eager=True)
+            if known[key] is not hold:
+                changed[position, i] = known[key]
+    restored = config.tape_overwritten == "restored"
+    return Backward(len(records), tuple(outline(a) for a in seeded), restored, changed)
 
 
 class _Gone:

@@ -20,8 +20,8 @@ class Outline:
 
     _whole = None
 
-    __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "lo", "ptr", "shape", "size",
-                 "strides")  # fmt: skip
+    __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "lo", "ptr", "root", "shape",
+                 "size", "strides")  # fmt: skip
 
     def __init__(self, a: array) -> None:
         self.ptr: int = a.ptr
@@ -32,6 +32,7 @@ class Outline:
         self.size: int = a.size
         self._info: ElementInfo = a._info
         self._flag = a.requires_grad
+        self.root = root_of(a)
         # A field of structs lives no longer than its record: the array of structs may.
         self._array = weakref.ref(a._whole or a)
 
@@ -75,6 +76,18 @@ class _Addresses:
             "typestr": np.dtype(o._info.numpy).str,
             "data": (o.ptr, True),
         }
+
+
+def root_of(a: array | Outline) -> int:
+    """A number for the memory of an array's gradient: views share that of what they view.
+
+    It means something as long as the array lives; those on a tape do.
+    """
+    if isinstance(a, Outline):
+        return a.root
+    while a._origin is not None:
+        a = a._origin[0]
+    return id(a)
 
 
 # One outline for all launches that an array takes part in.

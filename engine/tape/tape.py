@@ -171,6 +171,7 @@ class Tape:
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
+        self._captures.ran(self.records, [a for a, _ in seeds] + ([] if loss is None else [loss]))
         token = recording.active.set(None)
         try:
             for a, cotangent in seeds:

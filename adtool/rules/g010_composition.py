@@ -1,0 +1,127 @@
+"""G010: every launch is right by itself, and the gradient of the whole tape is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Manual, Rule, grouped, number
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd.results import Cause
+
+
+class Composition(Rule):
+    """Fires for tapes whose backward pass is wrong as a whole, once a cause."""
+
+    code = "G010"
+    name = "composition"
+    severity = "error"
+    manual = Manual(
+        what="""
+            The gradient that the tape's backward pass gives is not the derivative of what the
+            tape computed, although each launch on it has a right derivative. The whole tape
+            was replayed in float64 along a random direction in the arrays that it read, and
+            its backward pass was run as the program runs it: at the contents that the arrays
+            had by then, and only through arrays with requires_grad=True. The first operation
+            from the end at which the two part is named, and why.
+            """,
+        why="""
+            No check of single kernels can see this. The loss often still goes down, slowly or
+            to the wrong place, because a part of the gradient is right.
+            """,
+        example="""
+            for step in range(10):
+                engine.launch(forces, dim=n, inputs=[x], outputs=[force])   # one array for all
+                engine.launch(move, dim=n, inputs=[x, force], outputs=[x_next])
+                x = x_next
+
+            error[G010]: the gradient of tape 0 as a whole is wrong: `force` of kernel `move` in
+            launch 17 was overwritten by kernel `forces` in launch 18 before the backward pass
+            """,
+        todo="""
+            Overwritten: give each step an array of its own, or set
+            engine.config.tape_overwritten = "restored".
+
+            No gradient: make the named array with requires_grad=True, or mean it: a value
+            that is to count as a constant is one where nothing is differentiated through it.
+
+            Written outside of the tape: do it by a kernel or by `copy` inside of the `with`
+            block, or into an array that the tape does not use.
+
+            Shared memory: use one array object, or views of it, not two arrays that wrap the
+            same memory.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a cause."""
+        found = [
+            (t.tape, t.whole, t.whole.cause)
+            for t in session.tapes
+            if t.whole is not None and t.whole.verdict == "fail" and t.whole.cause is not None
+        ]
+        for group in grouped(
+            found, lambda f: (f[2].kind, f[2].kernel, f[2].argument, f[2].other, f[2].site)
+        ):
+            tape, whole, cause = group[0]
+            many = f"of {len(group)} tapes, first of tape {tape}," if len(group) > 1 else (
+                f"of tape {tape}"
+            )  # fmt: skip
+            why, help = _why(cause)
+            notes: tuple[str, ...] = ()
+            if cause.other_site is not None:
+                notes = (f"`{cause.other}` is called at {cause.other_site}",)
+            message = (
+                f"the gradient {many} as a whole is wrong: {why}; along a random direction in its "
+                f"inputs, the backward pass gives {number(whole.ad)}, "
+                f"the reference {number(whole.oracle)}"
+            )
+            yield self.finding(
+                message, help, span=cause.site or cause.span, tape=tape, launch=cause.launch,
+                kernel=cause.kernel if cause.launch >= 0 else "", count=len(group), notes=notes,
+            )  # fmt: skip
+
+
+def _why(c: Cause) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
+    where = f"kernel `{c.kernel}` in launch {c.launch}" if c.launch >= 0 else f"`{c.kernel}`"
+    what = f"`{c.argument}` of {where}" if c.argument else where
+    if c.kind == "overwrite":
+        by = "something that is not on the tape"
+        if c.other:
+            by = f"kernel `{c.other}` in launch {c.other_launch}" if c.other_launch >= 0 else (
+                f"`{c.other}`"
+            )  # fmt: skip
+        return (
+            f"{what} was overwritten by {by} before the backward pass",
+            "give each launch an array of its own, or set "
+            'engine.config.tape_overwritten = "restored"',
+        )
+    if c.kind == "no gradient":
+        return (
+            f"{what} depends on the inputs, and no gradient flows to it",
+            "make that array with requires_grad=True, before the launches are recorded",
+        )
+    if c.kind == "outside":
+        return (
+            f"what {what} read was not written by anything on the tape",
+            "write it by a kernel or by `copy` inside of the tape's `with` block",
+        )
+    if c.kind == "no backward":
+        return (
+            f"{where} was made with enable_backward=False",
+            "make the kernel with enable_backward=True, where gradients are to flow through it",
+        )
+    if c.kind == "aliasing":
+        return (
+            f"an array that {where} writes shares memory with another one, with a gradient of "
+            "its own",
+            "use one array object, or views of it",
+        )
+    return (
+        f"the gradient changes across {where}" if c.kernel else "no single operation is to blame",
+        "look for arrays that are overwritten, shared, or written outside of the tape",
+    )

@@ -1,0 +1,336 @@
+"""The operations of a tape on other memory: forwards, backwards, and with tangents."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import config
+from engine.autograd.problem import LaunchFailed, lifted, pack_array, pack_value
+from engine.autograd.whole.memory import Memory, Part, parts_of
+from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
+from engine.compile.pipeline import Request, Variants
+from engine.lang.types import ArrayType
+from engine.tape.captured import CapturedWrite
+from engine.tape.outline import root_of
+from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+
+Array = NDArray[Any]
+
+
+class Grads:
+    """Lifted gradients of all arrays, each in the memory of the gradient that it is a view of."""
+
+    def __init__(self, make: Callable[[], Memory]) -> None:
+        self._make = make
+        self.roots: dict[int, Memory] = {}
+
+    def view(self, p: Part) -> Array:
+        """The gradient of an array."""
+        memory = self.roots.get(p.root)
+        if memory is None:
+            memory = self.roots[p.root] = self._make()
+        return memory.view(p)
+
+    def clear(self) -> None:
+        """Sets all to zero."""
+        for memory in self.roots.values():
+            memory.clear()
+
+    def dot(self, tangents: Memory) -> float:
+        """What the gradients say of a displacement of the memory."""
+        return sum(memory.dot(tangents) for memory in self.roots.values())
+
+
+class World:
+    """The memories that a tape's operations work on.
+
+    own: in the arrays' own precision. main: lifted. tangents, grads: of main.
+    """
+
+    def __init__(self, make: Callable[[bool], Memory]) -> None:
+        self.own = make(False)
+        self.main = make(True)
+        self.tangents = make(True)
+        self.grads = Grads(lambda: make(True))
+
+
+class Step:
+    """One operation. reads, writes: the parts that it does so to. Does nothing by itself."""
+
+    reads: Sequence[Part] = ()
+    writes: Sequence[Part] = ()
+    # Position among the tape's launches, -1 for what is none; the record behind it.
+    launch = -1
+    record: Record | None = None
+
+    @property
+    def touched(self) -> Sequence[Part]:
+        """All that it needs to know the memory of."""
+        return (*self.reads, *self.writes)
+
+    def bind(self, world: World) -> None:
+        """Makes the views into a world's memory that the other methods use."""
+
+    def own(self) -> None:
+        """Runs it in its own precision."""
+
+    def forward(self) -> None:
+        """Runs it lifted."""
+
+    def recorded(self) -> None:
+        """Runs it lifted and keeps what its adjoint needs."""
+        self.forward()
+
+    def backward(self) -> None:
+        """Runs its lifted adjoint, as the tape would."""
+
+    def tangent(self) -> None:
+        """Runs it lifted together with its tangent."""
+        self.forward()
+
+    def close(self) -> None:
+        """Gives memory back."""
+
+
+def _run(
+    entry: Entry, args: bytes, state: Launch, spare: Callable[[], Entry] | None = None
+) -> None:
+    state.error = 0
+    state.stack.limit = config.stack_limit_bytes
+    state.output.size = 0
+    entry.call(args, ctypes.byref(state))
+    if state.error == ERROR_STACK and spare is not None:
+        state.error = 0
+        spare().call(args, ctypes.byref(state))
+    if state.error:
+        raise LaunchFailed(ERRORS.get(state.error, "unknown error"))
+
+
+class LaunchStep(Step):
+    """A kernel launch. restored: whether its adjoint runs at what its inputs held."""
+
+    def __init__(self, record: LaunchRecord, launch: int) -> None:
+        self.record: LaunchRecord = record
+        self.launch = launch
+        self.plan = record.plan
+        self.exact: Variants = lifted(record.plan.variants)
+        self.restored: frozenset[int] = frozenset()
+        self.parts: dict[int, Part] = {}
+        for p in self.plan.array_params:
+            a = record.values[p.index]
+            if a is not None:
+                self.parts[p.index] = parts_of(a, root_of(a))[0]
+        self.reads = [self.parts[i] for i in self.plan.inputs if i in self.parts]
+        self.writes = [self.parts[i] for i in self.plan.writes if i in self.parts]
+        self.wrt = frozenset(
+            p.name for p in self.plan.floats if p.index in self.parts and self.parts[p.index].wants
+        )
+        self.moving = frozenset(p.name for p in self.plan.floats if p.index in self.parts)
+        self.journaled = self.exact.journaled(record.aliased)
+        written = self.plan.variants.written
+        self.useful = bool(self.wrt & written) and self.plan.kernel.enable_backward
+        self.idle = 0 in record.dim
+        self.state, self.scratch = self._launch(), self._launch()
+        self._kept: list[Array] = []
+
+    def _launch(self) -> Launch:
+        out = Launch()
+        for i, d in enumerate((*self.record.dim, 1, 1, 1, 1)[:4]):
+            out.dim[i] = d
+        out.ndim, out.begin = len(self.record.dim), 0
+        out.end = int(np.prod(self.record.dim, dtype=np.int64))
+        out.journal.limit = config.journal_limit_bytes
+        return out
+
+    @property
+    def touched(self) -> Sequence[Part]:
+        return list(self.parts.values())
+
+    def requests(self) -> list[Request]:
+        """What to compile before it runs."""
+        if self.idle:
+            return []
+        none: frozenset[str] = frozenset()
+        out: list[Request] = [(self.exact, "forward", none, none)]
+        if self.useful:
+            out.append((self.exact, "adjoint", self.wrt, self.journaled))
+            if self.exact.adjoint_ir(self.wrt, self.journaled).sites:
+                out.append((self.exact, "recorded", self.wrt, self.journaled))
+        return out
+
+    def bind(self, world: World) -> None:
+        self.views = {i: world.main.view(p) for i, p in self.parts.items()}
+        own = {i: world.own.view(p) for i, p in self.parts.items()}
+        self.own_args = self._pack(self.plan.variants, own)
+        self.args = self._pack(self.exact, self.views)
+        params = self.exact.ir.params
+        self.adjoints = b"".join(
+            pack_array(world.grads.view(self.parts[p.index]), params[p.index].type)  # type: ignore[arg-type]
+            for p in self.plan.floats if p.name in self.wrt
+        )  # fmt: skip
+        self.tangents = {i: world.tangents.view(p) for i, p in self.parts.items() if p.float}
+        self.moved = b"".join(
+            pack_array(self.tangents[p.index], params[p.index].type)  # type: ignore[arg-type]
+            for p in self.plan.floats if p.name in self.moving
+        )  # fmt: skip
+
+    def _pack(self, variants: Variants, views: Mapping[int, Array]) -> bytes:
+        out = []
+        for i, (p, value) in enumerate(zip(variants.ir.params, self.record.values, strict=True)):
+            if not isinstance(p.type, ArrayType):
+                out.append(pack_value(value, p.type))
+            elif i in views:
+                out.append(pack_array(views[i], p.type))
+            else:
+                out.append(self.plan.params[i].null)
+        return b"".join(out)
+
+    def own(self) -> None:
+        if not self.idle:
+            _run(self.plan.forward, self.own_args, self.scratch)
+
+    def forward(self) -> None:
+        if not self.idle:
+            _run(self.exact.forward(), self.args, self.scratch)
+
+    def recorded(self) -> None:
+        if self.idle:
+            return
+        views = dict(self.views)
+        for i in self.restored:
+            views[i] = self.views[i].copy()
+        self._kept = [views[i] for i in self.restored]
+        self.adjoint_args = self._pack(self.exact, views) + self.adjoints
+        entry = self.exact.recorded(self.wrt, self.journaled) if self.useful else None
+        self.state.journal.size = 0
+        _run(entry or self.exact.forward(), self.args, self.state)
+
+    def backward(self) -> None:
+        if self.useful and not self.idle:
+            _run(
+                self.exact.adjoint(self.wrt, self.journaled), self.adjoint_args, self.state,
+                lambda: self.exact.checkpointed(self.wrt, self.journaled),
+            )  # fmt: skip
+
+    def tangent(self) -> None:
+        if not self.idle:
+            _run(self.exact.tangent(self.moving), self.args + self.moved, self.scratch)
+
+    def close(self) -> None:
+        release(self.state)
+        release(self.scratch)
+
+
+class CopyStep(Step):
+    """A copy between arrays."""
+
+    def __init__(self, record: Record, dest: Any, src: Any) -> None:
+        self.record = record
+        self.writes = parts_of(dest, root_of(dest))
+        self.reads = parts_of(src, root_of(src))
+        self._pairs = list(zip(self.writes, self.reads, strict=True))
+
+    def bind(self, world: World) -> None:
+        self._own = [(world.own.view(d), world.own.view(s)) for d, s in self._pairs]
+        self._main = [(world.main.view(d), world.main.view(s)) for d, s in self._pairs]
+        self._tangents = [
+            (world.tangents.view(d), world.tangents.view(s) if s.float else None)
+            for d, s in self._pairs if d.float
+        ]  # fmt: skip
+        self._grads = [
+            (world.grads.view(d), world.grads.view(s) if s.wants else None)
+            for d, s in self._pairs if d.wants
+        ]  # fmt: skip
+
+    def own(self) -> None:
+        _copy(self._own)
+
+    def forward(self) -> None:
+        _copy(self._main)
+
+    def tangent(self) -> None:
+        self.forward()
+        for d, s in self._tangents:
+            d[...] = 0.0 if s is None else s.copy()
+
+    def backward(self) -> None:
+        for d, s in self._grads:
+            seed = d.copy()
+            d.fill(0)
+            if s is not None:
+                s += seed
+
+
+def _copy(pairs: Sequence[tuple[Array, Array]]) -> None:
+    with np.errstate(all="ignore"):
+        for dest, src in pairs:
+            np.copyto(dest, src.copy(), casting="unsafe")
+
+
+class OverwriteStep(Step):
+    """A fill from the host. What it wrote is seen when it is read."""
+
+    def __init__(self, record: Record, dest: Any) -> None:
+        self.record = record
+        self.writes = parts_of(dest, root_of(dest))
+
+    def bind(self, world: World) -> None:
+        self._tangents = [world.tangents.view(p) for p in self.writes if p.float]
+        self._grads = [world.grads.view(p) for p in self.writes if p.wants]
+
+    def tangent(self) -> None:
+        for x in self._tangents:
+            x.fill(0)
+
+    def backward(self) -> None:
+        for x in self._grads:
+            x.fill(0)
+
+
+class OutsideStep(Step):
+    """Elements that got other values between two records, unseen by the tape.
+
+    before: the step that found them there. silent: the tape knows of the write.
+    """
+
+    def __init__(self, part: Part, where: Array, values: Array, before: Step, silent: bool) -> None:
+        self.writes = [part]
+        self.before = before
+        self.silent = silent
+        self._where, self._values = where, values
+
+    def bind(self, world: World) -> None:
+        (part,) = self.writes
+        self._main = world.main.view(part)
+        self._tangent = world.tangents.view(part) if part.float else None
+
+    def forward(self) -> None:
+        self._main[self._where] = self._values
+
+    def tangent(self) -> None:
+        self.forward()
+        if self._tangent is not None:
+            self._tangent[self._where] = 0.0
+
+
+def steps_of(records: Sequence[Record]) -> list[Step] | str:
+    """The steps of a tape's records, or why there are none."""
+    out: list[Step] = []
+    launches = 0
+    for r in records:
+        if isinstance(r, LaunchRecord):
+            out.append(LaunchStep(r, launches))
+            launches += 1
+        elif isinstance(r, CopyRecord) or (isinstance(r, CapturedWrite) and r.copy):
+            dest, src = r.arrays
+            out.append(CopyStep(r, dest, src))
+        elif isinstance(r, (OverwriteRecord, CapturedWrite)):
+            out.append(OverwriteStep(r, r.written[0]))
+        else:
+            return f"what `{r.name}`, given to Tape.record_func, computes is not known"
+    return out
