@@ -51,6 +51,7 @@ class PairResult:
     compared over the whole pair. max_rel_error is |ad - oracle| / |oracle| where the
     oracle exceeds the error allowed there (else it is zero as far as can be told), 0
     where it nowhere does. reason: why a verdict is inconclusive or skipped.
+    digits_lost: decimal digits of the launch's own precision that rounding costs the adjoint.
     """
 
     input: str
@@ -63,6 +64,7 @@ class PairResult:
     worst: Entry | None = None
     reason: str = ""
     nonfinite: NonFinite | None = None
+    digits_lost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

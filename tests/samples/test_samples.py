@@ -20,8 +20,8 @@ BROKEN = {
     "broken_missing_requires_grad.py": "G004",
 }
 NOT_SEEN_YET = {
-    "G003": "overwritten arrays are not tracked yet: each launch is right at its own inputs",
-    "G004": "broken paths are not looked for yet: no pair on them can be checked",
+    "G003": "overwritten arrays are not tracked yet: the whole is seen to be wrong (G010)",
+    "G004": "broken paths are not looked for yet: the whole is seen to be wrong (G010)",
 }
 TIMEOUT = 300.0
 
@@ -88,6 +88,23 @@ def test_broken_sample_is_found_out(name: str, code: str) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     errors = {f["code"] for f in report["findings"] if f["severity"] == "error"}
     assert errors == {code}
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "words"),
+    [
+        ("broken_overwrite.py", "simulate", "`force` of kernel `simulate` in launch 17"),
+        ("broken_missing_requires_grad.py", "miss", "no gradient flows to it"),
+    ],
+)
+def test_a_wrong_whole_is_seen(name: str, kernel: str, words: str) -> None:
+    done, report = check(name)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (found,) = [f for f in report["findings"] if f["severity"] == "error"]
+    assert (found["code"], found["kernel"]) == ("G010", kernel)
+    assert words in found["message"]
+    assert {e["verdict"] for e in report["end_to_end"]} == {"fail"}
+    assert {p["verdict"] for x in report["launches"] for p in x["pairs"]} <= {"pass", "skipped"}
 
 
 def test_wrong_gradient_is_located() -> None:

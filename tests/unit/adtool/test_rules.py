@@ -10,7 +10,14 @@ import pytest
 from adtool.job import CheckOptions
 from adtool.report import Finding
 from adtool.rules import load_rules
-from engine.autograd.results import Entry, NonFinite, TapeResult, Unchecked
+from engine.autograd.results import (
+    Cause,
+    Entry,
+    NonFinite,
+    TapeResult,
+    Unchecked,
+    WholeResult,
+)
 from engine.diagnostics import Span
 
 Make = Callable[..., Any]
@@ -35,6 +42,9 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G002": ("non-finite-gradient", "error"),
         "G005": ("kink", "note"),
         "G006": ("inconclusive", "warning"),
+        "G007": ("nondeterministic", "warning"),
+        "G010": ("composition", "error"),
+        "G011": ("rounding", "warning"),
         "G012": ("unchecked", "note"),
     }
 
@@ -56,7 +66,7 @@ def test_silent_on_a_clean_session(code: str, session: Make, launch: Make, pair:
 @pytest.mark.parametrize(
     ("code", "verdict"),
     [("G001", "fail"), ("G002", "nan"), ("G005", "kink"), ("G006", "inconclusive"),
-     ("G012", "skipped")],
+     ("G007", "nondeterministic"), ("G011", "rounding"), ("G012", "skipped")],
 )  # fmt: skip
 def test_each_verdict_has_one_rule(
     code: str, verdict: str, session: Make, launch: Make, pair: Make
@@ -160,7 +170,67 @@ class TestInconclusive:
         assert found.message.endswith("(noise of 0.6 above the tolerance of 0.02)")
 
 
+class TestRounding:
+    def test_names_the_launch_that_loses_most(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        little = pair("rounding", reason="2.0 of 7.2 digits are lost", digits_lost=2.0)
+        much = pair("rounding", reason="5.0 of 7.2 digits are lost", digits_lost=5.0)
+        (found,) = findings("G011", session([launch(0, little), launch(3, much)]))
+        assert found.message == (
+            "rounding in the adjoint of kernel `spring_forces` in 2 launches, first in launch 0 "
+            "of tape 0: `d force / d pos`: 5.0 of 7.2 digits are lost"
+        )
+
+
+class TestComposition:
+    SITE = Span("train.py", 9, 1, 9, 30)
+
+    def whole(self, *given: Any, verdict: str = "fail") -> TapeResult:
+        cause = Cause(*given) if given else None
+        return TapeResult(1, (), (), WholeResult(verdict, 1, 1.5, 2.0, 0.25, "", cause))
+
+    def test_an_overwritten_array(self, session: Make) -> None:
+        other = Span("train.py", 11, 1, 11, 30)
+        tape = self.whole("overwrite", 3, "move", "force", self.SITE, None, 4, "forces", other)
+        (found,) = findings("G010", session(tape))
+        assert found.message == (
+            "the gradient of tape 1 as a whole is wrong: `force` of kernel `move` in launch 3 was "
+            "overwritten by kernel `forces` in launch 4 before the backward pass; along a random "
+            "direction in its inputs, the backward pass gives 1.5, the reference 2"
+        )
+        assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 9, "move", 3)
+        assert found.notes == ("`forces` is called at train.py:11:1",)
+
+    @pytest.mark.parametrize(
+        ("kind", "words"),
+        [("no gradient", "no gradient flows to it"), ("outside", "by anything on the tape"),
+         ("no backward", "enable_backward=False"), ("aliasing", "shares memory"),
+         ("unknown", "the gradient changes across"), ("overwrite", "that is not on the tape")],
+    )  # fmt: skip
+    def test_each_cause_has_words(self, kind: str, words: str, session: Make) -> None:
+        (found,) = findings("G010", session(self.whole(kind, 3, "move", "x", self.SITE)))
+        assert words in found.message and found.help
+
+    def test_tapes_with_one_cause_are_one_finding(self, session: Make) -> None:
+        tape = self.whole("no gradient", 3, "move", "x", self.SITE)
+        (found,) = findings("G010", session(tape, tape, tape))
+        assert found.count == 3 and "of 3 tapes, first of tape 1," in found.message
+
+    def test_silent_where_launches_are_to_blame_or_nothing_is(self, session: Make) -> None:
+        assert findings("G010", session(self.whole(), self.whole(verdict="pass"))) == []
+
+
 class TestUnchecked:
+    def test_a_whole_tape(self, session: Make) -> None:
+        whole = WholeResult("skipped", reason="some memory is read as two types")
+        (found,) = findings("G012", session(TapeResult(2, (), (), whole)))
+        assert found.message == (
+            "the tape as a whole was not checked in tape 2: some memory is read as two types"
+        )
+        whole = WholeResult("skipped", reason="no array that it reads requires a gradient")
+        assert findings("G012", session(TapeResult(2, (), (), whole))) == []
+
     def test_a_recorded_function(self, session: Make) -> None:
         site = Span("train.py", 9, 1, 9, 30)
         gap = Unchecked(4, "a recorded function", "its forward code is unknown", site)

@@ -1,0 +1,61 @@
+"""G011: the derivative is right, and its value in the kernel's own precision is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Hit, Manual, Rule, grouped, hits, launches, other_pairs, seen
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+
+
+class Rounding(Rule):
+    """Fires for pairs with the verdict `rounding`, once a kernel."""
+
+    code = "G011"
+    name = "rounding"
+    severity = "warning"
+    manual = Manual(
+        what="""
+            The adjoint is right: computed in float64 it agrees with the reference. Computed in
+            the kernel's own precision, as the program does, rounding puts it off by more than
+            the tolerance allows. The finding gives the decimal digits that are lost of those
+            that the precision has (7 for float32).
+            """,
+        why="""
+            The gradient points somewhere else than the mathematics says, though no formula is
+            wrong. Usually values of very different size are added, or nearly equal ones
+            subtracted, and the forward values suffer as well.
+            """,
+        example="""
+            y[i] = (x[i] + 1.0e7) - 1.0e7     # 1e7 + 0.3 is 1e7 in float32
+
+            warning[G011]: rounding in the adjoint of kernel `k` ...: 7 of 7 digits are lost
+            """,
+        todo="""
+            Rewrite the formula so that nothing large cancels, sum up small terms first or in
+            pairs, or compute this part with float64 arrays.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a kernel, with the worst of its launches."""
+        found = hits(session, "rounding")
+        for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
+            hit = max(group, key=_lost)
+            count = launches(group)
+            kernel = hit.launch.kernel
+            yield self.finding(
+                f"rounding in the adjoint of kernel `{kernel}` {seen(count, *group[0].where)}: "
+                f"`d {hit.pair.output} / d {hit.pair.input}`: {hit.pair.reason}",
+                "rewrite the formula so that nothing large cancels, or use float64 for this part",
+                span=hit.launch.span, tape=hit.tape, launch=group[0].launch.index, kernel=kernel,
+                count=count, notes=other_pairs(group, hit),
+            )  # fmt: skip
+
+
+def _lost(h: Hit) -> float:
+    return h.pair.digits_lost

@@ -1,0 +1,1 @@
+"""Right kernels that are hard to check, in the language that `engine` and Warp share."""
