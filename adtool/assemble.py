@@ -83,6 +83,8 @@ def _nothing(
 ) -> Failure | None:
     if any(p.decided for launch in launches for p in launch.pairs):
         return None
+    if any(t.whole is not None and t.whole.verdict in ("fail", "nan") for t in session.tapes):
+        return None
     if not session.tapes:
         return Failure(
             "no-tape", "nothing was checked: the script made no tape",

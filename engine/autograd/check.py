@@ -168,7 +168,8 @@ def _check_launch(
         if not problem.inputs or not problem.outputs:
             return replace(result, skipped=_why_nothing(problem, variants.ir, args))
         pairs = _masked(record, problem, options)
-        rng = np.random.default_rng([options.seed, index])
+        # A stream of its own: the user's data may come from the same seed.
+        rng = np.random.default_rng([0xC0DE, options.seed, index])
         check = LaunchCheck(
             problem, options.tolerance, rng, options.max_inputs, options.max_outputs, pairs,
             keep_blocks=options.keep is not None,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd import oracle
-from engine.autograd.problem import Problem
+from engine.autograd.problem import LaunchFailed, Problem
 from engine.autograd.rounding import Line
 from engine.autograd.tolerance import Tolerance
 
@@ -33,6 +33,7 @@ class Lines:
         self.tolerance = tolerance
         self.grain = oracle.grain_of(problem.epsilon)
         self.live: dict[str, Array] = {}
+        self._column: tuple[str, int, Array] | None = None
         before = self.exact.initial
         fed = [a for a in problem.readable if not np.all(np.isfinite(before[a]))]
         after = self.exact.forward()
@@ -105,6 +106,32 @@ class Lines:
         out = np.concatenate([exact.memory[b].ravel() for b in self.outputs])
         with np.errstate(invalid="ignore"):
             return np.where(self.live_rows, out, 0.0).astype(np.float64, copy=False)
+
+    # ---- forward mode
+
+    def forward_along(self, a: str, v: Array) -> Array:
+        """The derivative of all outputs along a direction by forward mode; NaN without one."""
+        try:
+            moved = self.exact.jvp({a: v})
+        except LaunchFailed:
+            return np.full(len(self.live_rows), np.nan)
+        out = np.concatenate([moved[b].ravel() for b in self.outputs])
+        with np.errstate(invalid="ignore"):
+            return np.where(self.live_rows, out, 0.0)
+
+    def weights(self, b: str, w: Array) -> Array:
+        """Weights of one output's elements among those of all outputs."""
+        out = np.zeros(len(self.live_rows))
+        out[self.spans[b]] = w
+        return out
+
+    def forward_column(self, a: str, col: int, row: int) -> float:
+        """One entry of the Jacobian by forward mode. The last column is kept."""
+        if self._column is None or self._column[:2] != (a, col):
+            unit = np.zeros(self.exact.initial[a].shape)
+            unit.flat[col] = 1.0
+            self._column = (a, col, self.forward_along(a, unit))
+        return float(self._column[2][row])
 
     # ---- scales
 

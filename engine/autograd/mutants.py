@@ -19,6 +19,7 @@ from engine.autograd import problem
 from engine.autograd.check import Options, arguments, run_checks
 from engine.autograd.problem import pack_array
 from engine.autograd.results import LaunchResult
+from engine.autograd.tolerance import AUTO_FLOOR, AUTO_RTOL
 from engine.compile.host import Entry
 from engine.compile.pipeline import Form, Request, Variants, prefetch
 from engine.ir import nodes as n
@@ -28,8 +29,6 @@ from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
 
-# Gradients that differ by no more than this of their largest element are the same.
-SAME = 1e-8
 TABLE = ArrayType(FLOAT64, 1)
 
 
@@ -134,14 +133,15 @@ class Trial:
 
     def requests(self) -> list[Request]:
         """What its checks compile, to be compiled together with others'."""
-        own, out = self.spoiled, []
+        own = self.spoiled
+        out: list[Request] = []
         wrt, journaled = self.record.wrt, self.record.selection.journaled
         none: frozenset[str] = frozenset()
         for v in (own, problem.lifted(own)):
             out += [(v, "forward", none, none), (v, "adjoint", wrt, journaled)]
             if v.adjoint_ir(wrt, journaled).sites:
                 out.append((v, "recorded", wrt, journaled))
-        return out  # type: ignore[return-value]
+        return out
 
     def check(self, mutation: Mutation = NONE) -> LaunchResult:
         """The check of the launch with an adjoint that is wrong in this way."""
@@ -152,7 +152,7 @@ class Trial:
             self.spoiled.mutate(NONE)
 
     def changes(self, mutation: Mutation) -> bool:
-        """Whether the mutation makes any difference to the gradient of this launch."""
+        """Whether the mutation changes the gradient of this launch by more than is tolerated."""
         args, _ = arguments(self.record)
         both = problem.Problem(self.spoiled, problem.lifted(self.spoiled), args, self.record.dim)
         exact = both.exact
@@ -164,7 +164,12 @@ class Trial:
             wrong = exact.vjp(w)
             with np.errstate(all="ignore"):
                 return any(
-                    bool(np.any(np.abs(wrong[a] - g) > SAME * np.abs(g).max(initial=0.0)))
+                    bool(
+                        np.any(
+                            np.abs(wrong[a] - g)
+                            > AUTO_RTOL * np.abs(g) + AUTO_FLOOR * np.abs(g).max(initial=0.0)
+                        )
+                    )
                     for a, g in right.items()
                 )
         finally:
@@ -258,7 +263,7 @@ class _Spoil:
 
     def _scaled(self, b: Builder, value: n.Atom) -> n.Var:
         """A value times the factor, in all its components or in one."""
-        part = scalar_of(value.type)  # type: ignore[arg-type]
+        part = scalar_of(value.type)
         factor: n.Atom = self.factor
         if part != FLOAT64:
             factor = b.op("cast", factor, result=part)

@@ -85,7 +85,7 @@ def slope(
         noise = rounding.noise(line, grain.step * scale) if grain.coarse else 0.0
         for factor in grain.factors:
             h = grain.step * scale * factor
-            value, err = _extrapolated(line, h, grain, noise, here)
+            value, err = richardson(line, h, grain, noise, here)
             better: Any = True
             if best is None or error is None:
                 best, error = value, err
@@ -111,12 +111,12 @@ def opinions(line: Line, scale: float, grain: Grain = FINE) -> list[Slope]:
     with np.errstate(all="ignore"):
         noise = rounding.noise(line, grain.step * scale) if grain.coarse else 0.0
         for factor in sorted(f for f in grain.factors if f < 1)[::-1][:4]:
-            value, err = _extrapolated(line, grain.step * scale * factor, grain, noise)
+            value, err = richardson(line, grain.step * scale * factor, grain, noise)
             out.append(Slope(value, err))
     return out
 
 
-def _extrapolated(
+def richardson(
     line: Line, h: float, grain: Grain, noise: Array | float = 0.0, here: Array | None = None
 ) -> tuple[Array, Array]:
     far, near = (line(h), line(-h)), (line(h / 2.0), line(-h / 2.0))
@@ -153,7 +153,7 @@ def fixed(line: Line, eps: float, grain: Grain = FINE) -> Slope:
 def extrapolated(line: Line, h: float, grain: Grain = FINE) -> Slope:
     """The derivative by central differences of the steps h and h/2, extrapolated."""
     with np.errstate(all="ignore"):
-        return Slope(*_extrapolated(line, h, grain))
+        return Slope(*richardson(line, h, grain))
 
 
 def one_sided(line: Line, scale: float, grain: Grain = FINE) -> tuple[Array, Array, Array]:

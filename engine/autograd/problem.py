@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import ad, config
+from engine.ad.rename import map_stmt
 from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
 from engine.compile.pipeline import Variants
+from engine.diagnostics import EngineError
+from engine.ir.nodes import Block, Call, Function, Stmt, walk
 from engine.lang.types import (
     ArrayType,
     ScalarType,
@@ -101,6 +104,7 @@ class Precision:
         self.forward_args = b"".join(self.packed)
         self.launch = self._launch()
         self.adjoint_args: bytes | None = None
+        self.tangent_args: bytes | None = None
         self._recorded = False
 
     def _launch(self) -> Launch:
@@ -188,6 +192,43 @@ class Precision:
             np.copyto(self.memory[name], before)
         return self.grads
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether no derivative that the kernel uses is written by hand."""
+        native = any(f.native is not None for f in called(self.variants.ir))
+        return not native and plain(self.variants) is self.variants
+
+    def jvp(self, seeds: Mapping[Name, Array]) -> dict[Name, Array]:
+        """J v for directions by input name, in live arrays by owner name.
+
+        The kernel's code itself is differentiated, not what its user says of it. Raises
+        LaunchFailed where it has no forward mode.
+        """
+        if any(f.native is not None for f in called(self.variants.ir)):
+            raise LaunchFailed("it has native functions")
+        if self.tangent_args is None:
+            arrays = [p for p in self.params if isinstance(p.type, ArrayType) and is_float(p.type)]
+            self.moving = frozenset(p.name for p in arrays)
+            self.tangents = {
+                name: np.zeros_like(self.memory[name])
+                for name in self.memory
+                if any(self.owner[p.name] == name for p in arrays)
+            }
+            extra = [pack_array(self.tangents[self.owner[p.name]], p.type) for p in arrays]  # type: ignore[arg-type]
+            self.tangent_args = self.forward_args + b"".join(extra)
+        try:
+            entry = plain(self.variants).tangent(self.moving)
+        except (TypeError, EngineError) as why:
+            raise LaunchFailed(f"it has no forward mode: {why}") from None
+        self.restore()
+        self._recorded = False
+        for t in self.tangents.values():
+            t.fill(0)
+        for name, v in seeds.items():
+            self.tangents[name][...] = v
+        self.run(entry, self.tangent_args)
+        return self.tangents
+
 
 class Problem:
     """A launch in its own precision (`own`) and in float64 (`exact`), and its variables.
@@ -247,6 +288,51 @@ def lifted(variants: Variants) -> Variants:
         found = (variants, Variants(ad.guard(ir)))
         _lifted[id(variants)] = found
     return found[1]
+
+
+_plain: dict[int, tuple[Variants, Variants]] = {}
+
+
+def plain(variants: Variants) -> Variants:
+    """The kernel without derivatives written by hand; itself where it has none. Made once."""
+    found = _plain.get(id(variants))
+    if found is None or found[0] is not variants:
+        without = _without_custom(variants.ir, {})
+        found = (variants, variants if without is variants.ir else Variants(without))
+        _plain[id(variants)] = found
+    return found[1]
+
+
+def called(fn: Function) -> list[Function]:
+    """All functions that a kernel calls, and those that these do."""
+    found: dict[int, Function] = {}
+    todo = [fn]
+    while todo:
+        for s in walk(todo.pop().body):
+            if isinstance(s, Call) and id(s.func) not in found:
+                found[id(s.func)] = s.func
+                todo.append(s.func)
+    return list(found.values())
+
+
+def _without_custom(fn: Function, done: dict[int, Function]) -> Function:
+    if id(fn) not in done:
+        changed = fn.grad is not None or fn.replay is not None
+        calls = {id(s.func): s.func for s in walk(fn.body) if isinstance(s, Call)}
+        inner = {k: _without_custom(f, done) for k, f in calls.items()}
+        body = fn.body
+        if any(inner[k] is not f for k, f in calls.items()):
+            body, changed = _recalled(fn.body, inner), True
+        done[id(fn)] = replace(fn, body=body, grad=None, replay=None) if changed else fn
+    return done[id(fn)]
+
+
+def _recalled(block: Block, inner: Mapping[int, Function]) -> Block:
+    def one(s: Stmt) -> Stmt:
+        s = map_stmt(s, lambda a: a, lambda b: _recalled(b, inner))
+        return replace(s, func=inner[id(s.func)]) if isinstance(s, Call) else s
+
+    return tuple(one(s) for s in block)
 
 
 def scalar_type(t: ArrayType) -> ScalarType:

@@ -30,9 +30,18 @@ class Tally:
     worst: Entry | None = None
     worst_excess: float = -1.0
     reason: str = ""
+    digits_lost: float = 0.0
+    # The largest element of the lifted adjoint, and what the launch's own is off by.
+    scale: float = 0.0
+    off: float = 0.0
 
     def say(self, verdict: Verdict, reason: str = "") -> None:
-        """Takes the verdict if it is worse than what is known."""
+        """Takes the verdict if it is worse than what is known.
+
+        Of what gives other results each time, nothing else is worth saying.
+        """
+        if self.verdict == "nondeterministic":
+            return
         if ORDER.index(verdict) < ORDER.index(self.verdict):
             self.verdict = verdict
             self.reason = reason

@@ -10,7 +10,7 @@ import engine as wp
 from adtool.selftest.case import Arr, Case, normal, spread
 
 F: Any = wp.array(dtype=float)
-I: Any = wp.array(dtype=int)
+N: Any = wp.array(dtype=int)
 G: Any = wp.array(dtype=float, ndim=2)
 
 
@@ -107,19 +107,19 @@ def advect(u: F, c: F, y: F):
 
 
 @wp.kernel
-def gather(x: F, index: I, y: F):
+def gather(x: F, index: N, y: F):
     i = wp.tid()
     y[i] = x[index[i]] * x[i]
 
 
 @wp.kernel
-def scatter(x: F, index: I, y: F):
+def scatter(x: F, index: N, y: F):
     i = wp.tid()
     wp.atomic_add(y, index[i], x[i] * x[i] * x[i])
 
 
 @wp.kernel
-def springs(x: F, a: I, b: I, rest: F, y: F):
+def springs(x: F, a: N, b: N, rest: F, y: F):
     e = wp.tid()
     d = x[b[e]] - x[a[e]]
     f = (wp.abs(d) - rest[e]) * wp.sign(d)
@@ -197,7 +197,7 @@ def horner(c: F, x: F, y: F):
 def compound(x: F, y: F):
     i = wp.tid()
     p = float(1.0)
-    for k in range(40):
+    for _ in range(40):
         p *= 1.0 + x[i] * 0.1
     y[i] = p
 

@@ -142,3 +142,51 @@ def test_a_mask_with_a_negative_index() -> None:
 def test_settings_that_mean_nothing(given: dict[str, float]) -> None:
     with pytest.raises(wp.LaunchError, match="E405"):
         check_tape(recorded(k.waves, floats([1.0]), floats([0.0])), **given)
+
+
+def one(kernel: Any, values: Any, **given: Any) -> Any:
+    """The result for the only pair of `kernel(x, y)`."""
+    y = wp.zeros(len(values), dtype=float, requires_grad=True)
+    (pair,) = check_tape(recorded(kernel, floats(values), y), **given).launches[0].pairs
+    return pair
+
+
+@pytest.mark.parametrize("n", [3, 5000])
+@pytest.mark.parametrize("kernel", [k.absorbed, k.half_absorbed])
+def test_differences_that_rounding_absorbs_blame_nobody(kernel: Any, n: int) -> None:
+    pair = one(kernel, np.linspace(0.3, 1.7, n))
+    assert pair.verdict in ("inconclusive", "pass"), pair
+    if kernel is k.absorbed:
+        assert pair.verdict == "inconclusive" and "absorbs" in pair.reason
+
+
+@pytest.mark.parametrize("n", [3, 5000])
+def test_a_wrong_gradient_is_seen_where_differences_tell_nothing(n: int) -> None:
+    assert one(k.absorbed_wrong, np.linspace(0.3, 1.7, n)).verdict == "fail"
+    assert one(k.straight_through, np.linspace(0.3, 1.7, n)).verdict == "fail"
+
+
+def test_noise_is_settled_by_forward_mode() -> None:
+    assert one(k.offset, np.linspace(1.0, 5.0, 12)).verdict == "pass"
+
+
+@pytest.mark.parametrize("n", [3, 5000])
+def test_rounding_of_a_right_adjoint(n: int) -> None:
+    pair = one(k.lossy, np.linspace(0.3, 1.2, n))
+    assert pair.verdict == "rounding" and 4.0 < pair.digits_lost <= 7.0
+    assert "digits are lost" in pair.reason
+    assert one(k.waves, np.linspace(0.3, 1.2, n)).digits_lost == 0.0
+
+
+def test_results_that_differ_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.autograd.problem import Precision
+
+    run, rng = Precision.forward_again, np.random.default_rng(0)
+
+    def restless(self: Any) -> None:
+        run(self)
+        self.memory["y"][...] *= 1.0 + 0.1 * rng.random()
+
+    monkeypatch.setattr(Precision, "forward_again", restless)
+    pair = one(k.waves, [0.5, 1.0])
+    assert pair.verdict == "nondeterministic" and "its results differ" in pair.reason

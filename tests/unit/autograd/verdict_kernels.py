@@ -160,3 +160,60 @@ def recorded(kernel: Any, *args: Any, dim: int = 0) -> Any:
     with wp.Tape() as tape:
         wp.launch(kernel, dim=dim or len(args[0]), inputs=list(args))
     return tape
+
+
+@wp.kernel
+def absorbed(x: F, y: F):
+    i = wp.tid()
+    y[i] = (x[i] + wp.float32(1.0e17)) - wp.float32(1.0e17)
+
+
+@wp.kernel
+def half_absorbed(x: F, y: F):
+    i = wp.tid()
+    y[i] = (x[i] + wp.float32(1.0e12)) - wp.float32(1.0e12)
+
+
+@wp.func
+def sunk(a: float):
+    return (a + wp.float32(1.0e17)) - wp.float32(1.0e17)
+
+
+@wp.func_grad(sunk)
+def adj_sunk(a: float, adj_ret: float):
+    wp.adjoint[a] += 2.0 * adj_ret
+
+
+@wp.kernel
+def absorbed_wrong(x: F, y: F):
+    i = wp.tid()
+    y[i] = sunk(x[i])
+
+
+@wp.func
+def rounded(a: float):
+    return wp.floor(a)
+
+
+@wp.func_grad(rounded)
+def adj_rounded(a: float, adj_ret: float):
+    wp.adjoint[a] += adj_ret  # as if it were not rounded
+
+
+@wp.kernel
+def straight_through(x: F, y: F):
+    i = wp.tid()
+    y[i] = rounded(x[i])
+
+
+@wp.kernel
+def lossy(x: F, y: F):
+    """Its derivative is cos(x), and float32 adds 1e7 to it and takes it away."""
+    i = wp.tid()
+    y[i] = 1.0e7 * x[i] + wp.sin(x[i]) - 1.0e7 * x[i]
+
+
+@wp.kernel
+def offset(x: F, y: F):
+    i = wp.tid()
+    y[i] = wp.sqrt(x[i]) + wp.float32(1.0e8)
