@@ -13,6 +13,7 @@ from adtool import __version__, streams
 from adtool.commands.check import CheckCommand, check
 from adtool.commands.explain import explain
 from adtool.commands.jacobian import jacobian
+from adtool.commands.selftest import selftest
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command(cls=CheckCommand)(check)
 app.command(cls=CheckCommand)(jacobian)
 app.command()(explain)
+app.command()(selftest)
 
 
 def _version(wanted: bool) -> None:

@@ -37,7 +37,7 @@ class Outcome:
     @property
     def right(self) -> bool:
         """Whether the check calls it right."""
-        return bool(self.verdicts) and all(v in ("pass", "kink") for v in self.verdicts)
+        return bool(self.verdicts) and all(v in ("pass", "kink", "rounding") for v in self.verdicts)
 
 
 def corpus() -> list[Case]:

@@ -190,9 +190,11 @@ class LaunchCheck:
         if not np.all(np.isfinite(d.g[lines.live[d.a]])):
             self.not_finite(t, ref)
             return
-        ad = float(np.where(d.v == 0, 0.0, d.g * d.v).sum())
+        parts = np.where(d.v == 0, 0.0, d.g * d.v)
+        ad = float(parts.sum())
         allowed = allowed_along(lines, d.w, d.g, d.v, ref)
-        t.compare(ad, ref, max(allowed, 1e-300), -1, -1)
+        size = float(np.sqrt((parts * parts).sum()))
+        t.compare(ad, ref, max(allowed, 1e-300), -1, -1, size)
         if allowed > 0 and TIGHT * allowed < abs(ad - ref) <= allowed:
             self.closer(t, d, ad, allowed)
         else:

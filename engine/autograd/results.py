@@ -50,7 +50,8 @@ class PairResult:
     checked: Jacobian entries compared one by one. directional: random directions
     compared over the whole pair. max_rel_error is |ad - oracle| / |oracle| where the
     oracle exceeds the error allowed there (else it is zero as far as can be told), 0
-    where it nowhere does. reason: why a verdict is inconclusive or skipped.
+    where it nowhere does; a direction's is relative to the parts of its sum if these are
+    larger. reason: why a verdict is inconclusive or skipped.
     digits_lost: decimal digits of the launch's own precision that rounding costs the adjoint.
     """
 

@@ -51,17 +51,20 @@ class Tally:
         if self.verdict in ("fail", "inconclusive", "kink"):
             self.verdict, self.reason, self.worst, self.worst_excess = "skipped", "", None, -1.0
 
-    def compare(self, ad: float, ref: float, allowed: float, row: int, col: int) -> None:
+    def compare(
+        self, ad: float, ref: float, allowed: float, row: int, col: int, size: float = 0.0
+    ) -> None:
         """Takes note of one entry's error; the worst is the one furthest over its tolerance.
 
-        Beside a reference that is zero as far as can be told, no error is relative.
+        Beside a reference that is zero as far as can be told, no error is relative. size: of
+        the parts of a sum, which the error is relative to if they are larger than the sum.
         """
         err = abs(ad - ref)
         excess = err / allowed if np.isfinite(err) else np.inf
         if np.isfinite(err):
             self.max_abs = max(self.max_abs, err)
             if abs(ref) > allowed:
-                self.max_rel = max(self.max_rel, err / abs(ref))
+                self.max_rel = max(self.max_rel, err / max(abs(ref), size))
         if excess > self.worst_excess:
             self.worst_excess = float(excess)
             self.worst = Entry(row, col, float(ad), float(ref))

@@ -1,0 +1,49 @@
+"""`adtool selftest`: does the checker catch wrong gradients, and pass right ones?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+QUICK = 7  # every so many-th case
+
+
+def selftest(
+    seed: Annotated[int, typer.Option(help="Seed of the random directions.", min=0)] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Only a part of the kernels.")] = False,
+    kernel: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this kernel; may be repeated.")
+    ] = None,
+) -> None:
+    """Check the checker: right kernels must pass, and their spoiled gradients must be caught.
+
+    Takes about a minute, less where its kernels are compiled already. Exit code 0: all wrong
+    gradients were caught and no right one was called wrong. 1: not so. 2: nothing was tested.
+    """
+    from adtool.exits import Exit, ToolError
+    from adtool.selftest.run import corpus, run
+    from adtool.selftest.score import lines, score
+
+    start = time.monotonic()
+    cases = corpus()
+    if kernel:
+        known = {c.kernel.key for c in cases}
+        for name in kernel:
+            if name not in known:
+                raise ToolError(f"the self-test has no kernel {name!r}", ", ".join(sorted(known)))
+        cases = [c for c in cases if c.kernel.key in kernel]
+    if quick:
+        cases = cases[::QUICK]
+    outcomes = run(cases, seed, _progress if sys.stderr.isatty() else None)
+    for line in lines(outcomes, time.monotonic() - start):
+        typer.echo(line)
+    raise typer.Exit(Exit.CLEAN if score("", outcomes).perfect else Exit.FINDINGS)
+
+
+def _progress(done: int, total: int, kernel: str) -> None:
+    text = f"{done} of {total} kernels {kernel}" if kernel else ""
+    sys.stderr.write(f"\r{text:<70}" + ("" if kernel else "\r"))
+    sys.stderr.flush()
