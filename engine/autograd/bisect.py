@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.lines import Lines
+from engine.autograd.lines import Lines, norm
 from engine.autograd.oracle import Slope
 from engine.autograd.tally import TRUST
 
@@ -40,8 +40,8 @@ def allowed_along(lines: Lines, w: Array, g: Array, v: Array, ref: float) -> flo
     """The error of w'J v that is no error: by the size of its parts, not of their sum."""
     with np.errstate(all="ignore"):
         products = np.where(v == 0, 0.0, g * v)
-        spread = float(np.sqrt((products * products).sum()))
-        weight = float(np.linalg.norm(w) * np.linalg.norm(v))
+        spread = norm(products)
+        weight = 1.0 if lines.tolerance.atol is None else norm(w) * norm(v)
     return float(lines.tolerance.of(np.asarray(max(abs(ref), spread)), spread, weight))
 
 
@@ -51,8 +51,8 @@ def differs(lines: Lines, d: Disagreement, v: Array) -> bool:
     part = lines.spans[d.b]
     weights = d.w.ravel()
     with np.errstate(all="ignore"):
-        ref = float(weights @ slope.value[part])
-        error = float(np.abs(weights) @ slope.error[part])
+        ref = float(np.where(weights == 0, 0.0, weights * slope.value[part]).sum())
+        error = float(np.where(weights == 0, 0.0, np.abs(weights) * slope.error[part]).sum())
         diff = abs(float(np.where(v == 0, 0.0, d.g * v).sum()) - ref)
     allowed = allowed_along(lines, d.w, d.g, v, ref)
     return bool(np.isfinite(diff) and diff > allowed and diff > TRUST * error)
@@ -137,7 +137,9 @@ def between_one_sided(lines: Lines, d: Disagreement) -> bool:
 
 def forward_along(lines: Lines, d: Disagreement) -> float:
     """w' J v by forward mode; NaN where there is none."""
-    return float(d.w.ravel() @ lines.forward_along(d.a, d.v)[lines.spans[d.b]])
+    moved = lines.forward_along(d.a, d.v)[lines.spans[d.b]]
+    with np.errstate(all="ignore"):
+        return float(np.where(d.w.ravel() == 0, 0.0, d.w.ravel() * moved).sum())
 
 
 def differs_near_by(lines: Lines, d: Disagreement, rng: np.random.Generator) -> bool:

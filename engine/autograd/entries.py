@@ -151,15 +151,9 @@ def _column(
         settle(t, Question(
             float(ad[i]), float(ref[i]), float(error[i]), float(limit[i]),
             lambda row=row: lines.forward_column(a, col, row),  # type: ignore[misc]
-            lambda row=row: remeasured(lines.element(a, col), lines.scale(a, col), lines.grain,  # type: ignore[misc]
-                                     _unit(len(lines.live_rows), row)),
+            lambda row=row: remeasured(lines.one(a, col, row), lines.scale(a, col),  # type: ignore[misc]
+                                       lines.grain),
         ))  # fmt: skip
-
-
-def _unit(size: int, k: int) -> Array:
-    out = np.zeros(size)
-    out[k] = 1.0
-    return out
 
 
 def _small_steps_agree(

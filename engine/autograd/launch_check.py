@@ -20,7 +20,7 @@ from engine.autograd.bisect import (
     row_behind,
 )
 from engine.autograd.entries import Block, adjoint_rows, judge_block, rows_to_see, spoilt
-from engine.autograd.lines import Lines, largest
+from engine.autograd.lines import Lines, largest, norm
 from engine.autograd.problem import Precision, Problem
 from engine.autograd.results import PairResult
 from engine.autograd.tally import KINK, NOT_FINITE, Tally
@@ -160,10 +160,9 @@ class LaunchCheck:
                 v = {a: levelled(v[a], [grads[b][a] for b in self.outputs]) for a in v}
             grads = {b: self.gradients(self.problem.exact, b, w[b]) for b in self.outputs}
             for a in self.inputs:
-                slope = lines.slope_along(a, v[a])
-                for b in self.outputs:
-                    if (a, b) in self.tallies:
-                        self.directed(Disagreement(a, b, w[b], grads[b][a], v[a]), slope)
+                asked = [b for b in self.outputs if (a, b) in self.tallies]
+                found = [Disagreement(a, b, w[b], grads[b][a], v[a]) for b in asked]
+                self.along(found, lines.slope_of(lines.weighted(a, v[a], {b: w[b] for b in asked})))
             for b in self.outputs:
                 self.own_precision(b, w[b], grads[b])
 
@@ -179,31 +178,55 @@ class LaunchCheck:
         grads = precision.vjp({b: w})
         return {a: grads[a].astype(np.float64) for a in self.inputs}
 
-    def directed(self, d: Disagreement, slope: oracle.Slope) -> None:
-        """Compares w'J v of one pair."""
-        t, lines = self.tallies[d.a, d.b], self.lines
-        t.directional += 1
-        part, weights = lines.spans[d.b], d.w.ravel()
+    def along(self, found: list[Disagreement], sums: oracle.Slope) -> None:
+        """Compares w'Jv of an input with several outputs. sums: by differences, one for each.
+
+        What these do not confirm is looked at output by output, each with the step that
+        suits it.
+        """
+        slope: oracle.Slope | None = None
+        for k, d in enumerate(found):
+            t, lines = self.tallies[d.a, d.b], self.lines
+            t.directional += 1
+            ref, error = float(sums.value[k]), float(sums.error[k])
+            if not np.all(np.isfinite(d.g[lines.live[d.a]])):
+                self.not_finite(t, ref)
+                continue
+            parts = np.where(d.v == 0, 0.0, d.g * d.v)
+            ad, size = float(parts.sum()), norm(parts)
+            allowed = allowed_along(lines, d.w, d.g, d.v, ref)
+            if not (np.isfinite(ref) and abs(ad - ref) <= allowed):
+                first = Tally()
+                settle(first, self.question(d, ad, ref, error, allowed))
+                if first.verdict != "pass":
+                    slope = slope or lines.slope_along(d.a, d.v)
+                    ref, error = self.summed(d, slope)
+                    allowed = allowed_along(lines, d.w, d.g, d.v, ref)
+            t.compare(ad, ref, max(allowed, 1e-300), -1, -1, size)
+            if allowed > 0 and TIGHT * allowed < abs(ad - ref) <= allowed:
+                self.closer(t, d, ad, allowed)
+            else:
+                settle(t, self.question(d, ad, ref, error, allowed))
+            if t.verdict == "fail":
+                self.disagreements.setdefault((d.a, d.b), d)
+
+    def summed(self, d: Disagreement, slope: oracle.Slope) -> tuple[float, float]:
+        """w'Jv by the differences of all outputs, and its error."""
+        part, weights = self.lines.spans[d.b], d.w.ravel()
         with np.errstate(all="ignore"):
-            ref = float(weights @ slope.value[part])
-            error = float(np.abs(weights) @ slope.error[part])
-        if not np.all(np.isfinite(d.g[lines.live[d.a]])):
-            self.not_finite(t, ref)
-            return
-        parts = np.where(d.v == 0, 0.0, d.g * d.v)
-        ad = float(parts.sum())
-        allowed = allowed_along(lines, d.w, d.g, d.v, ref)
-        size = float(np.sqrt((parts * parts).sum()))
-        t.compare(ad, ref, max(allowed, 1e-300), -1, -1, size)
-        if allowed > 0 and TIGHT * allowed < abs(ad - ref) <= allowed:
-            self.closer(t, d, ad, allowed)
-        else:
-            settle(t, Question(
-                ad, ref, error, allowed, lambda: forward_along(lines, d),
-                lambda: remeasured(lines.along(d.a, d.v), 1.0, lines.grain, lines.weights(d.b, weights)),
-            ))  # fmt: skip
-        if t.verdict == "fail":
-            self.disagreements.setdefault((d.a, d.b), d)
+            value = np.where(weights == 0, 0.0, weights * slope.value[part])
+            error = np.where(weights == 0, 0.0, np.abs(weights) * slope.error[part])
+            return float(value.sum()), float(error.sum())
+
+    def question(
+        self, d: Disagreement, ad: float, ref: float, error: float, allowed: float
+    ) -> Question:
+        """What forward mode and a closer look at the differences may be asked."""
+        lines = self.lines
+        return Question(
+            ad, ref, error, allowed, lambda: forward_along(lines, d),
+            lambda: remeasured(lines.weighted(d.a, d.v, {d.b: d.w}), 1.0, lines.grain),
+        )  # fmt: skip
 
     def closer(self, t: Tally, d: Disagreement, ad: float, allowed: float) -> None:
         """Judges a direction that passes, if not as clearly as it should."""

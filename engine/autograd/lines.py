@@ -82,6 +82,29 @@ class Lines:
 
         return evaluate
 
+    def weighted(self, a: str, v: Array, weights: dict[str, Array]) -> Line:
+        """A weighted sum of each output, with input `a` displaced by t times v."""
+        exact, start, x = self.exact, self.exact.initial[a], self.exact.memory[a]
+        step = np.where(v == 0, 0.0, v)
+        # What is not finite is never moved, and its outputs count for nothing.
+        partly = not (self.live[a].all() and self.live_rows.all())
+
+        def evaluate(t: float) -> Array:
+            with np.errstate(all="ignore"):
+                np.multiply(step, t, out=x)
+                np.add(x, start, out=x)
+                if partly:
+                    np.copyto(x, start, where=step == 0)
+                for name in exact.changed:
+                    if name != a:
+                        np.copyto(exact.memory[name], exact.initial[name])
+                exact.forward_again()
+                sums = [_inner(w, exact.memory[b], partly) for b, w in weights.items()]
+            np.copyto(x, start)
+            return np.asarray(sums)
+
+        return evaluate
+
     def element(self, a: str, col: int) -> Line:
         """Outputs with one element of `a` displaced by t."""
         flat, x = self.exact.memory[a].reshape(-1), self.value(a, col)
@@ -96,6 +119,11 @@ class Lines:
             return out
 
         return evaluate
+
+    def one(self, a: str, col: int, row: int) -> Line:
+        """One output with one element of `a` displaced by t."""
+        line = self.element(a, col)
+        return lambda t: line(t)[row : row + 1]
 
     def _outputs(self, *displaced: str) -> Array:
         exact = self.exact
@@ -118,12 +146,6 @@ class Lines:
         out = np.concatenate([moved[b].ravel() for b in self.outputs])
         with np.errstate(invalid="ignore"):
             return np.where(self.live_rows, out, 0.0)
-
-    def weights(self, b: str, w: Array) -> Array:
-        """Weights of one output's elements among those of all outputs."""
-        out = np.zeros(len(self.live_rows))
-        out[self.spans[b]] = w
-        return out
 
     def forward_column(self, a: str, col: int, row: int) -> float:
         """One entry of the Jacobian by forward mode. The last column is kept."""
@@ -174,7 +196,11 @@ class Lines:
 
     def slope_along(self, a: str, v: Array) -> oracle.Slope:
         """The derivative of all outputs along a direction."""
-        line, eps = self.along(a, v), self.tolerance.eps
+        return self.slope_of(self.along(a, v))
+
+    def slope_of(self, line: Line) -> oracle.Slope:
+        """The derivative of something along a direction."""
+        eps = self.tolerance.eps
         if eps is None:
             return oracle.slope(line, 1.0, self._matters, self.grain)
         if not self.tolerance.literal:
@@ -215,6 +241,23 @@ class Lines:
             if not np.isnan(right).any():
                 break
         return right, left, noise
+
+
+def _inner(w: Array, x: Array, partly: bool) -> float:
+    """The inner product; with `partly`, elements of weight zero may be anything.
+
+    Not by BLAS, whose threads cost more than they give beside other processes.
+    """
+    if partly:
+        return float(np.where(w == 0, 0.0, w * x).sum())
+    return float(np.einsum("i,i->", w.reshape(-1), x.reshape(-1)))
+
+
+def norm(x: Array) -> float:
+    """The root of the sum of squares."""
+    flat = x.reshape(-1)
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.einsum("i,i->", flat, flat)))
 
 
 def largest(x: Array) -> float:

@@ -59,7 +59,7 @@ def settle(t: Tally, q: Question) -> None:
         return
     ref, error = q.ref, q.error
     agrees = abs(q.ad - forward) <= q.allowed
-    if agrees and diff > TRUST * error:
+    if agrees:
         ref, error = q.again()
         diff = abs(q.ad - ref)
         if diff <= q.allowed:
@@ -77,17 +77,12 @@ def settle(t: Tally, q: Question) -> None:
         t.judge(diff, q.allowed, error, True)
 
 
-def remeasured(line: Line, scale: float, grain: Grain, weights: Array) -> tuple[float, float]:
-    """The derivative of a weighted sum of outputs, and its error with the noise as measured.
+def remeasured(value: Line, scale: float, grain: Grain) -> tuple[float, float]:
+    """The derivative of a single number, and its error with the noise as measured.
 
-    The error is infinite where the sum does not change at all over the first step: then
+    The error is infinite where the number does not change at all over the first step: then
     steps are lost in something large.
     """
-
-    def value(t: float) -> Array:
-        out = line(t)
-        return np.asarray([float(np.where(weights == 0, 0.0, weights * out).sum())])
-
     with np.errstate(all="ignore"):
         noise = noise_of(value, grain.step * scale, grain.epsilon)
         if not np.isfinite(noise):

@@ -148,7 +148,10 @@ class _Whole:
         self, v: list[Array], ad: float, ref: float, error: float, spread: float
     ) -> WholeResult:
         """The step-free opinion, where backward pass and differences disagree."""
-        forward = self.forward_mode(v)
+        try:
+            forward = self.forward_mode(v)
+        except LaunchFailed as failed:
+            return WholeResult("inconclusive", 1, ad, ref, reason=str(failed))
         if not np.isfinite(forward):
             reason = "its derivative in forward mode is not finite"
             return WholeResult("inconclusive", 1, ad, forward, reason=reason)

@@ -180,7 +180,7 @@ class Memory:
             if key in other.planes:
                 x, y = (m[: m.size // 8 * 8].view(np.float64) for m in (plane, other.planes[key]))
                 with np.errstate(all="ignore"):
-                    total += float(x @ y)
+                    total += float(np.einsum("i,i->", x, y))
         return total
 
 

@@ -92,6 +92,9 @@ class Replay:
         if isinstance(steps, str):
             raise Unsuitable(steps)
         self.given = given
+        for s in steps:
+            if isinstance(s, LaunchStep) and not s.plan.variants.can_lift:
+                raise Unsuitable(f"kernel {s.plan.kernel.key!r} has no float64 form")
         self.steps: list[Step] = steps
         self.leaves: list[Leaf] = []
         self.after: list[OutsideStep] = []

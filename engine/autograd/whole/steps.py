@@ -14,6 +14,7 @@ from engine.autograd.problem import LaunchFailed, lifted, pack_array, pack_value
 from engine.autograd.whole.memory import Memory, Part, parts_of
 from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
 from engine.compile.pipeline import Request, Variants
+from engine.diagnostics import EngineError
 from engine.lang.types import ArrayType
 from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
@@ -211,15 +212,27 @@ class LaunchStep(Step):
         _run(entry or self.exact.forward(), self.args, self.state)
 
     def backward(self) -> None:
-        if self.useful and not self.idle:
-            _run(
-                self.exact.adjoint(self.wrt, self.journaled), self.adjoint_args, self.state,
-                lambda: self.exact.checkpointed(self.wrt, self.journaled),
-            )  # fmt: skip
+        if not self.useful or self.idle:
+            return
+        # What native replays write is put back, as the tape does.
+        params = self.plan.params
+        written = [i for i in self.views if params[i].name in self.exact.rewritten]
+        kept = {i: self.views[i].copy() for i in written}
+        _run(
+            self.exact.adjoint(self.wrt, self.journaled), self.adjoint_args, self.state,
+            lambda: self.exact.checkpointed(self.wrt, self.journaled),
+        )  # fmt: skip
+        for i, was in kept.items():
+            self.views[i][...] = was
 
     def tangent(self) -> None:
-        if not self.idle:
-            _run(self.exact.tangent(self.moving), self.args + self.moved, self.scratch)
+        if self.idle:
+            return
+        try:
+            entry = self.exact.tangent(self.moving)
+        except (TypeError, EngineError) as why:
+            raise LaunchFailed(f"{self.plan.kernel.key!r} has no forward mode: {why}") from None
+        _run(entry, self.args + self.moved, self.scratch)
 
     def close(self) -> None:
         release(self.state)
