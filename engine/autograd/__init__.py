@@ -4,6 +4,7 @@ from engine.autograd.check import check_tape
 from engine.autograd.errors import error_jacobians
 from engine.autograd.figures import jacobian_plot, plot_kernel_jacobians
 from engine.autograd.gradcheck import check_function, gradcheck
+from engine.autograd.check import check_tape as check
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
 from engine.autograd.jacobians import Jacobians
@@ -17,16 +18,19 @@ from engine.autograd.recorded import (
     summarise,
 )
 from engine.autograd.results import (
+    Cause,
     Entry,
     LaunchResult,
     NonFinite,
     PairResult,
     TapeResult,
     Unchecked,
+    WholeResult,
 )
 from engine.autograd.sparse import SparseJacobian
 
 __all__ = [
+    "Cause",
     "Entry",
     "FunctionMetadata",
     "Jacobians",
@@ -40,6 +44,8 @@ __all__ = [
     "Unchecked",
     "check_function",
     "check_recorded",
+    "WholeResult",
+    "check",
     "check_tape",
     "error_jacobians",
     "error_plot",

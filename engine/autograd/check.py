@@ -13,6 +13,7 @@ from engine.autograd.launch_check import Block, LaunchCheck, Pair
 from engine.autograd.nonfinite import locate
 from engine.autograd.problem import Argument, LaunchFailed, Problem, lifted
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, Unchecked
+from engine.autograd.second import NoSecond, check_second
 from engine.autograd.tolerance import Tolerance
 from engine.autograd.whole.check import check_whole
 from engine.diagnostics import Diagnostic, LaunchError, Span
@@ -45,6 +46,7 @@ class Options:
     skip_to: int = 0
     all_entries: bool = False
     whole: bool = True
+    order: int = 1
     # Called with the result and the compared entries of each launch (for plots).
     keep: Callable[[LaunchResult, Mapping[Pair, Block]], None] | None = None
 
@@ -71,6 +73,7 @@ def check_tape(
     max_outputs: int = -1,
     seed: int = 0,
     progress: Progress | None = None,
+    order: int = 1,
 ) -> TapeResult:
     """Checks each launch of a tape (or of what `engine.capturing` kept of one).
 
@@ -78,10 +81,22 @@ def check_tape(
     compared for the first launch of each kernel and shape, and wherever a direction
     disagrees; max_inputs and max_outputs limit them for each array. User arrays are
     only read. See `Tolerance` for eps, atol and rtol.
+
+    The tape as a whole is checked as well, unless only some kernels are asked for. With
+    order=2, the gradients of launches are checked for their own derivatives, too, where an
+    adjoint can be differentiated; the result's `unchecked` says where not.
+
+    progress: called with how many launches are done, of how many, and the next one's kernel.
+    A KeyboardInterrupt ends the check with what was found so far; the result says so.
     """
+    if order not in (1, 2):
+        raise LaunchError(
+            Diagnostic("E405", f"order must be 1 or 2, got {order!r}",
+                       help="2 checks the gradients of gradients, too")
+        )  # fmt: skip
     options = Options(
         Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
-        seed,
+        seed, order=order,
     )  # fmt: skip
     return run_checks(tape, options, progress)
 
@@ -104,6 +119,9 @@ def run_checks(
     for r in launches:
         if r.skipped:
             unchecked.append(Unchecked(r.index, f"launch of kernel {r.kernel}", r.skipped, r.site))
+        if r.no_second:
+            what = f"second derivative of kernel {r.kernel}"
+            unchecked.append(Unchecked(r.index, what, r.no_second, r.site))
     whole = None
     if options.whole and not options.partial:
         whole = check_whole(tape, options.tolerance, launches, options.seed)
@@ -183,6 +201,12 @@ def _check_launch(
         result = replace(result, pairs=tuple(_explained(p, problem, rng) for p in found))
         if options.keep is not None:
             options.keep(result, check.blocks)
+        if options.order > 1:
+            try:
+                more = check_second(problem, args, options.tolerance, rng)
+                result = replace(result, pairs=(*result.pairs, *more))
+            except NoSecond as why:
+                result = replace(result, no_second=str(why))
         return result
     except MemoryError:
         return replace(result, skipped="its check does not fit into memory")

@@ -35,6 +35,7 @@ def gradcheck_tape(
     show_summary: bool = True,
     reverse_launches: bool = False,
     skip_to_launch_index: int = 0,
+    order: int = 1,
 ) -> bool:
     """Compares the gradient of each recorded launch with finite differences.
 
@@ -49,7 +50,8 @@ def gradcheck_tape(
     entries for that (see `launch_check.DENSE_ENTRIES`), random directions cover them all
     and single entries are only looked at where a direction disagrees.
     show_summary prints a table. reverse_launches checks the last launch first.
-    skip_to_launch_index leaves out earlier launches.
+    skip_to_launch_index leaves out earlier launches. order=2 checks the derivatives of the
+    launches' gradients, too (see `check_tape`).
 
     Returns True if something was checked and nothing was wrong. Raises GradcheckError
     (a ValueError), if raise_exception, where something is wrong or nothing could be
@@ -83,6 +85,7 @@ def gradcheck_tape(
             reverse=reverse_launches,
             skip_to=skip_to_launch_index,
             all_entries=True,
+            order=order,
             keep=(lambda r, blocks: kept.append((r, blocks))) if plots else None,
         ),
     )

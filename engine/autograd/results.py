@@ -74,7 +74,8 @@ class LaunchResult:
 
     culprits: places of user-written derivatives (func_grad) that the launch runs.
     stops: places of native functions without an adjoint, at which gradients end.
-    skipped: why nothing of it was checked, empty where something was.
+    skipped: why nothing of it was checked, empty where something was. no_second: why its
+    second derivatives were not, where they were asked for.
     """
 
     index: int
@@ -86,6 +87,7 @@ class LaunchResult:
     culprits: tuple[tuple[str, Span], ...] = ()
     stops: tuple[tuple[str, Span], ...] = ()
     skipped: str = ""
+    no_second: str = ""
 
 
 @dataclass(frozen=True, slots=True)
