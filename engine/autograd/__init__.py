@@ -1,10 +1,10 @@
 """Verification of gradients: checks that compare adjoints with an independent oracle."""
 
 from engine.autograd.check import check_tape
+from engine.autograd.check import check_tape as check
 from engine.autograd.errors import error_jacobians
 from engine.autograd.figures import jacobian_plot, plot_kernel_jacobians
 from engine.autograd.gradcheck import check_function, gradcheck
-from engine.autograd.check import check_tape as check
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
 from engine.autograd.jacobians import Jacobians
