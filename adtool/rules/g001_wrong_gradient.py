@@ -22,6 +22,7 @@ from adtool.rules.base import (
 
 if TYPE_CHECKING:
     from adtool.session import Session
+    from engine.autograd.results import Blame
     from engine.diagnostics import Span
 
 
@@ -84,6 +85,14 @@ class WrongGradient(Rule):
                     f"`{name}` is a native function without an `adj_snippet`: gradients end "
                     "there; give it one, or a `@func_grad`"
                 )
+            elif launch.blame:
+                wrong = launch.blame[0]
+                help = f"`{wrong.derivative}` is not the derivative of `{wrong.function}`" + _told(
+                    wrong
+                )
+                if len(launch.blame) > 1:
+                    others = ", ".join(f"`{b.derivative}` ({b.span})" for b in launch.blame[1:])
+                    notes += (f"nor right are {others}",)
             elif launch.culprits:
                 name = launch.culprits[0][0]
                 help = (
@@ -104,6 +113,16 @@ class WrongGradient(Rule):
             )  # fmt: skip
 
 
+def _told(wrong: Blame) -> str:
+    """Where a derivative is furthest off, as far as known."""
+    if not wrong.got:
+        return ""
+    operands = ", ".join(f"{name} = {value}" for name, value in wrong.operands)
+    return f": with {operands} it gives {wrong.got}, expected {wrong.expected}"
+
+
 def _place(hit: Hit) -> Span:
+    if hit.launch.blame and not hit.launch.stops:
+        return hit.launch.blame[0].span
     culprits = hit.launch.stops or hit.launch.culprits
     return culprits[0][1] if culprits else hit.launch.span

@@ -5,13 +5,14 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.autograd.blame import blame
 from engine.autograd.launch_check import Block, LaunchCheck, Pair
 from engine.autograd.nonfinite import locate
-from engine.autograd.problem import Argument, LaunchFailed, Problem, lifted
+from engine.autograd.problem import Argument, LaunchFailed, Problem, called, lifted
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, Unchecked
 from engine.autograd.second import NoSecond, check_second
 from engine.autograd.tolerance import Tolerance
@@ -21,11 +22,9 @@ from engine.ir.nodes import Call, Function, walk
 from engine.lang.types import ArrayType, is_float
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.tape.capture import CapturedTape
 from engine.tape.records import LaunchRecord
-
-if TYPE_CHECKING:
-    from engine.tape.capture import CapturedTape
-    from engine.tape.tape import Tape
+from engine.tape.tape import Tape
 
 Progress = Callable[[int, int, str], None]
 Mask = Sequence[tuple[str | int, str | int]]
@@ -123,7 +122,7 @@ def run_checks(
             what = f"second derivative of kernel {r.kernel}"
             unchecked.append(Unchecked(r.index, what, r.no_second, r.site))
     whole = None
-    if options.whole and not options.partial:
+    if options.whole and not options.partial and isinstance(tape, (Tape, CapturedTape)):
         whole = check_whole(tape, options.tolerance, launches, options.seed)
     return TapeResult(getattr(tape, "index", 0), tuple(launches), tuple(unchecked), whole)
 
@@ -165,6 +164,12 @@ def culprits_of(fn: Function) -> tuple[tuple[str, Span], ...]:
     return tuple(out.items())
 
 
+def custom_functions(fn: Function) -> list[str]:
+    """The functions with a derivative that their user wrote in the kernel language."""
+    found = [f for f in called(fn) if f.grad is not None and f.grad.native is None]
+    return list(dict.fromkeys(f.name for f in found))
+
+
 def _check_launch(
     index: int, record: LaunchRecord, options: Options, seen: set[Any]
 ) -> LaunchResult:
@@ -199,6 +204,10 @@ def _check_launch(
         found = check.run(options.all_entries or key not in seen)
         seen.add(key)
         result = replace(result, pairs=tuple(_explained(p, problem, rng) for p in found))
+        if result.culprits and any(p.verdict == "fail" for p in found):
+            written = custom_functions(problem.exact.variants.ir)
+            wrong = blame(problem.exact, args, problem.outputs, written, rng)
+            result = replace(result, blame=wrong)
         if options.keep is not None:
             options.keep(result, check.blocks)
         if options.order > 1:

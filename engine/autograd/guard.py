@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -83,6 +83,9 @@ class _NoCaptures:
 
     def look(self) -> None:
         """Nobody looks."""
+
+    def ran(self, records: list[Record], seeded: Sequence[array]) -> None:
+        """Nobody cares."""
 
     def forget(self) -> None:
         """Nobody remembers."""

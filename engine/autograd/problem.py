@@ -297,7 +297,7 @@ def plain(variants: Variants) -> Variants:
     """The kernel without derivatives written by hand; itself where it has none. Made once."""
     found = _plain.get(id(variants))
     if found is None or found[0] is not variants:
-        without = _without_custom(variants.ir, {})
+        without = without_custom(variants.ir, lambda f: True)
         found = (variants, variants if without is variants.ir else Variants(without))
         _plain[id(variants)] = found
     return found[1]
@@ -315,15 +315,19 @@ def called(fn: Function) -> list[Function]:
     return list(found.values())
 
 
-def _without_custom(fn: Function, done: dict[int, Function]) -> Function:
+def without_custom(
+    fn: Function, which: Callable[[Function], bool], done: dict[int, Function] | None = None
+) -> Function:
+    """The function, and those that it calls, without the derivatives that some were given."""
+    done = {} if done is None else done
     if id(fn) not in done:
-        changed = fn.grad is not None or fn.replay is not None
+        changed = which(fn) and (fn.grad is not None or fn.replay is not None)
         calls = {id(s.func): s.func for s in walk(fn.body) if isinstance(s, Call)}
-        inner = {k: _without_custom(f, done) for k, f in calls.items()}
-        body = fn.body
+        inner = {k: without_custom(f, which, done) for k, f in calls.items()}
+        out = replace(fn, grad=None, replay=None) if changed else fn
         if any(inner[k] is not f for k, f in calls.items()):
-            body, changed = _recalled(fn.body, inner), True
-        done[id(fn)] = replace(fn, body=body, grad=None, replay=None) if changed else fn
+            out = replace(out, body=_recalled(fn.body, inner))
+        done[id(fn)] = out
     return done[id(fn)]
 
 

@@ -69,13 +69,31 @@ class PairResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Blame:
+    """A derivative written by hand that is wrong: of which function, its own name and place.
+
+    operands: names and values of a call's operands where it is furthest off. expected, got:
+    the derivatives there of the sum of the results by the float operands, one after the other,
+    by differences and by the user's code. Empty where no call could be looked at.
+    """
+
+    function: str
+    derivative: str
+    span: Span
+    operands: tuple[tuple[str, str], ...] = ()
+    expected: str = ""
+    got: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchResult:
     """The check of one launch. span: the kernel's definition; site: the launch call.
 
     culprits: places of user-written derivatives (func_grad) that the launch runs.
     stops: places of native functions without an adjoint, at which gradients end.
     skipped: why nothing of it was checked, empty where something was. no_second: why its
-    second derivatives were not, where they were asked for.
+    second derivatives were not, where they were asked for. blame: the culprits that are
+    wrong, where a pair fails.
     """
 
     index: int
@@ -88,6 +106,7 @@ class LaunchResult:
     stops: tuple[tuple[str, Span], ...] = ()
     skipped: str = ""
     no_second: str = ""
+    blame: tuple[Blame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,3 +352,43 @@ def test_a_wrong_gradient_of_a_large_array_is_caught_and_shown() -> None:
     (launch,) = check_tape(large(spoiled(1.001))).launches
     (pair,) = launch.pairs
     assert pair.verdict == "fail" and pair.worst is not None and pair.worst.row >= 0
+
+
+@wp.func
+def right(v: float):
+    return wp.sin(v)
+
+
+@wp.func_grad(right)
+def adj_right(v: float, adj_ret: float):
+    wp.adjoint[v] += wp.cos(v) * adj_ret
+
+
+@wp.func
+def product(v: float, w: wp.vec2):
+    return v * w[0] + w[1]
+
+
+@wp.func_grad(product)
+def adj_product(v: float, w: wp.vec2, adj_ret: float):
+    wp.adjoint[v] += w[1] * adj_ret  # should be w[0]
+    wp.adjoint[w] += wp.vec2(v, 1.0) * adj_ret
+
+
+@wp.kernel
+def both(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = right(x[i]) + product(x[i], wp.vec2(2.0, 5.0 + x[i]))
+
+
+def test_the_wrong_one_of_two_derivatives_is_named_with_its_operands() -> None:
+    x, y = wp.array([0.5, 0.25], dtype=float, requires_grad=True), wp.zeros(2, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(both, dim=2, inputs=[x], outputs=[y])
+    (launch,) = check_tape(tape).launches
+    assert {name for name, _ in launch.culprits} == {"right", "product"}
+    (wrong,) = launch.blame
+    assert (wrong.function, wrong.derivative) == ("product", "adj_product")
+    assert wrong.span.file == __file__
+    assert wrong.operands == (("v", "0.5"), ("w", "[2. , 5.5]"))
+    assert wrong.got == "[5.5, 0.5, 1. ]" and wrong.expected == "[2. , 0.5, 1. ]"

@@ -1,0 +1,189 @@
+"""Which derivative that the user wrote is wrong, and at which operands.
+
+Each is taken away in turn: where the adjoint changes when a function's own code is
+differentiated instead, the derivative written for it is another one. The interpreter then
+runs threads of the launch, sees what the function is called with, and compares there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.problem import Argument, LaunchFailed, Precision, without_custom
+from engine.autograd.results import Blame
+from engine.compile.pipeline import Variants
+from engine.diagnostics import EngineError
+from engine.ir import interp
+from engine.ir import nodes as n
+from engine.lang.types import ArrayType, is_float
+
+Array = NDArray[Any]
+
+THREADS = 64  # that are run
+CALLS = 256  # that are compared
+STEPS = 100_000  # statements of a thread
+SAME = 1e-6  # relative
+STEP = 1e-5
+
+_stripped: dict[tuple[int, str], tuple[Variants, Variants]] = {}
+
+
+def blame(
+    exact: Precision, args: Sequence[Argument], outputs: Sequence[str], names: Sequence[str],
+    rng: np.random.Generator,
+) -> tuple[Blame, ...]:  # fmt: skip
+    """The wrong ones of the derivatives written by hand, of the functions `names`."""
+    w = {b: rng.standard_normal(exact.initial[b].shape) for b in outputs}
+    given = {a: g.copy() for a, g in exact.vjp(w).items()}
+    out = []
+    for name in names:
+        try:
+            other = Precision(_without(exact.variants, name), args, exact.dim)
+            try:
+                own = other.vjp(w)
+                differs = any(_differ(own[a], g) for a, g in given.items())
+            finally:
+                other.close()
+        except (LaunchFailed, EngineError, TypeError):
+            continue
+        if differs:
+            out.append(_at_worst(exact, name))
+    return tuple(out)
+
+
+def _differ(x: Array, y: Array) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.any(np.abs(x - y) > SAME * np.abs(x).max(initial=0.0)))
+
+
+def _without(variants: Variants, name: str) -> Variants:
+    key = (id(variants), name)
+    found = _stripped.get(key)
+    if found is None or found[0] is not variants:
+        ir = without_custom(variants.ir, lambda f: f.name == name)
+        found = _stripped[key] = (variants, Variants(ir))
+    return found[1]
+
+
+class _Watching(interp._Thread):
+    """A thread that notes what one function is called with."""
+
+    wanted = ""
+    seen: list[tuple[n.Function, list[Any]]]
+
+    def call(self, fn: n.Function, args: Sequence[Any]) -> tuple[Any, ...]:
+        if fn.name == self.wanted and len(self.seen) < CALLS:
+            self.seen.append((fn, [np.copy(a) for a in args]))
+        return super().call(fn, args)
+
+
+def _at_worst(exact: Precision, name: str) -> Blame:
+    """The derivative at those of its operands where it is furthest off."""
+    calls = _calls(exact, name)
+    fn = next((f for f, _ in calls), None)
+    grad = next(
+        (s.func.grad for s in _all_calls(exact.variants.ir) if s.func.name == name), None
+    )  # fmt: skip
+    assert grad is not None
+    label = name.removesuffix("_lifted")
+    plain = Blame(label, grad.name.removesuffix("_lifted"), grad.span)
+    worst, most = plain, -1.0
+    for f, args in calls:
+        assert fn is not None
+        compared = _compare(f, grad, args)
+        if compared is None:
+            continue
+        got, expected = compared
+        error = float(np.abs(got - expected).max(initial=0.0))
+        size = float(np.abs(expected).max(initial=0.0))
+        if error > most * (1 + SAME) and error > 1e-5 * size:
+            most = error
+            operands = tuple(
+                (p.name, _show(a)) for p, a in zip(f.params, args, strict=True)
+                if not isinstance(p.type, ArrayType)
+            )  # fmt: skip
+            worst = replace(
+                plain, operands=operands, expected=_show(expected), got=_show(got)
+            )  # fmt: skip
+    return worst
+
+
+def _all_calls(fn: n.Function) -> list[n.Call]:
+    out, todo, seen = [], [fn], {id(fn)}
+    while todo:
+        for s in n.walk(todo.pop().body):
+            if isinstance(s, n.Call):
+                out.append(s)
+                if id(s.func) not in seen:
+                    seen.add(id(s.func))
+                    todo.append(s.func)
+    return out
+
+
+def _calls(exact: Precision, name: str) -> list[tuple[n.Function, list[Any]]]:
+    arrays = {k: v.copy() for k, v in exact.initial.items()}
+    args = [
+        arrays[exact.owner[p.name]] if isinstance(p.type, ArrayType) else exact.values[i]
+        for i, p in enumerate(exact.params)
+    ]
+    seen: list[tuple[n.Function, list[Any]]] = []
+    journal = interp.Journal()
+    values = interp._arguments(exact.variants.ir, args)
+    with np.errstate(all="ignore"):
+        for k in range(min(exact.threads, THREADS)):
+            thread = _Watching(k, exact.dim, journal, None, STEPS, {})
+            thread.wanted, thread.seen = name, seen
+            try:
+                thread.call(exact.variants.ir, values)
+            except interp.InterpError:
+                break
+    return seen
+
+
+def _compare(fn: n.Function, grad: n.Function, args: Sequence[Any]) -> tuple[Array, Array] | None:
+    """The derivative of the sum of a call's results, by the user and by differences."""
+    if any(isinstance(p.type, ArrayType) for p in fn.params) or not fn.results:
+        return None
+    moving = [i for i, p in enumerate(fn.params) if is_float(p.type)]
+    seeds = [np.ones_like(r) for r in _results(fn, args) if np.asarray(r).dtype.kind == "f"]
+    try:
+        adjoints = interp.evaluate(grad, [*args, *seeds])
+    except (interp.InterpError, TypeError):
+        return None
+    got = np.concatenate([np.ravel(np.asarray(a, np.float64)) for a in adjoints])
+    expected = []
+    for i in moving:
+        x = np.asarray(args[i], np.float64)
+        for k in range(x.size):
+            h = STEP * max(1e-3, abs(float(x.flat[k])))
+            sides = []
+            for sign in (2.0, 1.0, -1.0, -2.0):
+                moved = x.copy()
+                moved.flat[k] += sign * h
+                now = [*args[:i], moved, *args[i + 1 :]]
+                sides.append(sum(float(np.sum(r)) for r in _results(fn, now)))
+            # The five-point rule.
+            value = (8.0 * (sides[1] - sides[2]) - (sides[0] - sides[3])) / (12.0 * h)
+            expected.append(value)
+    if len(expected) != got.size:
+        return None
+    return got, np.asarray(expected)
+
+
+def _results(fn: n.Function, args: Sequence[Any]) -> tuple[Any, ...]:
+    try:
+        return interp.evaluate(fn, list(args))
+    except interp.InterpError:
+        return ()
+
+
+def _show(x: Any) -> str:
+    flat = np.asarray(x)
+    if flat.size == 1:
+        return f"{float(flat.ravel()[0]):.7g}"
+    return np.array2string(flat, precision=6, separator=", ", threshold=16)
