@@ -25,7 +25,7 @@ from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import check_tape
+from engine.autograd import CheckInterrupted, check_tape
 from engine.autograd.lost import with_reasons
 from engine.autograd.results import TapeResult
 
@@ -200,6 +200,11 @@ def _check(
                 )
             done.append(replace(with_reasons(result, tape.records), tape=number))
             tape.records.clear()
+    except KeyboardInterrupt as stop:
+        if isinstance(stop, CheckInterrupted):
+            partial = with_reasons(stop.result, tapes[len(done)].records)
+            done.append(replace(partial, tape=len(done)))
+        return Outcome("interrupted", tapes=tuple(done), kernels=kernels)
     except engine.EngineError as error:
         return _refused(error, f"tape {len(done)} could not be checked", tuple(done))
     return Outcome("done", tapes=tuple(done), kernels=kernels)

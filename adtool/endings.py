@@ -55,9 +55,11 @@ def timed_out(last: status.Status, limit: float) -> Failure:
     )  # fmt: skip
 
 
-def interrupted(last: status.Status, signal_name: str) -> Failure:
-    """The user (Ctrl-C) or the system asked the tool to stop."""
-    message = f"interrupted by {signal_name} {where(last)}; nothing is reported"
+def interrupted(
+    last: status.Status, signal_name: str, done: str = "nothing is reported"
+) -> Failure:
+    """The user (Ctrl-C) or the system asked the tool to stop. done: what there is all the same."""
+    message = f"interrupted by {signal_name} {where(last)}; {done}"
     return Failure("interrupted", message)
 
 

@@ -223,6 +223,11 @@ def _conclude(
     if stopped == "timeout":
         return (), (), endings.timed_out(last, timeout)
     if stopped:
+        with suppress(OSError, UnicodeDecodeError, codec.CodecError):  # it may not have come so far
+            so_far = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+            if any(t.launches for t in so_far.tapes):
+                failure = endings.interrupted(last, stopped, "what was checked by then is reported")
+                return so_far.tapes, so_far.kernels, failure
         return (), (), endings.interrupted(last, stopped)
     try:
         outcome = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))

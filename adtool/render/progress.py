@@ -7,7 +7,13 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from adtool import status
 
@@ -39,6 +45,7 @@ class CheckProgress:
                 TextColumn("checking tape {task.fields[tape]} of {task.fields[tapes]}"),
                 BarColumn(),
                 MofNCompleteColumn(),
+                TimeRemainingColumn(),
                 TextColumn("{task.fields[kernel]}", markup=False),
                 console=self._console,
                 transient=True,

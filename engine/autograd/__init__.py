@@ -1,6 +1,6 @@
 """Verification of gradients: checks that compare adjoints with an independent oracle."""
 
-from engine.autograd.check import check_tape
+from engine.autograd.check import CheckInterrupted, check_tape
 from engine.autograd.check import check_tape as check
 from engine.autograd.errors import error_jacobians
 from engine.autograd.figures import jacobian_plot, plot_kernel_jacobians
@@ -31,6 +31,7 @@ from engine.autograd.sparse import SparseJacobian
 
 __all__ = [
     "Cause",
+    "CheckInterrupted",
     "Entry",
     "FunctionMetadata",
     "Jacobians",

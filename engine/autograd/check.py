@@ -13,7 +13,13 @@ from engine.autograd.blame import blame
 from engine.autograd.launch_check import Block, LaunchCheck, Pair
 from engine.autograd.nonfinite import locate
 from engine.autograd.problem import Argument, LaunchFailed, Problem, called, lifted
-from engine.autograd.results import LaunchResult, PairResult, TapeResult, Unchecked
+from engine.autograd.results import (
+    LaunchResult,
+    PairResult,
+    TapeResult,
+    Unchecked,
+    WholeResult,
+)
 from engine.autograd.second import NoSecond, check_second
 from engine.autograd.tolerance import Tolerance
 from engine.autograd.whole.check import check_whole
@@ -60,6 +66,14 @@ class Options:
         return not self.kernels or any(fnmatch.fnmatchcase(kernel, p) for p in self.kernels)
 
 
+class CheckInterrupted(KeyboardInterrupt):
+    """A check was interrupted. result: what was checked by then."""
+
+    def __init__(self, result: TapeResult) -> None:
+        super().__init__("the check was interrupted")
+        self.result = result
+
+
 def check_tape(
     tape: Tape | CapturedTape,
     *,
@@ -86,7 +100,8 @@ def check_tape(
     adjoint can be differentiated; the result's `unchecked` says where not.
 
     progress: called with how many launches are done, of how many, and the next one's kernel.
-    A KeyboardInterrupt ends the check with what was found so far; the result says so.
+    An interrupt (Ctrl-C) ends the check with CheckInterrupted, a KeyboardInterrupt whose
+    `result` has what was found so far.
     """
     if order not in (1, 2):
         raise LaunchError(
@@ -109,11 +124,27 @@ def run_checks(
     seen: set[Any] = set()
     todo = list(_selected(tape.records, options, unchecked))
     for done, (index, record) in enumerate(todo):
-        if progress is not None:
-            progress(done, len(todo), record.kernel.key)
-        launches.append(_check_launch(index, record, options, seen))
+        try:
+            if progress is not None:
+                progress(done, len(todo), record.kernel.key)
+            launches.append(_check_launch(index, record, options, seen))
+        except KeyboardInterrupt:
+            raise CheckInterrupted(_result(tape, launches, unchecked)) from None
     if progress is not None:
         progress(len(todo), len(todo), "")
+    whole = None
+    if options.whole and not options.partial and isinstance(tape, (Tape, CapturedTape)):
+        try:
+            whole = check_whole(tape, options.tolerance, launches, options.seed)
+        except KeyboardInterrupt:
+            raise CheckInterrupted(_result(tape, launches, unchecked)) from None
+    return _result(tape, launches, unchecked, whole)
+
+
+def _result(
+    tape: Tape | CapturedTape, launches: list[LaunchResult], unchecked: list[Unchecked],
+    whole: WholeResult | None = None,
+) -> TapeResult:  # fmt: skip
     launches.sort(key=lambda r: r.index)
     for r in launches:
         if r.skipped:
@@ -121,9 +152,6 @@ def run_checks(
         if r.no_second:
             what = f"second derivative of kernel {r.kernel}"
             unchecked.append(Unchecked(r.index, what, r.no_second, r.site))
-    whole = None
-    if options.whole and not options.partial and isinstance(tape, (Tape, CapturedTape)):
-        whole = check_whole(tape, options.tolerance, launches, options.seed)
     return TapeResult(getattr(tape, "index", 0), tuple(launches), tuple(unchecked), whole)
 
 

@@ -1,0 +1,73 @@
+"""Ctrl-C while launches are checked: what was checked by then is reported."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+import engine as wp
+from engine.autograd import CheckInterrupted, check_tape
+from tests.unit.autograd import verdict_kernels as k
+from tests.unit.autograd.verdict_kernels import floats
+
+SCRIPT = """
+import os, signal, time
+import engine as wp
+from engine.autograd.launch_check import LaunchCheck
+
+@wp.kernel
+def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+with wp.Tape():
+    for _ in range(5):
+        wp.launch(double, 3, [x], [y])
+
+run, calls = LaunchCheck.run, []
+
+def stopping(self, entries):
+    calls.append(self)
+    if len(calls) == 3:
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(30)
+    return run(self, entries)
+
+LaunchCheck.run = stopping
+"""
+
+
+def test_what_was_checked_is_reported(adtool: Any) -> None:
+    adtool.script(SCRIPT)
+    process = adtool.start("check", "--format", "json", "script.py", preexec_fn=_heed_interrupts)
+    out, err = process.communicate(timeout=120)
+    report = json.loads(out)
+    assert process.returncode == report["exit_code"] == 2
+    assert [x["index"] for x in report["launches"]] == [0, 1]
+    assert {p["verdict"] for x in report["launches"] for p in x["pairs"]} == {"pass"}
+    assert "interrupted by SIGINT while checking tape 0 of 1, launch 2 of 5" in err
+    assert "what was checked by then is reported" in err and "Traceback" not in err
+
+
+def test_a_check_gives_what_it_has() -> None:
+    x, y = floats([1.0, 2.0]), floats([0.0, 0.0])
+    with wp.Tape() as tape:
+        for _ in range(4):
+            wp.launch(k.waves, dim=2, inputs=[x, y])
+
+    def stop(done: int, total: int, kernel: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(CheckInterrupted) as stopped:
+        check_tape(tape, progress=stop)
+    assert [x.index for x in stopped.value.result.launches] == [0, 1]
+    assert isinstance(stopped.value, KeyboardInterrupt)
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
