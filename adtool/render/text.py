@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich import box
@@ -20,7 +21,8 @@ _HEADS = (
     "launch", "kernel", "input", "output", "checked", "max abs\nerror", "max rel\nerror",
     "AD at\nworst", "reference\nat worst", "verdict",
 )  # fmt: skip
-_NAMES = (1, 2, 3)  # columns of names, which are wrapped where the line is full
+# Where the line is too short for three columns of names, they share one, on two lines.
+_STACKED = (_HEADS[0], "kernel\n  input -> output", *_HEADS[4:])
 _LEAST = 5
 _BROKEN = {"inconclusive": "incon-\nclusive", "nondeterministic": "nondeter-\nministic"}
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
@@ -77,13 +79,17 @@ def print_failure(failure: Failure, console: Console) -> None:
 
 
 def _print_table(data: TableData, console: Console) -> None:
+    heads: tuple[str, ...] = _HEADS
     rows = [_cells(r) for r in data.rows]
-    widths = _widths(rows, console.width)
+    names = len(heads) - 7  # how many columns of names follow the launch
+    if _needed(heads, rows) > console.width:
+        heads, rows, names = _STACKED, [_stacked(r) for r in rows], 1
+    widths = _widths(heads, rows, names, console.width)
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style=styles.HEAD
     )
-    for i, (head, width) in enumerate(zip(_HEADS, widths, strict=True)):
-        side = "left" if i in _NAMES or i == len(_HEADS) - 1 else "right"
+    for i, (head, width) in enumerate(zip(heads, widths, strict=True)):
+        side = "left" if 1 <= i <= names or i == len(heads) - 1 else "right"
         table.add_column(
             head,
             width=width,
@@ -110,12 +116,26 @@ def _cells(row: Row) -> list[str]:
     ]  # fmt: skip
 
 
-def _widths(rows: list[list[str]], total: int) -> list[int]:
-    columns = zip(*([list(_HEADS), *rows]), strict=True)
-    widths = [max(len(line) for cell in c for line in cell.split("\n")) for c in columns]
+def _stacked(cells: list[str]) -> list[str]:
+    launch, kernel, source, result, *rest = cells
+    pair = "" if (source, result) == ("-", "-") else f"\n  {source} -> {result}"
+    return [launch, kernel + pair, *rest]
+
+
+def _columns(heads: Sequence[str], rows: list[list[str]]) -> list[int]:
+    columns = zip(*([list(heads), *rows]), strict=True)
+    return [max(len(line) for cell in c for line in cell.split("\n")) for c in columns]
+
+
+def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
+    return sum(_columns(heads, rows)) + len(heads) - 1
+
+
+def _widths(heads: Sequence[str], rows: list[list[str]], names: int, total: int) -> list[int]:
+    widths = _columns(heads, rows)
     spare = total - (len(widths) - 1) - sum(widths)
     while spare < 0:
-        widest = max(_NAMES, key=lambda i: widths[i])
+        widest = max(range(1, 1 + names), key=lambda i: widths[i])
         if widths[widest] <= _LEAST:
             break
         widths[widest] -= 1
@@ -125,7 +145,9 @@ def _widths(rows: list[list[str]], total: int) -> list[int]:
 
 def _fold(name: str, width: int) -> str:
     """Breaks a name that is too long, after underscores and dots where that helps."""
-    if len(name) <= width or "\n" in name:
+    if "\n" in name:
+        return "\n".join(_fold(line, width) for line in name.split("\n"))
+    if len(name) <= width:
         return name
     lines = [""]
     for part in name.replace("_", "_\0").replace(".", ".\0").split("\0"):

@@ -115,10 +115,11 @@ class WrongGradient(Rule):
 
 def _told(wrong: Blame) -> str:
     """Where a derivative is furthest off, as far as known."""
-    if not wrong.got:
+    if not wrong.parts:
         return ""
     operands = ", ".join(f"{name} = {value}" for name, value in wrong.operands)
-    return f": with {operands} it gives {wrong.got}, expected {wrong.expected}"
+    parts = "; ".join(f"by `{name}` it gives {got}, expected {e}" for name, got, e in wrong.parts)
+    return f": with {operands}, {parts}"
 
 
 def _place(hit: Hit) -> Span:

@@ -72,17 +72,16 @@ class PairResult:
 class Blame:
     """A derivative written by hand that is wrong: of which function, its own name and place.
 
-    operands: names and values of a call's operands where it is furthest off. expected, got:
-    the derivatives there of the sum of the results by the float operands, one after the other,
-    by differences and by the user's code. Empty where no call could be looked at.
+    operands: names and values of a call's operands where it is furthest off. parts: of the
+    operands by which it is wrong there: name, the derivative of the sum of the results as the
+    user's code has it, and by differences. Empty where no call could be looked at.
     """
 
     function: str
     derivative: str
     span: Span
     operands: tuple[tuple[str, str], ...] = ()
-    expected: str = ""
-    got: str = ""
+    parts: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
