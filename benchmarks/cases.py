@@ -195,6 +195,28 @@ def make_sparse_jacobian(wp: Any, kernels: Any, size: int) -> Ready:
     return Ready(forward, None, [out])
 
 
+def make_rollout(wp: Any, kernels: Any, size: int) -> Ready:
+    """The check of a tape of 100 launches that move `size` particles, and of the whole."""
+    shape = (size, 3)
+    x = wp.array(_values(3 * size).reshape(shape), dtype=wp.vec3, requires_grad=True)
+    v = wp.array(_values(3 * size)[::-1].copy().reshape(shape), dtype=wp.vec3, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        for _ in range(100):
+            after = [wp.zeros(size, dtype=wp.vec3, requires_grad=True) for _ in range(2)]
+            wp.launch(kernels.move, dim=size, inputs=[x, v, 0.01], outputs=after)
+            x, v = after
+
+    def forward() -> None:
+        found = wp.autograd.check(tape)
+        verdicts = {p.verdict for launch in found.launches for p in launch.pairs}
+        if verdicts != {"pass"} or found.whole is None or found.whole.verdict != "pass":
+            raise RuntimeError("a right gradient failed its check")
+
+    forward()
+    return Ready(forward, None, [x])
+
+
 def _line(wp: Any, size: int) -> tuple[Array, Array]:
     x = wp.array(_values(size), dtype=float, requires_grad=True)
     return x, wp.zeros(size, dtype=float, requires_grad=True)
@@ -256,6 +278,15 @@ CASES = [
         2500,
         make_sparse_jacobian,
         note="warp has dense matrices only: 4 TB here",
+        alone=True,
+    ),
+    Case(
+        "rollout",
+        "check of a 100-launch roll-out of particles, and of the tape as a whole",
+        10_000,
+        100,
+        make_rollout,
+        note="warp computes every entry of each launch: 9 10^8 for each pair of arrays",
         alone=True,
     ),
 ]

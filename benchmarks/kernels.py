@@ -80,3 +80,19 @@ def looped_sine(x: wp.array(dtype=float), steps: int, y: wp.array(dtype=float)):
 def sum_of_squares(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     wp.atomic_add(out, 0, x[i] * x[i])
+
+
+@wp.kernel
+def move(
+    x: wp.array(dtype=wp.vec3),
+    v: wp.array(dtype=wp.vec3),
+    dt: float,
+    x_next: wp.array(dtype=wp.vec3),
+    v_next: wp.array(dtype=wp.vec3),
+):
+    i = wp.tid()
+    here = x[i]
+    pull = here * (-1.0 / (0.1 + wp.length(here)))
+    faster = v[i] + (pull - 0.05 * v[i]) * dt
+    v_next[i] = faster
+    x_next[i] = here + faster * dt
