@@ -45,6 +45,9 @@ _LEFT_OUT = {"select", "where_int", "copy", "insert", "insert_row", "extract", "
 _LEFT_OUT |= {"replayed"}
 # Matrices of these are kept away from singular ones.
 _REGULAR = {"determinant", "inverse"}
+# And of these from ones with equal singular values or eigenvalues, where the factors have no
+# derivative: the factors of a factor, scaled, would always be such ones.
+_SPREAD = {"svd2", "svd3", "eig3"}
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,10 @@ def apply(b: Builder, c: Choice, args: Sequence[n.Atom]) -> n.Atom:
             assert isinstance(a.type, MatrixType)
             five = const(5.0, VectorType(F, a.type.rows))
             moved[k] = b.op("add", moved[k], b.op("diag", five))
+        if c.name in _SPREAD:
+            assert isinstance(a.type, MatrixType)
+            apart = n.Const((3.0, 1.0, 7.0)[: a.type.rows], VectorType(F, a.type.rows))
+            moved[k] = b.op("add", moved[k], b.op("diag", apart))
     return squash(b, c.emit(b, moved))
 
 
