@@ -73,25 +73,35 @@ def difference_entries(
     pattern = find_pattern(own, inputs, outputs)
     colours, count = colour(pattern.rows, pattern.cols, inputs.size)
     steps = np.concatenate([lines.scales(a) for a in inputs.names])
+    near = np.concatenate([lines.own_scales(a) for a in inputs.names])
     if eps is not None:
-        steps = np.where(steps > 0, 1.0, 0.0)
+        steps = near = np.where(steps > 0, 1.0, 0.0)
 
-    def along(v: Array) -> Array:
+    def along(v: Array) -> oracle.Slope:
         moves = _split(v, inputs, lines.exact)
         if eps is not None:
-            return oracle.fixed(lines.along_all(moves), eps, lines.grain).value
-        return lines.slope_along_all(moves).value
+            return oracle.fixed(lines.along_all(moves), eps, lines.grain)
+        return lines.slope_along_all(moves)
+
+    def of(entries: Array, chosen: Array, sizes: Array) -> oracle.Slope:
+        found = along(np.where(chosen, sizes, 0.0))
+        rows, size = pattern.rows[entries], sizes[pattern.cols[entries]]
+        with np.errstate(all="ignore"):  # what is not finite has no derivative
+            return oracle.Slope(found.value[rows] / size, found.error[rows] / size)
 
     values = np.empty(len(pattern.rows))
     for mine, chosen in _by_colour(pattern.cols, colours, count):
-        v = np.where(chosen, steps, 0.0)
-        slope = along(v)
-        with np.errstate(all="ignore"):  # what is not finite has no derivative
-            values[mine] = slope[pattern.rows[mine]] / steps[pattern.cols[mine]]
+        found = of(mine, chosen, steps)
+        values[mine] = found.value
+        small = chosen & (near < steps)
+        if small.any():
+            which = small[pattern.cols[mine]]
+            few = oracle.Slope(found.value[which], found.error[which])
+            values[mine[which]] = oracle.nearer(few, of(mine[which], small, near)).value
     if eps is None:  # a plain difference of a sum is not the sum of differences
-        scaled = values * steps[pattern.cols]
+        scaled = values * near[pattern.cols]
         agree = COARSELY if lines.grain.coarse else AGREE
-        _guarded(pattern, scaled, True, lambda v: along(v * steps), agree)
+        _guarded(pattern, scaled, True, lambda v: along(v * near).value, agree)
     return Entries(pattern, values, count, True)
 
 

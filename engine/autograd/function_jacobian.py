@@ -224,7 +224,9 @@ class OwnLines:
 # The step that balances rounding and the fourth-order error of extrapolated differences, as a
 # power of the precision; and what to multiply it by, for the search.
 POWER = 0.2
-FACTORS = (1.0, 0.25, 4.0, 1.0 / 16.0)
+FACTORS = (1.0, 4.0, 0.25, 1.0 / 16.0)
+FINER = tuple(0.25**k for k in (3, 4, 5, 6, 7))
+TINY = 1e-45  # what underflows in float32 says nothing
 
 
 def own_slope(lines: OwnLines, a: array, scalar: int, typical: float, eps: float | None) -> Slope:
@@ -239,17 +241,28 @@ def own_slope(lines: OwnLines, a: array, scalar: int, typical: float, eps: float
         return Slope(value, np.zeros_like(value))
     precision = float(np.finfo(a._parts.dtype).eps)
     x = abs(float(a._parts[np.unravel_index(scalar, a._parts.shape)]))
-    scale = max(x, 0.1 * typical) * precision**POWER
+    largest = max(x, 0.1 * typical)
+    sizes = [largest * f for f in (*FACTORS, *FINER)]
+    if 0 < x < largest:  # the function may change over its own size
+        sizes += [x * f for f in (FACTORS[0], *FINER) if x * f < sizes[-1]]
     best: Array | None = None
     error: Array | None = None
-    for factor in FACTORS:
-        value, bound = _extrapolated(lines, a, scalar, scale * factor, precision)
+    smallest, moves = np.inf, np.zeros(1, bool)
+    for size in sizes:
+        h = size * precision**POWER
+        value, bound, moved = _extrapolated(lines, a, scalar, h, precision)
+        moves = moves | moved
         if best is None or error is None:
             best, error = value, bound
         else:
-            better = bound < error
+            apart = np.abs(value - best)
+            contradicted = apart > error + bound
+            # Over a smaller step, a function that is steep or has a kink near by shows it.
+            closer = (h < smallest) & (bound <= 0.25 * apart)
+            better = np.where(contradicted, closer, bound < error)
             best, error = np.where(better, value, best), np.where(better, bound, error)
-        if np.all(error <= 100 * precision * np.abs(best)):
+        smallest = min(smallest, h)
+        if h != sizes[0] and np.all(~moves | (error <= 100 * precision * np.abs(best))):
             break
     assert best is not None and error is not None
     return Slope(best, error)
@@ -257,16 +270,20 @@ def own_slope(lines: OwnLines, a: array, scalar: int, typical: float, eps: float
 
 def _extrapolated(
     lines: OwnLines, a: array, scalar: int, h: float, precision: float
-) -> tuple[Array, Array]:
-    """Richardson's extrapolation of central differences with steps h and h/2."""
+) -> tuple[Array, Array, Array]:
+    """Richardson's extrapolation of central differences with steps h and h/2.
+
+    Gives also a bound of its error, and which outputs moved at all.
+    """
     far, near = ([lines.at(a, scalar, s * k) for s in (1.0, -1.0)] for k in (h, h / 2.0))
     with np.errstate(all="ignore"):
         wide, narrow = ((x[0][1] - x[1][1]) / (x[0][0] - x[1][0]) for x in (far, near))
         size = np.maximum(np.abs(near[0][1]), np.abs(near[1][1]))
-        rounding = 8.0 * precision * size / h
+        rounding = (8.0 * precision * size + 4.0 * TINY) / h
         value = (4.0 * narrow - wide) / 3.0
         bound = np.abs(narrow - wide) + rounding
-        return value, np.where(np.isfinite(value), bound, np.inf)
+        moved = (far[0][1] != far[1][1]) | (near[0][1] != near[1][1])
+        return value, np.where(np.isfinite(value), bound, np.inf), moved
 
 
 def differences(

@@ -181,6 +181,13 @@ class Lines:
         size = np.maximum(np.abs(np.where(self.live[a], x, 0.0)), least)
         return np.where(self.live[a], size, 0.0).reshape(-1)
 
+    def own_scales(self, a: str) -> Array:
+        """The same, but elements that are small beside the others have their own size."""
+        x = np.abs(self.exact.initial[a]).reshape(-1)
+        scales = self.scales(a)
+        small = (x > 0) & (x < scales) & (not self.grain.coarse)
+        return np.where(small, x, scales)
+
     def direction(self, a: str, rng: np.random.Generator) -> Array:
         """Random displacements of all live elements, each of its own size.
 
@@ -217,7 +224,11 @@ class Lines:
         """The derivative of all outputs by one element."""
         line, eps = self.element(a, col), self.tolerance.eps
         if eps is None:
-            return oracle.slope(line, self.scale(a, col), self._matters, self.grain)
+            size, x = self.scale(a, col), abs(self.value(a, col))
+            found = oracle.slope(line, size, self._matters, self.grain)
+            if not 0 < x < size or self.grain.coarse:
+                return found
+            return oracle.nearer(found, oracle.slope(line, x, self._matters, self.grain))
         if self.tolerance.literal:
             return oracle.fixed(line, eps, self.grain)
         return oracle.extrapolated(line, eps, self.grain)

@@ -105,6 +105,18 @@ def slope(
     return Slope(best, error)
 
 
+def nearer(wide: Slope, near: Slope) -> Slope:
+    """Of two searches the better entries; `near` took smaller steps, and may see more."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(wide.value - near.value)
+        contradicted = ~(apart <= wide.error + near.error)
+        better = np.where(contradicted, near.error <= 0.25 * apart, near.error < wide.error)
+        better |= ~np.isfinite(wide.error) & np.isfinite(near.error)
+        return Slope(
+            np.where(better, near.value, wide.value), np.where(better, near.error, wide.error)
+        )
+
+
 def opinions(line: Line, scale: float, grain: Grain = FINE) -> list[Slope]:
     """Derivatives by several small steps, each with its bound: for judging a disagreement."""
     out = []
