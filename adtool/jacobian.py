@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,9 @@ class Verdict:
 class JacobianReport:
     """The Jacobians of one recorded launch.
 
-    tape, launch: its numbers; `launches` of the kernel were recorded. file, line: the kernel;
-    call_file, call_line: the launch. error: what was plotted in place of the Jacobian.
+    tape, launch: its numbers; `launches` of kernels that match `pattern` were recorded. file,
+    line: the kernel; call_file, call_line: the launch. error: what was plotted in place of the
+    Jacobian.
     verdicts: of a check, where errors were asked for.
     """
 
@@ -56,6 +58,7 @@ class JacobianReport:
     matrices: tuple[MatrixSummary, ...]
     error: str = ""
     verdicts: tuple[Verdict, ...] = ()
+    pattern: str = ""
 
     @property
     def wrong(self) -> bool:
@@ -70,7 +73,7 @@ def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) 
     Raises EngineError for arguments that the kernel does not have, or has no gradients of.
     """
     launches = [(t, *found) for t, tape in enumerate(tapes) for found in _launches(tape)]
-    mine = [x for x in launches if x[2].kernel.key == options.kernel]
+    mine = [x for x in launches if fnmatchcase(x[2].kernel.key, options.kernel)]
     failed = _missing(launches, mine, options)
     if failed is not None:
         return failed
@@ -89,12 +92,12 @@ def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) 
             for p in result.pairs
         )
     if options.plot:
-        _draw(shown, options, folder, f"{options.kernel} (launch {number}:{index})")
+        _draw(shown, options, folder, f"{record.kernel.key} (launch {number}:{index})")
     span, site = record.plan.variants.ir.span, record.site
     report = JacobianReport(
-        options.kernel, number, index, len(mine), tuple(record.dim), span.file, span.line,
+        record.kernel.key, number, index, len(mine), tuple(record.dim), span.file, span.line,
         "" if site is None else site.file, 0 if site is None else site.line,
-        summarise(found), options.error, verdicts,
+        summarise(found), options.error, verdicts, options.kernel,
     )  # fmt: skip
     (folder / files.JACOBIAN).write_text(codec.dumps(report), encoding="ascii")
     return None

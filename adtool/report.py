@@ -29,13 +29,16 @@ class ReportError(CodecError):
 class Worst:
     """The worst Jacobian entry: `row` counts scalars of the output, `col` of the input.
 
-    Both are -1 for a random direction over the whole pair.
+    Both are -1 for a random direction over the whole pair. row_name, col_name: the scalars by
+    their arrays' own indices, as `u[2, 3]`.
     """
 
     row: int
     col: int
     ad: float
     oracle: float
+    row_name: str = ""
+    col_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,9 @@ class ErrorKind(str, Enum):
 
 def jacobian(
     ctx: typer.Context,
-    kernel: Annotated[str, typer.Option(metavar="NAME", help="The kernel to look at.")],
+    kernel: Annotated[
+        str, typer.Option(metavar="PATTERN", help="The kernel to look at, as for `check`.")
+    ],
     script: Annotated[
         str | None,
         typer.Argument(metavar="SCRIPT [-- ARGS...]", help="The script, then its arguments."),
@@ -94,8 +96,7 @@ def jacobian(
         kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
         "" if error is None else error.value,
     )  # fmt: skip
-    exactly = "".join(f"[{c}]" if c in "*?[" else c for c in kernel)
-    check = CheckOptions(kernels=(exactly,), device=device, memory=memory)
+    check = CheckOptions(kernels=(kernel,), device=device, memory=memory)
     plain = no_color or bool(ctx.obj)
     session = run(Job(target, check, options), timeout, format, plain)
     if session.failure is None and plot is not None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from adtool import __version__
 from adtool.codec import dumps
 from adtool.render import styles
+from adtool.render.text import clean, print_lines, short
 from adtool.report import SCHEMA
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 def print_report(report: JacobianReport, plot: str, console: Console) -> None:
     """Prints which launch it is, a row for each matrix, and the largest entries."""
     size = " x ".join(map(str, report.dim))
-    at = f", called at {report.call_file}:{report.call_line}" if report.call_file else ""
-    more = f", the only one of `{report.kernel}`"
+    at = f", called at {short(report.call_file)}:{report.call_line}" if report.call_file else ""
+    of = report.pattern or report.kernel
+    more = f", the only one of `{of}`"
     if report.launches > 1:
-        more = f", one of {report.launches} of `{report.kernel}` (--launch names another)"
+        more = f", one of {report.launches} of `{of}` (--launch names another)"
     _line(console, f"kernel `{report.kernel}`, {size} threads{at}", styles.HEAD)
     _line(console, f"launch {report.tape}:{report.launch}{more}", styles.DIM)
     console.print(_table(report))
@@ -36,8 +38,8 @@ def print_report(report: JacobianReport, plot: str, console: Console) -> None:
     console.print()
     _line(console, "largest entries", styles.HEAD)
     for m in report.matrices:
-        for row, col, value in m.largest:
-            _line(console, f"  d {m.output}[{row}] / d {m.input}[{col}] = {value:.7g}")
+        for (row, col), (_, _, value) in zip(m.names, m.largest, strict=True):
+            _line(console, f"  d {row} / d {col} = {value:.7g}")
         if not m.largest:
             _line(console, f"  d {m.output} / d {m.input} is zero everywhere")
     if plot:

@@ -138,7 +138,8 @@ def derivative(pair: PairResult, entry: Entry | None) -> str:
     if entry is None or entry.row < 0 or entry.col < 0:
         along = " along a random direction" if entry is not None else ""
         return f"`d {pair.output} / d {pair.input}`{along}"
-    return f"`d {pair.output}[{entry.row}] / d {pair.input}[{entry.col}]`"
+    row = entry.row_name or f"{pair.output}[{entry.row}]"
+    return f"`d {row} / d {entry.col_name or f'{pair.input}[{entry.col}]'}`"
 
 
 def values(entry: Entry | None) -> str:

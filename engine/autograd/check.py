@@ -12,6 +12,7 @@ import numpy as np
 from engine.autograd.blame import blame
 from engine.autograd.launch_check import Block, LaunchCheck, Pair
 from engine.autograd.nonfinite import locate
+from engine.autograd.places import element
 from engine.autograd.problem import Argument, LaunchFailed, Problem, called, lifted
 from engine.autograd.results import (
     LaunchResult,
@@ -255,10 +256,22 @@ def _check_launch(
 
 
 def _explained(pair: PairResult, problem: Problem, rng: np.random.Generator) -> PairResult:
+    pair = _placed(pair, problem)
     if pair.verdict != "nan":
         return pair
     w = rng.standard_normal(problem.own.initial[pair.output].shape)
     return replace(pair, nonfinite=locate(problem.own, pair.output, w, pair.input))
+
+
+def _placed(pair: PairResult, problem: Problem) -> PairResult:
+    """The pair with the names of its worst entry's scalars."""
+    e = pair.worst
+    if e is None or e.row < 0 or e.col < 0:
+        return pair
+    initial = problem.exact.initial
+    row = element(pair.output, e.row, initial[pair.output].shape)
+    col = element(pair.input, e.col, initial[pair.input].shape)
+    return replace(pair, worst=replace(e, row_name=row, col_name=col))
 
 
 def arguments(record: LaunchRecord) -> tuple[list[Argument], str]:
@@ -315,8 +328,8 @@ def _why_nothing(problem: Problem, ir: Function, args: Sequence[Argument]) -> st
 
 def _masked(record: LaunchRecord, problem: Problem, options: Options) -> frozenset[Pair] | None:
     """The pairs that a mask names, None for all. Raises LaunchError for unknown names."""
-    if not options.masks or record.kernel.key not in options.masks:
-        return None
+    if not options.masks or not options.masks.get(record.kernel.key):
+        return None  # an empty mask is none, as in Warp
     ir = record.plan.variants.ir
     leaves = [p.name for p in ir.params]
     arguments = record.plan.arguments

@@ -8,6 +8,7 @@ in float64 can be had (see `check`): a pair passes only if no launch fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from engine.autograd.function_jacobian import (
 )
 from engine.autograd.guard import PrivateTape
 from engine.autograd.lines import largest
-from engine.autograd.results import LaunchResult, PairResult, TapeResult, Verdict
+from engine.autograd.results import Entry, LaunchResult, PairResult, TapeResult, Verdict
 from engine.autograd.rounding import noise
 from engine.autograd.settling import Sample, sampled, settle, steps
 from engine.autograd.subject import Mask, Pair
@@ -65,7 +66,7 @@ def check_function_subject(
         roles = subject.roles(results)
         pairs = roles.pairs(mask)
         outputs = list({id(p.output): p.output for p in pairs}.values())
-        lines = OwnLines(subject, keeper, outputs)
+        lines = OwnLines(subject, keeper, outputs, results)
         check = _Check(subject, tape, results, pairs, lines, options)
         if check.small():
             check.entries()
@@ -122,11 +123,18 @@ class _Check:
                     t.directional,
                     t.max_abs,
                     t.max_rel,
-                    t.worst,
+                    self._placed(p, t),
                     reason,
                 )
             )
         return tuple(out)
+
+    def _placed(self, p: Pair, t: Tally) -> Entry | None:
+        """The worst entry with the names of its scalars."""
+        e = t.worst
+        if e is None or e.row < 0:
+            return e
+        return replace(e, row_name=p.output.place(e.row), col_name=p.input.place(e.col))
 
     # ---- entries
 
@@ -141,10 +149,11 @@ class _Check:
             for p in targets:
                 rows = slice(0, limit if limit > 0 else None)
                 part = span(self.lines.outputs, p.output)
-                ref = np.stack([s[0][part][rows] for s in columns.values()], axis=1)
-                err = np.stack([s[1][part][rows] for s in columns.values()], axis=1)
                 cols = list(columns)
                 ad = dense.entries[p.key][rows][:, cols]
+                ref, err = np.empty(ad.shape), np.empty(ad.shape)
+                for k, (value, bound) in enumerate(columns.values()):
+                    ref[:, k], err[:, k] = value[part][rows], bound[part][rows]
                 block = Block(tuple(range(len(ad))), tuple(cols), ad, ref, err)
                 self.judge(p, block)
 

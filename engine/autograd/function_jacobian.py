@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,13 +48,12 @@ class FunctionSubject:
         return tape, self._results(out)
 
     def _results(self, out: Any) -> list[Any]:
-        if out is None:
-            out = self.declared
-        found = list(out) if isinstance(out, (list, tuple)) else [out]
+        found = self.declared if out is None else out
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
         if not any(isinstance(a, (array, Struct, indexedarray)) for a in found):
             raise fail(
                 "E202", f"function {self.key!r} returns no array",
-                f"it returned {type(out).__name__}",
+                "it returned " + ("None" if out is None else type(out).__name__),
                 help="return the arrays to differentiate, or name them in outputs=",
             )  # fmt: skip
         return found
@@ -63,7 +63,7 @@ class FunctionSubject:
         outputs: dict[int, tuple[str, Any, Variable | None]] = {}
         for k, a in enumerate(results):
             name = self.named.get(k, f"output_{k}")
-            outputs[k] = (name, getattr(a, "dtype", type(a)), _variable(k, name, a))
+            outputs[k] = (name, _dtype(a), _variable(k, name, a))
         return Roles(self.key, self.inputs, outputs)
 
 
@@ -79,12 +79,35 @@ def function_subject(
     given = list(inputs or ())
     declared = [outputs] if isinstance(outputs, (array, Struct)) else list(outputs or ())
     key = getattr(function, "__name__", type(function).__name__)
-    labels = labels or parameter_names(function, len(given))
+    if not labels:
+        _check_call(function, key, given)
+        labels = parameter_names(function, len(given))
     named = {
-        k: (label, getattr(a, "dtype", type(a)), _variable(k, label, a))
+        k: (label, _dtype(a), _variable(k, label, a))
         for k, (label, a) in enumerate(zip(labels, given, strict=True))
     }
     return FunctionSubject(function, key, given, declared, named)
+
+
+def _check_call(function: Any, key: str, given: Sequence[Any]) -> None:
+    """Raises LaunchError (E201) for arguments that the function does not take."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        return
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        raise fail("E201", f"function {key!r} cannot be called with these inputs", str(error),
+                   help=f"it is {key}{signature}: inputs= has one for each parameter",
+        ) from None  # fmt: skip
+
+
+def _dtype(value: Any) -> Any:
+    """The type of an array's elements, or of a struct; None for what is neither."""
+    if _kind(value) is None:
+        return None
+    return getattr(value, "dtype", type(value))
 
 
 def leaves_of(value: Any) -> list[Any]:
@@ -179,10 +202,17 @@ class OwnLines:
     Every run starts from the same memory and is undone afterwards.
     """
 
-    def __init__(self, subject: FunctionSubject, keeper: Keeper, outputs: Sequence[Variable]):
+    def __init__(
+        self, subject: FunctionSubject, keeper: Keeper, outputs: Sequence[Variable],
+        results: Sequence[Any],
+    ) -> None:  # fmt: skip
+        """results: what a run gave, of which `outputs` are variables."""
         self.subject = subject
         self.keeper = keeper
         self.outputs = outputs
+        leaves = [leaves_of(results[v.index])[p.leaf] for v in outputs for p in v.parts]
+        # The relative rounding of the outputs.
+        self.precision = max(float(np.finfo(a._parts.dtype).eps) for a in leaves)
 
     def at(self, a: array, scalar: int, t: float) -> tuple[float, Array]:
         """By how much the scalar really moved, and the outputs, one after the other."""
@@ -214,11 +244,22 @@ class OwnLines:
         out = [np.zeros(0)]
         for v in self.outputs:
             flat = np.empty(v.size)
-            leaves = leaves_of(results[v.index])
+            leaves = leaves_of(results[v.index]) if v.index < len(results) else []
             for part in v.parts:
-                flat[part.places()] = leaves[part.leaf]._parts.reshape(-1)
+                found = leaves[part.leaf]._parts if part.leaf < len(leaves) else None
+                if found is None or found.size != part.size:
+                    raise self._changed(v)
+                flat[part.places()] = found.reshape(-1)
             out.append(flat)
         return np.concatenate(out)
+
+
+    def _changed(self, v: Variable) -> Exception:
+        return fail(
+            "E202", f"function {self.subject.key!r} returns something else from run to run",
+            f"{v.label} had {v.size} numbers at first",
+            help="it is run again and again, and must return arrays of the same shapes",
+        )  # fmt: skip
 
 
 # The step that balances rounding and the fourth-order error of extrapolated differences, as a
@@ -239,7 +280,7 @@ def own_slope(lines: OwnLines, a: array, scalar: int, typical: float, eps: float
         with np.errstate(all="ignore"):
             value = (ahead - behind) / (2.0 * eps)
         return Slope(value, np.zeros_like(value))
-    precision = float(np.finfo(a._parts.dtype).eps)
+    precision = max(float(np.finfo(a._parts.dtype).eps), lines.precision)
     x = abs(float(a._parts[np.unravel_index(scalar, a._parts.shape)]))
     largest = max(x, 0.1 * typical)
     sizes = [largest * f for f in (*FACTORS, *FINER)]

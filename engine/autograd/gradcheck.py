@@ -12,7 +12,7 @@ from engine.autograd.check import Options, run_checks
 from engine.autograd.function_check import check_function_subject
 from engine.autograd.function_jacobian import function_subject
 from engine.autograd.jacobian import jacobian, jacobian_fd, relaunched
-from engine.autograd.results import LaunchResult, PairResult, TapeResult
+from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
 from engine.autograd.subject import LaunchSubject, Mask, Pair, launch_subject, owners
 from engine.autograd.summary import summary
 from engine.autograd.tolerance import Tolerance
@@ -175,7 +175,7 @@ def _wrong(launch: LaunchResult, p: PairResult) -> Diagnostic:
     worst = ""
     if p.worst is not None and p.worst.row >= 0:
         worst = (
-            f"; d {p.output}[{p.worst.row}] / d {p.input}[{p.worst.col}] is "
+            f"; {entry_name(p)} is "
             f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
         )
     role = "function" if launch.index < 0 else "kernel"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from engine.autograd.check import Mask, Options, run_checks
 from engine.autograd.launch_check import Block, Pair
 from engine.autograd.lost import with_reasons
-from engine.autograd.results import LaunchResult, TapeResult, WholeResult
+from engine.autograd.results import LaunchResult, TapeResult, WholeResult, entry_name
 from engine.autograd.summary import summary
 from engine.autograd.tolerance import Tolerance
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
@@ -158,7 +158,7 @@ def _error(result: TapeResult) -> GradcheckError:
         worst = ""
         if p.worst is not None and p.worst.row >= 0:
             worst = (
-                f"; d {p.output}[{p.worst.row}] / d {p.input}[{p.worst.col}] is "
+                    f"; {entry_name(p)} is "
                 f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
             )
         what = "is not finite" if p.verdict == "nan" else "is wrong"

@@ -17,7 +17,7 @@ from engine.autograd.launch_jacobian import (
     sparsely,
 )
 from engine.autograd.metadata import FunctionMetadata
-from engine.autograd.subject import LaunchSubject, Mask, Pair, Roles, launch_subject
+from engine.autograd.subject import LaunchSubject, Mask, Pair, Roles, launch_subject, renamed
 from engine.autograd.tolerance import Tolerance
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
@@ -74,7 +74,8 @@ def jacobian(
     GradcheckError E404 where there is nothing to differentiate.
     """
     del max_blocks, block_dim, restore_inputs
-    result = _of(function, dim, inputs, outputs, input_output_mask, device,
+    mask = renamed(input_output_mask, metadata)
+    result = _of(function, dim, inputs, outputs, mask, device,
                  _Adjoint(max_outputs_per_var, sparse))  # fmt: skip
     return _finished(result, metadata, plot_jacobians, "Jacobian")
 
@@ -110,7 +111,8 @@ def jacobian_fd(
     """
     del max_blocks, block_dim, restore_inputs
     Tolerance(eps)  # says what is wrong with it
-    result = _of(function, dim, inputs, outputs, input_output_mask, device,
+    mask = renamed(input_output_mask, metadata)
+    result = _of(function, dim, inputs, outputs, mask, device,
                  _Differences(max_inputs_per_var, sparse, eps))  # fmt: skip
     return _finished(result, metadata, plot_jacobians, "Jacobian by finite differences")
 
@@ -158,7 +160,7 @@ class _Differences:
             pairs = roles.pairs(mask)
             dense = Dense(pairs, self.wide)
             outputs = list({id(p.output): p.output for p in pairs}.values())
-            lines = OwnLines(subject, keeper, outputs)
+            lines = OwnLines(subject, keeper, outputs, results)
             function_jacobian.differences(lines, pairs, dense, self.eps, self.limit)
         return roles, dense
 

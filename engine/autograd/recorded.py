@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ class MatrixSummary:
     shape: scalars of the output and of the input. nonzeros: entries other than zero (not
     finite ones are). rank, condition (largest over smallest non-zero singular value): None
     where it is not finite or too large, `unknown` says which. largest: entries by magnitude,
-    as (row, column, value). nonfinite: how many entries are NaN or infinite.
+    as (row, column, value); names: of their scalars, the output's first. nonfinite: how many
+    entries are NaN or infinite.
     """
 
     input: str
@@ -46,6 +47,7 @@ class MatrixSummary:
     largest: tuple[tuple[int, int, float], ...]
     nonfinite: int = 0
     unknown: str = ""
+    names: tuple[tuple[str, str], ...] = ()
 
 
 def recorded_jacobians(
@@ -71,7 +73,8 @@ def recorded_jacobians(
             Diagnostic("E401", f"this launch of kernel {record.name!r} cannot be repeated: "
                        f"{reason}", record.site)
         ) from None  # fmt: skip
-    return Jacobians(found.by_key, subject.roles.metadata())
+    variables = {p.key: (p.input, p.output) for p in pairs}
+    return Jacobians(found.by_key, subject.roles.metadata(), variables)
 
 
 def check_recorded(
@@ -86,10 +89,12 @@ def check_recorded(
 def summarise(jacobians: Jacobians) -> tuple[MatrixSummary, ...]:
     """A summary of each sparse Jacobian."""
     names = jacobians.metadata
-    return tuple(
-        _summary(names.label(i, False), names.label(o, True), matrix)
-        for (i, o), matrix in jacobians.items()
-    )
+    out = []
+    for (i, o), matrix in jacobians.items():
+        found = _summary(names.label(i, False), names.label(o, True), matrix)
+        places = tuple(jacobians.entry((i, o), row, col) for row, col, _ in found.largest)
+        out.append(replace(found, names=places))
+    return tuple(out)
 
 
 def _summary(a: str, b: str, m: SparseJacobian) -> MatrixSummary:

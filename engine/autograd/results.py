@@ -17,13 +17,16 @@ class Entry:
     """One Jacobian entry: `row` counts scalars of the output, `col` those of the input.
 
     `ad` is the adjoint's value, `oracle` the reference's. For directional entries
-    (see PairResult.directional) row and col are -1.
+    (see PairResult.directional) row and col are -1. row_name, col_name: the scalars by
+    their arrays' own indices, as in `u[2, 3]` (components of vectors last).
     """
 
     row: int
     col: int
     ad: float
     oracle: float
+    row_name: str = ""
+    col_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,15 @@ class Unchecked:
     what: str
     reason: str
     site: Span | None = None
+
+
+def entry_name(pair: PairResult) -> str:
+    """`d y[1, 2] / d x[3]` for a pair's worst entry; `d y / d x` where no entry is known."""
+    e = pair.worst
+    if e is None or e.row < 0 or e.col < 0:
+        return f"d {pair.output} / d {pair.input}"
+    row = e.row_name or f"{pair.output}[{e.row}]"
+    return f"d {row} / d {e.col_name or f'{pair.input}[{e.col}]'}"
 
 
 @dataclass(frozen=True, slots=True)

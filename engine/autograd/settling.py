@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.autograd.results import Verdict
 from engine.autograd.rounding import Array
@@ -30,14 +31,14 @@ Moved = Callable[[float], tuple[float, Array]]
 class Sample:
     """Slopes of some outputs over one step: central, to the right, to the left.
 
-    error: what rounding may put them off by. still: where the output did not change.
+    error: what rounding may put them off by. moved: where the output changed.
     """
 
     central: Array
     right: Array
     left: Array
     error: Array
-    still: Array
+    moved: NDArray[np.bool_]
 
 
 def steps(value: float, typical: float, precision: float) -> list[float]:
@@ -69,16 +70,16 @@ def sampled(
                 continue
             size = np.maximum(np.abs(after), np.abs(before))
             rough = np.maximum(precision * size, noise) + tiny
-            up, down, still = after - here, here - before, (after == here) & (before == here)
+            up, down, moved = after - here, here - before, (after != here) | (before != here)
             if weights is not None:
                 up, down = np.array([weights @ up]), np.array([weights @ down])
                 rough = np.array([np.linalg.norm(weights * rough) + precision * spread])
-                still = np.array([still.all()])
+                moved = np.array([moved.any()])
             step = (ahead - behind) / 2.0
             error = 4.0 * rough / step
             central = (up + down) / (ahead - behind)
             error = np.where(np.isfinite(central), error, np.inf)
-            out.append(Sample(central, up / ahead, down / -behind, error, still))
+            out.append(Sample(central, up / ahead, down / -behind, error, moved))
     return _without_stairs(out)
 
 
@@ -87,8 +88,8 @@ def _without_stairs(samples: list[Sample]) -> list[Sample]:
     moves = np.zeros(1, bool)
     out = []
     for s in samples:
-        moves = moves | ~s.still
-        out.append(replace(s, error=np.where(s.still & moves, np.inf, s.error)))
+        moves = moves | s.moved
+        out.append(replace(s, error=np.where(moves & ~s.moved, np.inf, s.error)))
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,12 +50,12 @@ class Roles:
         return describe(self.key, self.inputs, self.outputs)
 
     def pairs(self, mask: Mask | None) -> list[Pair]:
-        """The pairs that a mask names, all for None.
+        """The pairs that a mask names; all for None and, as in Warp, for an empty one.
 
         Raises LaunchError (E405) for what is no input or output, or has no gradient;
         GradcheckError (E404) where nothing is left.
         """
-        if mask is None:
+        if mask is None or (isinstance(mask, Sized) and not len(mask)):
             sides = [
                 [v for _, _, v in side.values() if v is not None]
                 for side in (self.inputs, self.outputs)
@@ -103,7 +103,26 @@ class Roles:
         return f"its {'outputs' if output else 'inputs'} are {names or 'none'}"
 
 
+def renamed(mask: Mask | None, names: FunctionMetadata | None) -> Mask | None:
+    """A mask that uses the labels of the user's own metadata, with positions for these."""
+    if names is None or mask is None:
+        return mask
+
+    def place(which: str | int, labels: list[str] | None) -> str | int:
+        known = isinstance(which, str) and which in (labels or ())
+        return (labels or []).index(str(which)) if known else which
+
+    return [
+        (place(i, names.input_labels), place(o, names.output_labels)) for i, o in _checked(mask)
+    ]
+
+
 def _checked(mask: Mask) -> Iterable[tuple[str | int, str | int]]:
+    if not hasattr(mask, "__iter__") or hasattr(mask, "encode"):  # a number, or a string
+        raise LaunchError(
+            Diagnostic("E405", f"input_output_mask is a list of pairs, got {mask!r}", call_span(),
+                       help="write [('x', 'y'), (0, 1)]")
+        )  # fmt: skip
     for entry in mask:
         if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 2:
             raise LaunchError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
 
 Array = NDArray[Any]
 
@@ -51,6 +52,7 @@ class Tolerance:
                     Diagnostic(
                         "E405",
                         f"{name} must be {wanted}, got {value}",
+                        call_span(),
                         help="leave it out to have it chosen by scale",
                     )
                 )

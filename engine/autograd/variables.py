@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.autograd.places import element
 from engine.lang.structs import (
     ElementType,
     IndexedArrayType,
@@ -33,7 +34,8 @@ class Part:
     """One float array of a variable, of `count` elements with `width` scalars each.
 
     leaf: which of the argument's leaves. The array's scalar number f is the variable's
-    offset + (f // width) * stride + f % width.
+    offset + (f // width) * stride + f % width. shape: of the array's scalars, components
+    last. path: the leaf's name within the argument, as `.mass`.
     """
 
     leaf: int
@@ -41,6 +43,8 @@ class Part:
     width: int
     offset: int
     stride: int
+    shape: tuple[int, ...] = ()
+    path: str = ""
 
     @property
     def size(self) -> int:
@@ -80,6 +84,14 @@ class Variable:
         """Scalars in all."""
         return sum(p.size for p in self.parts)
 
+    def place(self, scalar: int) -> str:
+        """The scalar of that number, as `u[2, 3]` or `body.mass[4]`."""
+        for p in self.parts:
+            count, within = divmod(scalar - p.offset, p.stride)
+            if 0 <= within < p.width and 0 <= count < p.count:
+                return element(self.label + p.path, count * p.width + within, p.shape)
+        return f"{self.label}[{scalar}]"
+
     @property
     def width(self) -> int:
         """Scalars of one element; 1 where elements differ."""
@@ -93,6 +105,7 @@ def variable(index: int, label: str, kind: UserType, values: Sequence[Any]) -> V
     values: the argument's leaves; arrays without requires_grad are no part of it.
     """
     parts: list[Part] = []
+    paths = [leaf.named("") for leaf in leaves(kind)]
     offset = 0
     for group in _groups(kind, 0):
         found = [
@@ -103,8 +116,9 @@ def variable(index: int, label: str, kind: UserType, values: Sequence[Any]) -> V
         widths = [_width(t.element) for _, t, _ in found]
         stride = sum(widths)
         at = offset
-        for (leaf, _, value), width in zip(found, widths, strict=True):
-            parts.append(Part(leaf, value.size, width, at, stride))
+        for (leaf, t, value), width in zip(found, widths, strict=True):
+            shape = (*value.shape, *shape_of(t.element))
+            parts.append(Part(leaf, value.size, width, at, stride, shape, paths[leaf]))
             at += width
             offset += value.size * width
     if not parts:

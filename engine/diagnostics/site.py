@@ -11,6 +11,8 @@ from engine.diagnostics.span import Span
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
+_NAME = __name__.split(".")[0] + "."
+
 
 class Site:
     """A call in user code. Cheap to make; the columns are looked up when `span` is asked for."""
@@ -38,9 +40,17 @@ class Site:
 def call_site(depth: int = 1) -> Site | None:
     """The nearest user frame, at least `depth` frames up; None where there is none."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and _own(frame):
         frame = frame.f_back
     return None if frame is None else Site(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def _own(frame: FrameType) -> bool:
+    """Whether a frame is the package's, or of code that was generated for it (dataclasses)."""
+    file = frame.f_code.co_filename
+    if file.startswith(_PACKAGE):
+        return True
+    return file == "<string>" and str(frame.f_globals.get("__name__")).startswith(_NAME)
 
 
 def call_span() -> Span | None:
