@@ -71,9 +71,7 @@ def _launch(tape: int, launch: LaunchResult) -> Launch:
 
 def _pair(p: PairResult) -> Pair:
     w = p.worst
-    worst = None if w is None else Worst(
-        w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name
-    )
+    worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
     return Pair(
         p.input, p.output, p.verdict, p.checked, p.max_abs_error, p.max_rel_error, worst,
         p.directional, p.reason,

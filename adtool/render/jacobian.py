@@ -12,7 +12,7 @@ from rich.text import Text
 from adtool import __version__
 from adtool.codec import dumps
 from adtool.render import styles
-from adtool.render.text import clean, print_lines, short
+from adtool.render.words import clean, print_table, short
 from adtool.report import SCHEMA
 
 if TYPE_CHECKING:
@@ -31,11 +31,14 @@ def print_report(report: JacobianReport, plot: str, console: Console) -> None:
         more = f", one of {report.launches} of `{of}` (--launch names another)"
     _line(console, f"kernel `{report.kernel}`, {size} threads{at}", styles.HEAD)
     _line(console, f"launch {report.tape}:{report.launch}{more}", styles.DIM)
-    console.print(_table(report))
+    for table in _tables(report):
+        print_table(table, console)
+        console.print()
     unknown = dict.fromkeys(m.unknown for m in report.matrices if m.unknown)
     for reason in unknown:
         _line(console, f"- : no rank and condition, {reason}", styles.DIM)
-    console.print()
+    if unknown:
+        console.print()
     _line(console, "largest entries", styles.HEAD)
     for m in report.matrices:
         for (row, col), (_, _, value) in zip(m.names, m.largest, strict=True):
@@ -49,22 +52,25 @@ def print_report(report: JacobianReport, plot: str, console: Console) -> None:
 
 
 def _line(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(clean(text), style=style), soft_wrap=True)
 
 
-def _table(report: JacobianReport) -> Table:
+def _tables(report: JacobianReport) -> list[Table]:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
     for head in ("input", "output"):
         table.add_column(head, overflow="fold")
     for head in ("shape", "non-zeros", "rank", "condition"):
         table.add_column(head, justify="right", no_wrap=True)
     for m in report.matrices:
-        table.add_row(*(Text(cell) for cell in _cells(m)))
+        table.add_row(*(Text(clean(cell)) for cell in _cells(m)))
     if not report.verdicts:
-        return table
+        return [table]
     checks = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
     for head in ("input", "output", "max abs error", "max rel error", "verdict"):
-        checks.add_column(head, justify="right" if "max" in head else "left", no_wrap="max" in head)
+        number = "max" in head
+        checks.add_column(
+            head, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
     for v in report.verdicts:
         verdict = Text(v.verdict, style=styles.VERDICT.get(v.verdict, ""))
         if v.reason:
@@ -73,11 +79,7 @@ def _table(report: JacobianReport) -> Table:
             Text(v.input), Text(v.output), f"{v.max_abs_error:.3g}", f"{v.max_rel_error:.3g}",
             verdict,
         )  # fmt: skip
-    both = Table.grid()
-    both.add_row(table)
-    both.add_row("")
-    both.add_row(checks)
-    return both
+    return [table, checks]
 
 
 def _cells(m: MatrixSummary) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from adtool.render import styles
 from adtool.render.rows import Row, TableData, tables, wholes
+from adtool.render.words import clean, print_table, short
 from adtool.report import Failure, Finding, Problem, Report
 
 _HEADS = (
@@ -102,7 +103,7 @@ def _print_table(data: TableData, console: Console) -> None:
         styled[-1].stylize(styles.VERDICT[row.verdict])
         table.add_row(*styled)
     _line(console, data.title, styles.HEAD)
-    console.print(table)
+    print_table(table, console)
     if data.hidden:
         _line(console, f"and {data.hidden} more failing rows (--verbose shows all)", styles.DIM)
     console.print()
@@ -110,7 +111,7 @@ def _print_table(data: TableData, console: Console) -> None:
 
 def _cells(row: Row) -> list[str]:
     verdict = _BROKEN.get(row.verdict, row.verdict)
-    names = [_clean(row.kernel), _clean(row.input), _clean(row.output)]
+    names = [clean(row.kernel), clean(row.input), clean(row.output)]
     return [
         row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference, verdict,
     ]  # fmt: skip
@@ -164,9 +165,9 @@ def _print_finding(finding: Finding | Problem, console: Console) -> None:
     style = styles.SEVERITY[finding.severity]
     _labelled(console, label, style, finding.message, styles.MESSAGE)
     if finding.file:
-        place = f"{_short(finding.file)}:{finding.line}:{finding.column}"
+        place = f"{short(finding.file)}:{finding.line}:{finding.column}"
         console.print(
-            Text.assemble(("  --> ", styles.ARROW), _clean(place)), no_wrap=True,
+            Text.assemble(("  --> ", styles.ARROW), clean(place)), no_wrap=True,
             overflow="ignore", crop=False,
         )  # fmt: skip
         _print_snippet(finding, console)
@@ -195,7 +196,7 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
     for line, body in zip(text.split("\n"), bodies, strict=True):
         shown = Text(line[:gutter].rstrip() if not body else line[:gutter], styles.GUTTER)
         caret = line is text.split("\n")[-1] or body.strip().startswith("^")
-        piece = _clean(body[offset : offset + room])
+        piece = clean(body[offset : offset + room])
         shown.append(piece, styles.SEVERITY[finding.severity] if caret else "")
         console.print(shown, no_wrap=True, overflow="ignore", crop=False)
 
@@ -227,7 +228,7 @@ def _labelled(console: Console, label: str, style: str, text: str, rest: str = "
     """`label: text`, wrapped with the text's lines after the first indented."""
     width = max(40, console.width)
     first = True
-    whole = re.sub(r"`[^`\n]*`", lambda m: m[0].replace(" ", _TIE), _clean(text))
+    whole = re.sub(r"`[^`\n]*`", lambda m: m[0].replace(" ", _TIE), clean(text))
     for paragraph in whole.split("\n"):
         lead = f"{label}: " if first else "  "
         lines = textwrap.wrap(
@@ -248,25 +249,8 @@ def _wrapped(console: Console, text: str, style: str = "") -> None:
 
 
 def _line(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(_clean(text), style), no_wrap=True, overflow="ignore", crop=False)
+    console.print(Text(clean(text), style), no_wrap=True, overflow="ignore", crop=False)
 
 
 def _plural(number: int, word: str, many: str = "") -> str:
     return f"{number} {word if number == 1 else many or word + 's'}"
-
-
-def _short(file: str) -> str:
-    """A path below the current directory, relative to it."""
-    try:
-        here = os.path.join(os.getcwd(), "")
-    except OSError:  # it was removed
-        return file
-    return file[len(here) :] if file.startswith(here) else file
-
-
-def _clean(text: str) -> str:
-    """Text of the user's without the control characters that would drive the terminal."""
-    return "".join(
-        c if c == "\n" or c.isprintable() else " " if c == "\t" else f"\\x{ord(c):02x}"
-        for c in text
-    )

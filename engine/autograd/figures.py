@@ -13,6 +13,7 @@ from engine.autograd.panels import Panel, image_of
 from engine.autograd.subject import argument_widths
 from engine.diagnostics import Diagnostic, GradcheckError
 from engine.diagnostics.site import call_span
+from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _LINES = 64  # more lines than these would hide what is between them
 _SIDE = 2.9  # inches of one matrix, and of a whole figure
 _LARGEST = 24.0
 _TICKS = 8
+_HIGHEST = 4e307  # a difference of two such is finite
+_INFINITE = ("#ff00ff", "#8b008b")  # plus and minus infinity
 _NO_WINDOW = frozenset({"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"})
 
 
@@ -41,7 +44,7 @@ def jacobian_plot(
 
     Thick lines separate the elements of arrays, thin dashed ones the components of vectors.
     Large matrices are binned: a pixel shows the entry of largest magnitude that it covers.
-    What was not evaluated is hatched.
+    What was not evaluated, or is NaN, is hatched; what is infinite has a colour of its own.
 
     Args:
         jacobians: what `jacobian` or `jacobian_fd` returned, sparse or not.
@@ -56,8 +59,9 @@ def jacobian_plot(
         log_scale: colours by the logarithm of magnitudes.
 
     Returns the figure: `savefig` writes it to a file. Raises GradcheckError (E404) for an
-    empty dictionary.
+    empty dictionary, LaunchError (E202, E405) for other arguments that cannot be drawn.
     """
+    _check(jacobians, kernel, colormap)
     if not jacobians:
         raise GradcheckError(Diagnostic("E404", "there is no Jacobian to plot", call_span()))
     data = _names(jacobians, kernel, inputs)
@@ -69,6 +73,24 @@ def jacobian_plot(
 
 
 plot_kernel_jacobians = jacobian_plot
+
+
+def _check(jacobians: Any, kernel: Any, colormap: str) -> None:
+    import matplotlib
+
+    if not isinstance(jacobians, Mapping):
+        raise fail("E202", "jacobians is a dictionary of matrices", f"got {jacobians!r:.80}",
+                   help="pass what `jacobian` or `jacobian_fd` returned")  # fmt: skip
+    for key in jacobians:
+        if not (isinstance(key, tuple) and len(key) == 2
+                and all(hasattr(k, "__index__") for k in key)):  # fmt: skip
+            raise fail("E202", "the keys of jacobians are (input index, output index)",
+                       f"got {key!r}")  # fmt: skip
+    if kernel is not None and not isinstance(kernel, (Kernel, FunctionMetadata)):
+        raise fail("E202", f"expected a kernel or FunctionMetadata, got {kernel!r:.80}")
+    if colormap not in matplotlib.colormaps:
+        raise fail("E405", f"matplotlib has no colour map {colormap!r}",
+                   help="coolwarm, viridis and RdBu are some that it has")  # fmt: skip
 
 
 def _names(
@@ -129,9 +151,10 @@ def draw(
         if image is not None:
             mapped = image
             if bar and separate:
-                fig.colorbar(image, ax=ax, label=label)
+                fig.colorbar(image, ax=ax, label=label, ticks=_ticks(norm))
     if bar and not separate and mapped is not None:
-        fig.colorbar(mapped, ax=axes.ravel().tolist(), label=label, shrink=0.9)
+        fig.colorbar(mapped, ax=axes.ravel().tolist(), label=label, shrink=0.9,
+                     ticks=_ticks(shared))  # fmt: skip
     if show:
         _show()
     return fig
@@ -165,7 +188,7 @@ def _norm(images: Sequence[Any], signed: bool, logarithmic: bool) -> Any:
 
     magnitudes = [np.abs(x[np.isfinite(x)]) for x in images]
     every = np.concatenate([m.ravel() for m in magnitudes]) if magnitudes else np.zeros(0)
-    top = float(every.max(initial=0.0)) or 1.0
+    top = min(float(every.max(initial=0.0)), _HIGHEST) or 1.0
     if not logarithmic:
         return Normalize(-top if signed else 0.0, top)
     smallest = float(every[every > 0].min(initial=top))
@@ -173,6 +196,18 @@ def _norm(images: Sequence[Any], signed: bool, logarithmic: bool) -> Any:
     if signed:
         return SymLogNorm(linthresh=least, vmin=-top, vmax=top, base=10)
     return LogNorm(vmin=min(least, 0.1 * top), vmax=top, clip=True)
+
+
+def _ticks(norm: Any) -> Any:
+    """Few enough ticks for a logarithmic colour bar; None leaves them to matplotlib."""
+    from matplotlib.colors import SymLogNorm
+    from matplotlib.ticker import SymmetricalLogLocator
+
+    if not isinstance(norm, SymLogNorm):
+        return None
+    locator = SymmetricalLogLocator(base=10, linthresh=norm.linthresh)
+    locator.set_params(numticks=_TICKS)
+    return locator
 
 
 def _image(ax: Axes, p: Panel, colormap: str, norm: Any) -> Any:
@@ -188,10 +223,12 @@ def _image(ax: Axes, p: Panel, colormap: str, norm: Any) -> Any:
         _say(ax, "no entries")
         return None
     rows, cols = p.shape
-    cmap = matplotlib.colormaps[colormap].with_extremes(bad=(0, 0, 0, 0))
+    cmap = matplotlib.colormaps[colormap].with_extremes(
+        bad=(0, 0, 0, 0), over=_INFINITE[0], under=_INFINITE[1]
+    )
     ax.patch.set(facecolor="white", edgecolor="0.7", hatch="////")  # seen where nothing is known
     image = ax.imshow(
-        np.ma.masked_invalid(p.image) if np.isnan(p.image).any() else p.image,
+        _drawn(p.image, norm.vmax),
         cmap=cmap, norm=norm, interpolation="nearest", aspect="auto",
         extent=(0, cols, rows, 0),
     )  # fmt: skip
@@ -202,7 +239,15 @@ def _image(ax: Axes, p: Panel, colormap: str, norm: Any) -> Any:
         _say(ax, "not evaluated")
     elif not known.any():
         _say(ax, "all zero")
+    elif np.isinf(known).any():
+        ax.set_title(f"{p.row_label} by {p.col_label} (infinite: magenta)", fontsize="medium")
     return image
+
+
+def _drawn(image: Any, top: float) -> Any:
+    """The values to draw: NaN masked, infinite ones just beyond the colours' range."""
+    finite = np.where(np.isinf(image), np.sign(image) * 2.0 * top, np.clip(image, -top, top))
+    return np.ma.masked_where(np.isnan(image), finite)
 
 
 def _axis(label: str, count: int, width: int) -> str:

@@ -253,7 +253,6 @@ class OwnLines:
             out.append(flat)
         return np.concatenate(out)
 
-
     def _changed(self, v: Variable) -> Exception:
         return fail(
             "E202", f"function {self.subject.key!r} returns something else from run to run",

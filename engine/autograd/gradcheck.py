@@ -174,10 +174,7 @@ def _wrong(launch: LaunchResult, p: PairResult) -> Diagnostic:
     what = "is not finite" if p.verdict == "nan" else "is wrong"
     worst = ""
     if p.worst is not None and p.worst.row >= 0:
-        worst = (
-            f"; {entry_name(p)} is "
-            f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
-        )
+        worst = f"; {entry_name(p)} is {p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
     role = "function" if launch.index < 0 else "kernel"
     suspects = launch.stops or launch.culprits
     place = suspects[0][1] if suspects else launch.span

@@ -157,10 +157,7 @@ def _error(result: TapeResult) -> GradcheckError:
     for launch, p in bad:
         worst = ""
         if p.worst is not None and p.worst.row >= 0:
-            worst = (
-                    f"; {entry_name(p)} is "
-                f"{p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
-            )
+            worst = f"; {entry_name(p)} is {p.worst.oracle:.7g}, the adjoint gives {p.worst.ad:.7g}"
         what = "is not finite" if p.verdict == "nan" else "is wrong"
         suspects = launch.stops or launch.culprits
         place = suspects[0][1] if suspects else launch.span

@@ -15,8 +15,8 @@ from engine.autograd.jacobians import Jacobians
 from engine.autograd.launch_jacobian import Unknown, by_adjoint, by_differences
 from engine.autograd.results import TapeResult
 from engine.autograd.sparse import SparseJacobian
-from engine.autograd.subject import LaunchSubject, launch_roles
-from engine.diagnostics import Diagnostic, TapeError
+from engine.autograd.subject import LaunchSubject, Pair, launch_roles
+from engine.diagnostics import Diagnostic, EngineError, TapeError
 from engine.tape.records import LaunchRecord
 
 Array = NDArray[Any]
@@ -61,7 +61,7 @@ def recorded_jacobians(
     cannot be repeated, and what `jacobian` raises.
     """
     subject = LaunchSubject(record, launch_roles(record))
-    pairs = subject.roles.chosen(inputs, outputs)
+    pairs = _chosen(subject, inputs, outputs)
     try:
         found = (
             by_differences(subject, pairs, None, -1, True)
@@ -82,8 +82,19 @@ def check_recorded(
 ) -> TapeResult:
     """The check of one recorded launch, as `check_tape` does it."""
     subject = LaunchSubject(record, launch_roles(record))
-    pairs = subject.roles.chosen(inputs, outputs)
+    pairs = _chosen(subject, inputs, outputs)
     return check_record(subject, pairs, Options(all_entries=True))
+
+
+def _chosen(
+    subject: LaunchSubject, inputs: Sequence[str], outputs: Sequence[str]
+) -> list[Pair]:  # fmt: skip
+    """The pairs asked for. Errors point to the launch, and not to whoever looks at it."""
+    try:
+        return subject.roles.chosen(inputs, outputs)
+    except EngineError as error:
+        site = subject.record.site
+        raise type(error)(*(replace(d, span=site) for d in error.diagnostics)) from None
 
 
 def summarise(jacobians: Jacobians) -> tuple[MatrixSummary, ...]:

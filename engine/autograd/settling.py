@@ -22,6 +22,8 @@ MOST = 40  # steps
 LEAST = 8.0  # steps are at least as many units in the last place
 WIDEST = 0.25  # and at most this much of the displaced value
 SHARP = 0.25  # an error this small beside a distance leaves no doubt of it
+TIGHT = 0.05  # and beside a slope, so little that agreeing with it means something
+FLAT = 0.1  # slopes this close beside a distance are the same
 
 # Displacement to the real displacement and the outputs.
 Moved = Callable[[float], tuple[float, Array]]
@@ -117,23 +119,39 @@ _Slopes = tuple[float, float, float, float]
 def _one(found: list[_Slopes], ad: float, allowed: float, rtol: float) -> tuple[Verdict, float]:
     """found: central, right and left slopes and their error, the smallest step first.
 
-    The smallest steps that rounding does not hide are believed, three in a row.
+    The smallest steps that settle it are believed, unless a smaller one contradicts them.
     """
     first = next((k for k, s in enumerate(found) if s[3] <= SHARP * max(map(abs, (ad, *s[:3])))),
                  len(found))  # fmt: skip
     near = found[first : first + 3]
-    if len(near) < 2:
-        return "inconclusive", np.nan
-    agree = [abs(c - ad) <= allowed + 2 * e + rtol * max(abs(c), abs(ad)) for c, _, _, e in near]
-    nearing = [abs(x[0] - ad) <= 0.5 * abs(y[0] - ad) for x, y in pairwise(near)]
-    if agree[0] or all(agree[1:]) or (len(near) == 3 and all(nearing)):
-        return "pass", near[0][0] if agree[0] else ad
+    if len(near) == 3 and all(abs(x[0] - ad) <= 0.5 * abs(y[0] - ad) for x, y in pairwise(near)):
+        return "pass", ad  # the slope nears the adjoint's as the step shrinks
     if any(_kink(ad, x, y) for x, y in pairwise(found[first : first + 5])):
         return "kink", np.nan
-    flat = all(abs(x[0] - y[0]) <= SHARP * abs(y[0] - ad) for x, y in pairwise(near))
-    if len(near) == 3 and flat and all(_differs(ad, s) for s in near):
-        return "fail", near[0][0]
+    for k in range(first, len(found)):
+        slope, _, _, error = found[k]
+        reach, distance = max(abs(slope), abs(ad)), abs(slope - ad)
+        if error <= TIGHT * reach and distance <= allowed + 2 * error + rtol * reach:
+            if _unopposed(found[:k], slope, reach):
+                return "pass", slope
+        elif _plateau(found[k : k + 3], ad) and _unopposed(found[:k], slope, distance):
+            return "fail", slope
     return "inconclusive", np.nan
+
+
+def _unopposed(smaller: list[_Slopes], slope: float, scale: float) -> bool:
+    """Whether the slopes over smaller steps may be the same, beside that scale."""
+    return all(abs(s[0] - slope) <= 2.0 * s[3] + FLAT * scale for s in smaller)
+
+
+def _plateau(near: list[_Slopes], ad: float) -> bool:
+    """Whether three steps agree on a slope that certainly is not the adjoint's."""
+    if len(near) < 3 or not all(_differs(ad, s) for s in near):
+        return False
+    return all(
+        abs(x[0] - y[0]) <= min(FLAT * abs(y[0] - ad), FLAT * abs(x[0]) + 2.0 * (x[3] + y[3]))
+        for x, y in pairwise(near)
+    )
 
 
 def _kink(ad: float, *two: _Slopes) -> bool:
@@ -152,7 +170,7 @@ def _differs(ad: float, s: _Slopes) -> bool:
     """Whether there is a slope, and it certainly is another one."""
     central, right, left, error = s
     distance = abs(central - ad)
-    return error <= SHARP * distance and abs(right - left) <= SHARP * distance + 2.0 * error
+    return error <= SHARP * distance and abs(right - left) <= SHARP * distance
 
 
 __all__ = ["Sample", "sampled", "settle", "steps"]

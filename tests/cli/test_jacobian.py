@@ -62,7 +62,9 @@ def test_plots_and_summary(adtool, kind) -> None:
     assert "hello" in out and "launch 0:0, one of 2 of `scale`" in out
     assert "8 x 4" in out and "8 x 8" in out
     # d y / d x: w[i] i, of which the first pair is zero; d y / d w: x[i] i.
-    assert "d y[2] / d x[1] = 1" in out and "d y[6] / d w[6] = 12" in out
+    assert "d y[1, 0] / d x[1] = 1\n" in out and "d y[3, 0] / d w[3, 0] = 12\n" in out
+    assert "called at script.py:35\n" in out
+    assert not any(line.endswith(" ") for line in out.splitlines())
     assert f"plot written to {plot.name}" in out
 
 
@@ -79,7 +81,7 @@ def test_json(adtool) -> None:
     assert second["shape"] == [8, 8] and second["rank"] == 6
     # Singular values are x[i] i, each twice: from 2 to 12.
     assert second["condition"] == pytest.approx(6.0)
-    assert second["largest"][0][2] == 12.0
+    assert second["largest"][0] == [6, 6, 12.0] and second["names"][0] == ["y[3, 0]", "w[3, 0]"]
 
 
 def test_choice_of_arguments_and_launch(adtool) -> None:
@@ -90,6 +92,17 @@ def test_choice_of_arguments_and_launch(adtool) -> None:
     assert [m["input"] for m in report["matrices"]] == ["w"]
     assert (report["tape"], report["launch"], report["dim"]) == (1, 1, [2])
     assert report["matrices"][0]["nonzeros"] == 0 and report["matrices"][0]["rank"] == 0
+
+
+def test_kernels_are_chosen_by_pattern(adtool) -> None:
+    adtool.script(KERNELS)
+    done = adtool("jacobian", "script.py", "--kernel", "w*", "--format", "json")
+    report = json.loads(done.stdout)["jacobian"]
+    assert (report["kernel"], report["pattern"], report["launches"]) == ("wrong", "w*", 1)
+    done = adtool("jacobian", "script.py", "--kernel", "*")
+    assert done.returncode == 0 and "launch 0:0, one of 4 of `*`" in done.stdout
+    done = adtool("jacobian", "script.py", "--kernel", "*", "--launch", "1:0")
+    assert "kernel `root`" in done.stdout
 
 
 def test_errors_find_a_wrong_gradient(adtool) -> None:
@@ -116,7 +129,9 @@ def test_entries_that_are_not_finite(adtool) -> None:
     ("args", "said", "help"),
     [
         (["--kernel", "nothing"], "no launch of a kernel `nothing` was recorded", "`scale`"),
+        (["--kernel", "n*"], "no launch of a kernel `n*` was recorded", "`scale`"),
         (["--kernel", "scale", "--input", "q"], "has no input 'q'", "0: x, 1: w"),
+        (["--kernel", "scale", "--input", "q"], "--> script.py:35:5", "wp.launch(scale"),
         (["--kernel", "scale", "--launch", "0:1"], "launch 0:1 is none of kernel", "0:0, 1:1"),
         (["--kernel", "scale", "--launch", "one"], "is no TAPE:LAUNCH", "0:3"),
         (["--kernel", "scale", "--plot", "a.gif"], "cannot plot to `a.gif`", ".svg"),

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd import FunctionMetadata, jacobian, jacobian_fd
+from engine.autograd import (
+    FunctionMetadata,
+    check_function,
+    gradcheck_tape,
+    jacobian,
+    jacobian_fd,
+)
 from tests.unit.autograd import jacobian_kernels as k
 
 
@@ -278,8 +284,29 @@ def test_nothing_to_differentiate_is_an_error() -> None:
     for how in (jacobian, jacobian_fd):
         with pytest.raises(ValueError, match="E404"):
             how(k.output_first, dim=2, inputs=[x, 1.0], outputs=[y])
-        with pytest.raises(ValueError, match="E404"):
-            how(k.output_first, dim=2, inputs=[y, y, 1.0], input_output_mask=[])
+
+
+def test_an_empty_mask_means_all() -> None:
+    inputs, outputs = mixed_arguments()
+    given = {"dim": 2, "inputs": inputs, "outputs": outputs}
+    for how in (jacobian, jacobian_fd):
+        assert list(how(k.mixed, **given, input_output_mask=[])) == list(how(k.mixed, **given))
+    result = check_function(k.mixed, **given, input_output_mask=[])
+    assert len(result.launches[0].pairs) == 4
+    with wp.Tape() as tape:
+        wp.launch(k.mixed, dim=2, inputs=inputs, outputs=outputs)
+    assert gradcheck_tape(tape, input_output_masks={"mixed": []}, show_summary=False)
+
+
+def test_masks_name_the_labels_of_metadata() -> None:
+    inputs, outputs = mixed_arguments()
+    names = FunctionMetadata("f", ["p", "q", "r"], ["s", "t"])
+    for how in (jacobian, jacobian_fd):
+        found = how(k.mixed, 2, inputs, outputs, [("r", "t"), (0, "s")], metadata=names)
+        assert list(found) == [(2, 1), (0, 0)] and found.metadata is names
+        assert found["r", "t"] is found[2, 1]
+        with pytest.raises(ValueError, match="E405"):
+            how(k.mixed, 2, inputs, outputs, [("z", "t")], metadata=names)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +316,8 @@ def test_nothing_to_differentiate_is_an_error() -> None:
         ([("a", 2)], "has no output 2"),
         ([("n", "out1")], "'n' of 'mixed' has no gradient"),
         (["ab"], "takes pairs"),
+        ("ab", "is a list of pairs"),
+        (5, "is a list of pairs"),
         ([(0, 0, 0)], "takes pairs"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -182,3 +183,36 @@ def test_matplotlib_is_loaded_only_to_draw() -> None:
 def test_arrays_of_the_engine_are_taken() -> None:
     (ax,) = drawn(jacobian_plot({(0, 0): wp.array(np.eye(3), dtype=float)}))
     np.testing.assert_array_equal(ax.images[0].get_array(), np.eye(3))
+
+
+def test_infinite_entries_are_seen() -> None:
+    figure = jacobian_plot({(0, 0): np.array([[np.inf, 1.0], [np.nan, -np.inf]])}, show_plot=False)
+    (drawn,) = figure.axes[0].images
+    shown = drawn.to_rgba(drawn.get_array(), bytes=True)
+    assert tuple(shown[0, 0]) == (255, 0, 255, 255)  # infinite
+    assert shown[1, 0, 3] == 0  # NaN: the hatching shows
+    assert len({tuple(shown[i, j]) for i in (0, 1) for j in (0, 1)}) == 4
+    assert "infinite" in figure.axes[0].get_title()
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_the_largest_numbers_of_all(logarithmic, tmp_path) -> None:
+    entries = np.array([[1e308, -1e308], [1e-308, 0.0]])
+    figure = jacobian_plot({(0, 0): entries}, show_plot=False, log_scale=logarithmic)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.savefig(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"jacobians": 5}, "is a dictionary"),
+        ({"jacobians": {"a": np.ones((2, 2))}}, "keys of jacobians"),
+        ({"jacobians": {(0, 0): np.ones((2, 2))}, "kernel": "k"}, "expected a kernel"),
+        ({"jacobians": {(0, 0): np.ones((2, 2))}, "colormap": "no"}, "no colour map 'no'"),
+    ],
+)
+def test_what_cannot_be_plotted(given, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        jacobian_plot(**given, show_plot=False)
