@@ -58,8 +58,8 @@ class Dense:
             raise fail(
                 "E209", f"the Jacobian of {p.output.label!r} by {p.input.label!r} has "
                 f"{p.output.size} x {p.input.size} entries: {size_text(need)} in all",
-                help="sparse=True keeps only the entries that can differ from zero, and "
-                "input_output_mask and max_outputs_per_var leave some out",
+                help="sparse=True keeps only the entries that can differ from zero; "
+                "input_output_mask leaves pairs out",
             )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from engine.autograd.jacobian import jacobian, jacobian_fd, relaunched
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
 from engine.autograd.subject import LaunchSubject, Mask, Pair, launch_subject, owners
 from engine.autograd.summary import summary
-from engine.autograd.tolerance import Tolerance
+from engine.autograd.tolerance import Tolerance, whole
 from engine.diagnostics import Diagnostic, GradcheckError
 from engine.diagnostics.site import call_span
 from engine.runtime.device import DeviceLike
@@ -67,7 +67,9 @@ def gradcheck(
     """
     del max_blocks, block_dim, restore_inputs
     options = Options(
-        Tolerance(eps, atol, rtol), max_inputs=max_inputs_per_var, max_outputs=max_outputs_per_var,
+        Tolerance(eps, atol, rtol),
+        max_inputs=whole(max_inputs_per_var, "max_inputs_per_var"),
+        max_outputs=whole(max_outputs_per_var, "max_outputs_per_var"),
         all_entries=True,
     )  # fmt: skip
     given = (function, dim, inputs, outputs, input_output_mask, device)

@@ -10,7 +10,7 @@ from engine.autograd.launch_check import Block, Pair
 from engine.autograd.lost import with_reasons
 from engine.autograd.results import LaunchResult, TapeResult, WholeResult, entry_name
 from engine.autograd.summary import summary
-from engine.autograd.tolerance import Tolerance
+from engine.autograd.tolerance import Tolerance, whole
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
@@ -79,8 +79,8 @@ def gradcheck_tape(
             Tolerance(eps, atol, rtol),
             tuple(map(_literal, wanted)),
             tuple(map(_literal, unwanted)),
-            max_inputs_per_var,
-            max_outputs_per_var,
+            whole(max_inputs_per_var, "max_inputs_per_var"),
+            whole(max_outputs_per_var, "max_outputs_per_var"),
             masks=input_output_masks,
             reverse=reverse_launches,
             skip_to=skip_to_launch_index,

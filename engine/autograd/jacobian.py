@@ -18,7 +18,7 @@ from engine.autograd.launch_jacobian import (
 )
 from engine.autograd.metadata import FunctionMetadata
 from engine.autograd.subject import LaunchSubject, Mask, Pair, Roles, launch_subject, renamed
-from engine.autograd.tolerance import Tolerance
+from engine.autograd.tolerance import Tolerance, whole
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
 
@@ -75,8 +75,8 @@ def jacobian(
     """
     del max_blocks, block_dim, restore_inputs
     mask = renamed(input_output_mask, metadata)
-    result = _of(function, dim, inputs, outputs, mask, device,
-                 _Adjoint(max_outputs_per_var, sparse))  # fmt: skip
+    how = _Adjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
+    result = _of(function, dim, inputs, outputs, mask, device, how)
     return _finished(result, metadata, plot_jacobians, "Jacobian")
 
 
@@ -112,8 +112,8 @@ def jacobian_fd(
     del max_blocks, block_dim, restore_inputs
     Tolerance(eps)  # says what is wrong with it
     mask = renamed(input_output_mask, metadata)
-    result = _of(function, dim, inputs, outputs, mask, device,
-                 _Differences(max_inputs_per_var, sparse, eps))  # fmt: skip
+    how = _Differences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
+    result = _of(function, dim, inputs, outputs, mask, device, how)
     return _finished(result, metadata, plot_jacobians, "Jacobian by finite differences")
 
 

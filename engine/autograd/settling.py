@@ -149,7 +149,7 @@ def _plateau(near: list[_Slopes], ad: float) -> bool:
     if len(near) < 3 or not all(_differs(ad, s) for s in near):
         return False
     return all(
-        abs(x[0] - y[0]) <= min(FLAT * abs(y[0] - ad), FLAT * abs(x[0]) + 2.0 * (x[3] + y[3]))
+        abs(x[0] - y[0]) <= min(FLAT * abs(y[0] - ad), FLAT * abs(x[0]) + 0.5 * (x[3] + y[3]))
         for x, y in pairwise(near)
     )
 

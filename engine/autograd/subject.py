@@ -105,6 +105,8 @@ class Roles:
 
 def renamed(mask: Mask | None, names: FunctionMetadata | None) -> Mask | None:
     """A mask that uses the labels of the user's own metadata, with positions for these."""
+    if names is not None and not isinstance(names, FunctionMetadata):
+        raise fail("E202", f"metadata is a FunctionMetadata, got {names!r:.80}")
     if names is None or mask is None:
         return mask
 

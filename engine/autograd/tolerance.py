@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,16 @@ AUTO_FLOOR = 1e-8
 COARSE_RTOL = 1e4
 COARSE_FLOOR = 1e3
 TINY = 1e-30
+
+
+def whole(value: Any, name: str) -> int:
+    """An option that counts something. Raises LaunchError (E405) for what is no whole number."""
+    if not hasattr(value, "__index__"):
+        raise LaunchError(
+            Diagnostic("E405", f"{name} must be a whole number, got {value!r}", call_span(),
+                       help="0 or less means all")
+        )  # fmt: skip
+    return operator.index(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +57,13 @@ class Tolerance:
             value = getattr(self, name)
             if value is None:
                 continue
-            if not math.isfinite(value) or value < 0 or (name == "eps" and value == 0):
+            known = hasattr(value, "__float__") and math.isfinite(value) and value >= 0
+            if not known or (name == "eps" and value == 0):
                 wanted = "a positive number" if name == "eps" else "0 or a positive number"
                 raise LaunchError(
                     Diagnostic(
                         "E405",
-                        f"{name} must be {wanted}, got {value}",
+                        f"{name} must be {wanted}, got {value!r}",
                         call_span(),
                         help="leave it out to have it chosen by scale",
                     )

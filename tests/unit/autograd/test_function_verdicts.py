@@ -219,6 +219,21 @@ def test_functions_that_change_their_results() -> None:
                 how(function, inputs=[array([1.0, 2.0])])
 
 
+def test_options_of_the_wrong_kind() -> None:
+    given = {"dim": 1, "inputs": [array([1.0])], "outputs": [array([0.0])]}
+    for how, options, said in (
+        (jacobian, {"max_outputs_per_var": "a"}, "max_outputs_per_var must be a whole number"),
+        (jacobian_fd, {"max_inputs_per_var": 1.5}, "max_inputs_per_var must be a whole number"),
+        (gradcheck, {"max_inputs_per_var": None}, "max_inputs_per_var must be a whole number"),
+        (jacobian_fd, {"eps": "small"}, "eps must be a positive number, got 'small'"),
+        (gradcheck, {"atol": -1.0}, "atol must be 0 or a positive number"),
+        (jacobian, {"metadata": "names"}, "metadata is a FunctionMetadata"),
+    ):
+        with pytest.raises(wp.LaunchError, match=said) as error:
+            how(square, **given, **options)
+        assert error.value.diagnostics[0].span.file == __file__
+
+
 @pytest.mark.parametrize("inputs", [None, [], [1.0, 2.0, 3.0]])
 def test_functions_that_do_not_take_the_inputs(inputs) -> None:
     for how in (jacobian, jacobian_fd, gradcheck):
