@@ -142,6 +142,18 @@ def forward_along(lines: Lines, d: Disagreement) -> float:
         return float(np.where(d.w.ravel() == 0, 0.0, d.w.ravel() * moved).sum())
 
 
+def only_by_size(lines: Lines, d: Disagreement) -> bool:
+    """Whether the two agree once elements far smaller than the others move by their own size.
+
+    A direction moves them by the others' size, across poles and kinks if there are some.
+    """
+    small = (lines.own_scales(d.a) < lines.scales(d.a)).reshape(d.v.shape)
+    if not small.any():
+        return False
+    size = np.abs(lines.exact.initial[d.a]) / (0.1 * lines.typical(d.a))
+    return not differs(lines, d, np.where(small, d.v * size, d.v))
+
+
 def differs_near_by(lines: Lines, d: Disagreement, rng: np.random.Generator) -> bool:
     """Whether the two also disagree at a random point close by, away from kinks."""
     exact = lines.exact

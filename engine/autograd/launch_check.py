@@ -17,6 +17,7 @@ from engine.autograd.bisect import (
     columns_behind,
     differs_near_by,
     forward_along,
+    only_by_size,
     row_behind,
 )
 from engine.autograd.entries import Block, adjoint_rows, judge_block, rows_to_see, spoilt
@@ -37,6 +38,7 @@ TIGHT = 1e-3
 # launch, and entries are sampled only to show where a direction disagreed.
 DENSE_ENTRIES = 1_000_000
 DENSE_SIDE = 2048
+UNEQUAL = "elements of very different size cannot be displaced together"
 SAMPLED = 16
 # An adjoint in the launch's own precision may be off by this part of its largest element, or
 # by so many units of rounding.
@@ -358,7 +360,9 @@ class LaunchCheck:
             t.say(before, f"{why} (along random directions; no sampled entry shows it)")
         elif d is not None and not (complete and t.verdict == "kink"):
             # The directions saw something that the sampled entries do not account for.
-            if differs_near_by(self.lines, d, self.rng):
+            if only_by_size(self.lines, d):
+                t.say("inconclusive", UNEQUAL)
+            elif differs_near_by(self.lines, d, self.rng):
                 t.say("fail", "seen along random directions; the sampled entries agree")
             elif t.verdict == "kink" or between_one_sided(self.lines, d):
                 t.say("kink", KINK)

@@ -190,6 +190,19 @@ def test_elements_of_very_different_size() -> None:
         gradcheck(spoiled_inverse, **given, show_summary=False)
 
 
+@pytest.mark.parametrize("decades", [5, 10, 15])
+def test_many_elements_of_very_different_size(decades) -> None:
+    n = 2500
+    x = array(10.0 ** np.random.default_rng(1).uniform(-decades, decades, n))
+    y = wp.zeros(n, dtype=float, requires_grad=True)
+    right, wrong = (
+        check_function(kernel, n, [x], [y]).launches[0].pairs[0].verdict
+        for kernel in (inverse, spoiled_inverse)
+    )
+    assert right == ("pass" if decades == 5 else "inconclusive")
+    assert wrong == "fail"
+
+
 def test_float32_results_of_float64_arguments() -> None:
     x = array([0.5, 1.0], wp.float64)
     found = jacobian_fd(of(widened), inputs=[x])[0, 0].numpy()
