@@ -1,7 +1,5 @@
 """Verification of gradients: checks that compare adjoints with an independent oracle."""
 
-from engine.autograd.check import CheckInterrupted, check_tape
-from engine.autograd.check import check_tape as check
 from engine.autograd.errors import error_jacobians
 from engine.autograd.figures import jacobian_plot, plot_kernel_jacobians
 from engine.autograd.gradcheck import check_function, gradcheck
@@ -28,6 +26,8 @@ from engine.autograd.results import (
     WholeResult,
 )
 from engine.autograd.sparse import SparseJacobian
+from engine.autograd.tape_check import CheckInterrupted, check_tape
+from engine.autograd.tape_check import check_tape as check
 
 __all__ = [
     "Cause",

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.blocks import Dense
-from engine.autograd.check import Options, run_checks
 from engine.autograd.entries import Block
 from engine.autograd.function_jacobian import (
     FACTORS,
@@ -38,6 +37,7 @@ from engine.autograd.rounding import noise
 from engine.autograd.settling import Sample, sampled, settle, steps
 from engine.autograd.subject import Mask, Pair
 from engine.autograd.tally import KINK, NOT_FINITE, TRUST, Tally
+from engine.autograd.tape_check import Options, run_checks
 from engine.autograd.tolerance import AUTO_RTOL, Tolerance
 from engine.autograd.variables import Variable
 from engine.diagnostics import UNKNOWN

@@ -8,13 +8,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from engine.autograd.check import Options, run_checks
 from engine.autograd.function_check import check_function_subject
 from engine.autograd.function_jacobian import function_subject
 from engine.autograd.jacobian import jacobian, jacobian_fd, relaunched
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
 from engine.autograd.subject import LaunchSubject, Mask, Pair, launch_subject, owners
 from engine.autograd.summary import summary
+from engine.autograd.tape_check import Options, run_checks
 from engine.autograd.tolerance import Tolerance, whole
 from engine.diagnostics import Diagnostic, GradcheckError
 from engine.diagnostics.site import call_span

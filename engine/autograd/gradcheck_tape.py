@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from engine.autograd.check import Mask, Options, run_checks
 from engine.autograd.launch_check import Block, Pair
 from engine.autograd.lost import with_reasons
 from engine.autograd.results import LaunchResult, TapeResult, WholeResult, entry_name
 from engine.autograd.summary import summary
+from engine.autograd.tape_check import Mask, Options, run_checks
 from engine.autograd.tolerance import Tolerance, whole
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.tape.records import LaunchRecord

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.blocks import Dense
-from engine.autograd.check import arguments
 from engine.autograd.compressed import Entries, adjoint_entries, difference_entries
 from engine.autograd.lines import Lines
 from engine.autograd.pattern import NoPattern, Side
 from engine.autograd.problem import LaunchFailed, Precision, Problem, lifted
 from engine.autograd.sparse import SparseJacobian
 from engine.autograd.subject import LaunchSubject, Pair, owners
+from engine.autograd.tape_check import arguments
 from engine.autograd.tolerance import Tolerance
 from engine.autograd.variables import Index, Part, Variable
 from engine.diagnostics import Diagnostic, TapeError

@@ -16,9 +16,9 @@ import numpy as np
 from engine import ad
 from engine.ad.rename import names_in
 from engine.autograd import problem
-from engine.autograd.check import Options, arguments, run_checks
 from engine.autograd.problem import pack_array
 from engine.autograd.results import LaunchResult
+from engine.autograd.tape_check import Options, arguments, run_checks
 from engine.autograd.tolerance import AUTO_FLOOR, AUTO_RTOL
 from engine.compile.host import Entry
 from engine.compile.pipeline import Form, Request, Variants, prefetch

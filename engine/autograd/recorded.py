@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.check import Options
 from engine.autograd.gradcheck import check_record
 from engine.autograd.jacobians import Jacobians
 from engine.autograd.launch_jacobian import Unknown, by_adjoint, by_differences
 from engine.autograd.results import TapeResult
 from engine.autograd.sparse import SparseJacobian
 from engine.autograd.subject import LaunchSubject, Pair, launch_roles
+from engine.autograd.tape_check import Options
 from engine.diagnostics import Diagnostic, EngineError, TapeError
 from engine.tape.records import LaunchRecord
 
