@@ -1,0 +1,226 @@
+"""Random kernels in source text: compiled code, the interpreter, Python, and both modes.
+
+For each program: the compiled kernel leaves what the interpreter of its IR leaves, and
+what Python makes of the text; <J v, w> = <v, J' w>; and that is the float64 difference
+along v, where no branch lies within the step. In single precision the same, but for
+differences. `ENGINE_SOURCES` sets how many programs run (default 16).
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.autograd import jvp
+from engine.compile.pipeline import prefetch
+from engine.ir import interp
+from tests.corpus import compound as c
+from tests.property.meaning import Meaning
+from tests.property.modules import module
+
+COUNT = int(os.environ.get("ENGINE_SOURCES", "16"))
+FIRST = int(os.environ.get("ENGINE_SOURCES_FROM", "0"))
+BATCH = 20  # kernels of a module, compiled together
+DIRECTIONS = 2
+FORMS = ("forward", "recorded", "adjoint")
+Module = Any
+
+
+class Loaded:
+    """A module of text as the compiler sees it, and as Python sees it."""
+
+    def __init__(self, folder: Path, seeds: list[int], scalar: str) -> None:
+        text = module(seeds, scalar)
+        path = folder / f"sources_{scalar}_{seeds[0]}.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        self.names: Module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.names)
+        self.meaning = Meaning(text, self.names) if scalar == "float64" else None
+        self.scalar = getattr(wp, scalar)
+        self.compile(seeds)
+
+    def compile(self, seeds: list[int]) -> None:
+        """Compiles all that the checks need of all kernels, together."""
+        found = [(s, getattr(self.names, f"kernel_{s}")) for s in seeds]
+        requests = []
+        for seed, kernel in found:
+            plan = kernel.plan
+            values = plan.split(arguments(seed, self))
+            wrt = kernel.variants.differentiable
+            journaled = kernel.variants.journaled(plan.aliased(values))
+            requests += [(kernel.variants, form, wrt, journaled) for form in FORMS]
+            requests.append((kernel.variants, "tangent", wrt, frozenset()))
+        prefetch(requests)
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, str], Loaded]:
+    made: dict[tuple[int, str], Loaded] = {}
+    folder = tmp_path_factory.mktemp("sources")
+
+    def get(seed: int, scalar: str = "float64") -> Loaded:
+        first = seed - seed % BATCH
+        if (first, scalar) not in made:
+            seeds = list(range(first, min(first + BATCH, FIRST + COUNT)))
+            made[first, scalar] = Loaded(folder, seeds, scalar)
+        return made[first, scalar]
+
+    return get
+
+
+def arguments(seed: int, m: Loaded) -> list[Any]:
+    """Arguments with random contents; in some programs two of them share memory."""
+    rng = np.random.default_rng(seed)
+    t, T = m.names, m.scalar
+
+    def numbers(*shape: int) -> np.ndarray:
+        return rng.uniform(-1.5, 1.5, shape).astype(np.float32).astype(np.float64)
+
+    def floats(*shape: int, element: Any = None) -> Any:
+        return wp.array(numbers(*shape), dtype=element or T, requires_grad=True)
+
+    def records(cls: Any, count: int) -> Any:
+        data = np.zeros(count, cls.numpy_dtype())
+        for _, part in c.fields_of(data):
+            whole = part.dtype.kind != "f"
+            part[...] = rng.integers(0, 2, part.shape) if whole else numbers(*part.shape)
+        return wp.array(data, dtype=cls, requires_grad=True)
+
+    a, grid, u = floats(4), floats(4, 4), floats(4, 3, element=t.V3)
+    net = t.Net(w=floats(4), t=floats(4, 4), c=records(t.Pair, 4),
+                p=t.Pair(rng.uniform(-1, 1), t.V3(*numbers(3))))  # fmt: skip
+    if seed % 5 == 0:
+        net.w = a
+    if seed % 7 == 0:
+        net.t = grid
+    ix = wp.indexedarray(floats(6), [wp.array([4, 0, 5, 2], dtype=int)])
+    return [a, grid, u, records(t.Node, 3), net, ix, 3]
+
+
+def launch(kernel: Any, dim: int, args: list[Any]) -> list[Any]:
+    """The arguments after a launch on copies."""
+    own = copy.deepcopy(args)
+    wp.launch(kernel, dim=dim, inputs=own)
+    return own
+
+
+def interpreted(kernel: Any, dim: int, args: list[Any]) -> list[Any]:
+    own = copy.deepcopy(args)
+    values = [v.numpy() if isinstance(v, wp.array) else v for v in kernel.plan.split(own)]
+    interp.run(kernel.ir, values, dim)
+    return own
+
+
+def contents(args: list[Any]) -> dict[str, np.ndarray]:
+    return {k: a.numpy() for k, a in c.differentiable(args).items()}
+
+
+def assert_same(got: list[Any], expected: list[Any], rtol: float) -> None:
+    for (name, x), y in zip(contents(got).items(), contents(expected).values(), strict=True):
+        for (path, p), (_, q) in zip(c.fields_of(x), c.fields_of(y), strict=True):
+            np.testing.assert_allclose(
+                p.astype(np.float64), q.astype(np.float64), rtol, rtol, err_msg=name + path
+            )
+
+
+def dot(x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[float, float]:
+    """The inner product over all float fields, and the sum of the sizes of its terms."""
+    terms = [p * q for k in x for p, q in zip(c.parts(x[k]), c.parts(y[k]), strict=True)]
+    return sum(float(t.sum()) for t in terms), sum(float(np.abs(t).sum()) for t in terms)
+
+
+def moved(args: list[Any], direction: dict[str, np.ndarray], h: float) -> list[Any]:
+    own = copy.deepcopy(args)
+    for name, a in c.differentiable(own).items():
+        for p, v in zip(c.float_views(a), c.parts(direction[name]), strict=True):
+            p += h * v
+    return own
+
+
+def slope(kernel: Any, dim: int, args: list[Any], v: Any, w: Any) -> tuple[float, float]:
+    """d <w, outputs> along v by differences, and how far two steps disagree."""
+
+    def loss(h: float) -> float:
+        return dot(contents(launch(kernel, dim, moved(args, v, h))), w)[0]
+
+    found = [(loss(h) - loss(-h)) / (2 * h) for h in (4e-6, 2e-6)]
+    return (4 * found[1] - found[0]) / 3, abs(found[1] - found[0])
+
+
+class Differentiated:
+    """J' w and J v of a kernel at its arguments. `dim` is 1 where more threads would clash."""
+
+    def __init__(self, kernel: Any, args: list[Any], seed: int) -> None:
+        self.kernel, self.args, self.dim = kernel, args, 2
+        self.weights = c.weights_of(args, f"w{seed}")
+        try:
+            self.grads = self._grads()
+        except wp.TapeError as e:
+            assert "E407" in str(e)
+            self.dim = 1
+            self.grads = self._grads()
+        self.after = self.own
+
+    def _grads(self) -> dict[str, np.ndarray]:
+        self.own = copy.deepcopy(self.args)
+        with wp.Tape() as tape:
+            wp.launch(self.kernel, dim=self.dim, inputs=self.own)
+        found = c.differentiable(self.own)
+        tape.backward(grads={a: self.weights[k] for k, a in found.items()})
+        return {k: a.grad.numpy() for k, a in found.items()}
+
+    def pushed(self, v: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        found = c.differentiable(self.args)
+        out = jvp(self.kernel, self.dim, self.args, tangents={a: v[k] for k, a in found.items()})
+        return {k: out[a].numpy() if a in out else v[k] for k, a in found.items()}
+
+
+def check(seed: int, m: Loaded) -> bool:
+    """Checks one program in double precision. True where differences could be trusted."""
+    kernel, args = getattr(m.names, f"kernel_{seed}"), arguments(seed, m)
+    d = Differentiated(kernel, args, seed)
+    after = launch(kernel, d.dim, args)
+    assert_same(after, interpreted(kernel, d.dim, args), 1e-11)
+    assert_same(d.after, after, 0.0)
+    assert m.meaning is not None
+    told = copy.deepcopy(args)
+    m.meaning.run(f"kernel_{seed}", d.dim, told)
+    assert_same(after, told, 1e-9)
+    trusted = False
+    for k in range(DIRECTIONS):
+        v = c.weights_of(args, f"v{seed}{k}")
+        ahead, size = dot(d.pushed(v), d.weights)
+        back, other = dot(v, d.grads)
+        assert abs(ahead - back) <= 1e-11 * (size + other + 1.0)
+        expected, apart = slope(kernel, d.dim, args, v, d.weights)
+        if apart < 1e-5 * (1.0 + abs(expected)):
+            trusted = True
+            assert abs(expected - back) <= 2e-6 * (1.0 + abs(expected)), (expected, back)
+    return trusted
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+def test_compiled_source_is_right_in_both_modes(seed: int, load: Any) -> None:
+    if not check(seed, load(seed)):
+        pytest.skip("a branch lies within the difference step")
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT, 4))
+def test_single_precision_agrees_with_itself(seed: int, load: Any) -> None:
+    m = load(seed, "float32")
+    kernel, args = getattr(m.names, f"kernel_{seed}"), arguments(seed, m)
+    d = Differentiated(kernel, args, seed)
+    v = c.weights_of(args, f"v{seed}")
+    ahead, size = dot(d.pushed(v), d.weights)
+    back, other = dot(v, d.grads)
+    assert abs(ahead - back) <= 1e-4 * (size + other + 1.0)
