@@ -12,7 +12,7 @@ from engine.frontend.report import Report
 from engine.frontend.scope import Scope, type_of
 from engine.frontend.source import Source
 from engine.lang.generics import ANYTHING, FUNCTION, Pattern, pattern_of
-from engine.lang.structs import ARRAYS, COMPOUND, UserType
+from engine.lang.structs import COMPOUND, UserType
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType
 
 _KINDS = (ScalarType, VectorType, MatrixType, ArrayType, *COMPOUND)
@@ -91,9 +91,10 @@ def parameter_types(
         if name not in notes:
             out[name] = None
             if kernel:
-                report.add(
-                    "E103", arg, f"parameter `{name}` has no annotation", help_text(scope.api)
-                )
+                own = name == "self" and arg is source.tree.args.args[0]
+                what = "a kernel cannot be a method: move it out of the class, pass what it needs"
+                advice = what if own else help_text(scope.api)
+                report.add("E103", arg, f"parameter `{name}` has no annotation", advice)
             continue
         try:
             out[name] = to_type(evaluate(notes[name], scope))
@@ -146,12 +147,5 @@ def result_types(
         advice = error.help or help_text(scope.api)
         report.add(error.code, source.tree.returns, f"result: {error}", advice)
         return None
-    values = [t for t in found if t is not None and not isinstance(t, ARRAYS)]
-    if any(isinstance(t, ARRAYS) for t in found):
-        report.add(
-            "E103",
-            source.tree.returns,
-            "a function cannot return an array",
-            "pass the array as a parameter and store into it",
-        )
+    values = [t for t in found if t is not None]
     return tuple(values) if len(values) == len(found) else None

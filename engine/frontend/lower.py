@@ -31,6 +31,7 @@ from engine.frontend.parameters import enter, holds_array, open_adjoints
 from engine.frontend.report import Report
 from engine.frontend.results import (
     Returned,
+    check_annotation,
     joined,
     joined_quietly,
     kinds_of,
@@ -181,6 +182,8 @@ def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
     results = cx.learnt.results
     if results is None:
         results = joined(cx)
+        if results:
+            check_annotation(cx, results)
     if results and reaches_end(cx.b.block()) and not cx.failed_return and cx.returned:
         cx.report.add(
             "E109",

@@ -9,6 +9,7 @@ from engine.frontend.context import Context
 from engine.frontend.kinds import (
     Kind,
     StructKind,
+    accepts,
     decompose,
     kind_of_type,
     slots,
@@ -19,7 +20,7 @@ from engine.frontend.operands import Absent, Bad, Operand, Several, Struct, Valu
 from engine.frontend.ops import coerce
 from engine.frontend.typenames import type_name
 from engine.ir.nodes import Atom, Return, Var
-from engine.lang.structs import ARRAYS, COMPOUND, StructType, UserType, leaves
+from engine.lang.structs import ARRAYS, StructType, UserType, leaves
 from engine.lang.types import ArrayType, Type, ValueType
 
 # A result: its kind, and the parameters that the arrays in it are.
@@ -32,12 +33,11 @@ def value_type(t: Type) -> ValueType:
 
 
 def known_results(annotated: Sequence[UserType] | None) -> tuple[Kind, ...] | None:
-    """Kinds of the annotated results; None where they must be found, as arrays in structs."""
-    if annotated is None:
+    """Kinds of the annotated results; None where they must be found, as those of arrays."""
+    if annotated is None or any(
+        isinstance(x.type, ArrayType) for t in annotated for x in leaves(t)
+    ):
         return None
-    for t in annotated:
-        if isinstance(t, COMPOUND) and any(isinstance(x.type, ArrayType) for x in leaves(t)):
-            return None
     return tuple(kind_of_type(t) for t in annotated)
 
 
@@ -106,17 +106,16 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
         if isinstance(item, Struct):
             values.append(item)
             continue
-        if isinstance(item, View) and item.is_local and item.is_whole:
+        if _is_array(item) or (isinstance(item, View) and (item.is_whole or not item.is_local)):
             values.append(item)
             continue
-        if isinstance(item, (View, Absent)) or (
-            isinstance(item, Value) and isinstance(item.type, ArrayType)
-        ):
+        if isinstance(item, (View, Absent)):
+            part = isinstance(item, View)
             cx.error(
                 "E104",
                 at,
-                "a function cannot return an array",
-                "pass the array as a parameter and store into it",
+                f"a function cannot return {'a part of a local' if part else 'no'} array",
+                "return the whole local array" if part else "return an array that is there",
             )
             return None
         one = cx.one(at, item)
@@ -124,6 +123,11 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
             return None
         values.append(one)
     return values
+
+
+def _is_array(v: Operand) -> bool:
+    """Whether this is an array that is a parameter, and no view of it."""
+    return isinstance(v, Value) and isinstance(v.type, ArrayType)
 
 
 def _atoms(v: Operand) -> list[Atom]:
@@ -134,7 +138,7 @@ def _atoms(v: Operand) -> list[Atom]:
 
 
 def _as_result(cx: Context, at: ast.AST, v: Operand, want: Kind) -> list[Atom] | None:
-    if isinstance(v, Value):
+    if isinstance(v, Value) and not _is_array(v):
         atom = coerce(cx, at, v, want, "the result")
         return None if atom is None else [atom]
     (have,) = kinds_of([v])
@@ -172,23 +176,31 @@ def joined(cx: Context) -> tuple[Kind, ...]:
                 cx.error(
                     "E104",
                     node,
-                    _disagreement(have, before, line),
-                    "convert one of them, so that all results have one type",
+                    *_disagreement(have, before, line),
                 )
                 return ()
             column.append(v)
     return tuple(k for column in columns if (k := common(column)) is not None)
 
 
-def _disagreement(have: Kind, before: Kind, line: int) -> str:
-    if isinstance(have, StructKind) and isinstance(before, StructKind) and have.type is before.type:
-        return f"this {have.type} refers to other arrays than the one returned on line {line}"
-    return f"{type_name(have)} returned here, but {type_name(before)} on line {line}"
+def _disagreement(have: Kind, before: Kind, line: int) -> tuple[str, str]:
+    """What is wrong between two results, and what to do."""
+    if user_type(have) != user_type(before):
+        return (
+            f"{type_name(have)} returned here, but {type_name(before)} on line {line}",
+            "convert one of them, so that all results have one type",
+        )
+    choose_later = "return what tells them apart, and choose the array in the caller"
+    if isinstance(have, StructKind):
+        what = f"this {have.type} refers to other arrays than the one returned on line {line}"
+    else:
+        what = f"this is another array than the one returned on line {line}, or another view of it"
+    return what, choose_later
 
 
 def common(column: Sequence[Operand]) -> Kind | None:
-    """The kind that results share; structs must also hold the same arrays."""
-    values = [v for v in column if isinstance(v, Value)]
+    """The kind that results share; arrays, also those in structs, must be the same ones."""
+    values = [v for v in column if isinstance(v, Value) and not _is_array(v)]
     if len(values) == len(column):
         same = unify(values)
         return None if same is None else same[0].type
@@ -202,6 +214,31 @@ def joined_quietly(cx: Context) -> tuple[Kind, ...]:
     found = joined(cx)
     cx.report.diagnostics = before
     return found
+
+
+def check_annotation(cx: Context, results: Sequence[Kind]) -> None:
+    """Reports results with arrays that are not what the annotation says."""
+    want = cx.made.results
+    if want is None or cx.learnt.results is not None or not cx.returned:
+        return
+    node = cx.returned[0][0]
+    if len(results) != len(want):
+        cx.error(
+            "E109",
+            node,
+            f"{len(results)} value{'s' if len(results) != 1 else ''} returned, the annotation "
+            f"says {len(want)}",
+            "return what the annotation says, or remove it",
+        )
+        return
+    for kind, t in zip(results, want, strict=True):
+        if not accepts(t, kind):
+            cx.error(
+                "E104",
+                node,
+                f"the annotation of the result says {type_name(t)}, but this is {type_name(kind)}",
+                "return what the annotation says, or remove it",
+            )
 
 
 def returned_kinds(cx: Context, results: Sequence[Kind]) -> tuple[Returned, ...]:

@@ -17,6 +17,7 @@ from engine.lang.structs import (
     leaves,
     record_dtype,
 )
+from engine.runtime.annotation import describe
 from engine.runtime.array import array
 from engine.runtime.indexed import indexedarray
 from engine.runtime.leaves import leaf_arrays
@@ -69,7 +70,7 @@ def _struct(t: StructType) -> Split:
 
     def split(value: Any) -> list[Any]:
         if getattr(type(value), "__ir_type__", None) is not t:
-            raise Mismatch("E202", shown_value(value), f"pass a value of the struct: {t.name}()")
+            raise _no_value_of(t, value)
         held = value.__dict__
         out: list[Any] = []
         for name, inner in fields:
@@ -79,6 +80,19 @@ def _struct(t: StructType) -> Split:
         return out
 
     return split
+
+
+def _no_value_of(t: StructType, value: Any) -> Mismatch:
+    """What is wrong with an argument that is no value of a struct."""
+    own = getattr(type(value), "__ir_type__", None)
+    if isinstance(own, StructType) and own.name == t.name:
+        got = f"a value of another struct of the name {t.name}"
+        return Mismatch("E202", got, _anew(t.name))
+    return Mismatch("E202", shown_value(value), f"pass a value of the struct: {t.name}()")
+
+
+def _anew(name: str) -> str:
+    return f"where {name} was defined anew, define the kernel anew, too"
 
 
 def _structs(t: StructArrayType) -> Split:
@@ -118,7 +132,9 @@ def _same_array(value: Any, t: StructArrayType | IndexedArrayType, cls: type) ->
     if have is None:
         raise Mismatch("E202", shown_value(value))
     same = isinstance(value, cls) and have.element == t.element
+    if not same and describe(have) == describe(t):
+        raise Mismatch(
+            "E202", "an array of another struct of that name", _anew(describe(t.element))
+        )
     help_text = "" if same or cls is array else "make one: indexedarray(array, [indices])"
-    from engine.runtime.annotation import describe
-
     raise Mismatch("E203" if same else "E202", describe(have), help_text)

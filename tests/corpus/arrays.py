@@ -3,7 +3,7 @@
 import numpy as np
 
 import engine as wp
-from tests.corpus.compound import compound, floats
+from tests.corpus.compound import compound, floats, records
 
 
 @compound
@@ -60,6 +60,52 @@ def slices(T):
         x[1:, 2:][i, -1] += y[i]
 
     return slices, 2, [floats("x", 3, 6, T=T), floats("y", 2, T=T), 1, 4]
+
+
+@compound
+def returned_views(T):
+    @wp.struct
+    class Cell:
+        a: T
+        b: T
+
+    @wp.struct
+    class Field:
+        data: wp.array2d(dtype=T)
+        cells: wp.array(dtype=Cell)
+
+    @wp.func
+    def row(f: Field, i: int) -> wp.array(dtype=T):
+        if i > 1:
+            return f.data[i - 1]
+        return f.data[i + 1]
+
+    @wp.func
+    def tail(x: wp.array(dtype=T), n: int):
+        return x[n:], x[0] * x[0]
+
+    @wp.func
+    def cells(f: Field):
+        return f.cells
+
+    @wp.func
+    def local(x: T):
+        a = wp.zeros(shape=3, dtype=T)
+        for k in range(3):
+            a[k] = x * T(k + 1)
+        return a
+
+    @wp.kernel
+    def returned_views(f: Field, y: wp.array(dtype=T)):
+        i = wp.tid()
+        r, s = tail(row(f, i), 1)
+        c = cells(f)[i]
+        r[0] = r[1] * c.b * s
+        cells(f)[i].a *= row(f, i)[0]
+        y[i] += local(c.a)[1] * r[0] * tail(y, i)[1]
+
+    f = Field(data=floats("d", 3, 4, T=T), cells=records(Cell, "c", 3))
+    return returned_views, 3, [f, floats("y", 3, T=T)]
 
 
 @compound

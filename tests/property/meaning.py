@@ -71,7 +71,9 @@ def decoded(found: Any, make: Any) -> Any:
     """A value of its own of what an array holds."""
     if isinstance(make, dict):
         return Record({name: decoded(found[name], m) for name, m in make.items()})
-    return make(found) if isinstance(make, type) and issubclass(make, np.generic) else make._of(found)
+    return (
+        make(found) if isinstance(make, type) and issubclass(make, np.generic) else make._of(found)
+    )
 
 
 def put(cell: Any, value: Record) -> None:
@@ -214,9 +216,8 @@ class Host:
         *at, value = rest
         index = tuple(at)
         old = array[index]
-        result = {"add": lambda: old + value, "sub": lambda: old - value,
-                  "min": lambda: wp.min(old, value), "max": lambda: wp.max(old, value)}[kind]()  # fmt: skip
-        array[index] = result
+        op = {"add": operator.add, "sub": operator.sub, "min": wp.min, "max": wp.max}[kind]
+        array[index] = op(old, value)
         return old
 
 

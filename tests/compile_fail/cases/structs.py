@@ -48,9 +48,24 @@ def two_arrays(x: wp.array(dtype=float), y: wp.array(dtype=float), flag: bool):
 
 
 @wp.func
-def array_result(g: Bag):
+def two_views(g: Bag, flag: bool):
+    if flag:
+        return g.data[1:]
     return g.data
-    #      ^^^^^^ E104 a function cannot return an array
+    # ^^^^^^^^^^^ E104 this is another array than the one returned on line 53
+
+
+@wp.func
+def annotated(g: Bag) -> wp.array(dtype=int):
+    return g.data
+    # ^^^^^^^^^^^ E104 the annotation of the result says array(dtype=int32), but this is
+
+
+@wp.func
+def part_of_local():
+    a = wp.zeros(shape=3, dtype=float)
+    return a[1:]
+    #      ^^^^^ E104 a function cannot return a part of a local array
 
 
 @wp.kernel
@@ -121,4 +136,6 @@ def variables(a: wp.array(dtype=Body), o: wp.array(dtype=float), g: Bag):
     #        ^ E104 has type array(dtype=float32), but this is array(dtype=Body)
     k = two_arrays(o, o, False)
     n = two_arrays(o, g.data, False)
-    array_result(g)
+    two_views(g, True)
+    annotated(g)
+    part_of_local()
