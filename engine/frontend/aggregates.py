@@ -2,7 +2,7 @@
 
 A struct is a value, as a vector is: assigning it copies its fields. A field for an
 array refers to the array. No array is chosen at run time: inside of branches and loops,
-a variable's fields, and the name of a view, go on referring to the same arrays.
+fields of a variable from outside, and the name of a view, go on referring to the same arrays.
 """
 
 from __future__ import annotations
@@ -145,12 +145,13 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
         return
     tree = cx.trees.get(name)
     if tree is None:
+        cx.homes[name] = cx.b
         tree = fresh(cx, name, got)
     else:
         got = _detached(cx, tree, got)
         changed = replaced(cx, name, tree, got)
-        if changed is None and cx.depth == 0:
-            changed = fresh(cx, name, got)  # whatever comes after sees the new one only
+        if changed is None and cx.settles(name):
+            changed = fresh(cx, name, got)
         if changed is None:
             _different_arrays(cx, target, name)
             cx.bound[name] = BAD
@@ -338,7 +339,7 @@ def set_field(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> b
     assert at is not None
     item = _detached(cx, tree, item)
     changed = replaced(cx, text, at, item)
-    if changed is None and cx.depth == 0:
+    if changed is None and cx.settles(name):
         changed = fresh(cx, text, item)
     if changed is None:
         _different_arrays(cx, target, text)

@@ -89,6 +89,8 @@ class Context:
         self.types: dict[str, Kind] = dict(learnt.locals)
         # Structs, views and local arrays that names stand for, in variables of their own.
         self.trees: dict[str, Operand] = {}
+        # The block of the first assignment to each of them.
+        self.homes: dict[str, RangeBuilder] = {}
         # Variables that parts of names can be assigned to.
         self.owned: set[Var] = set()
         # Local arrays among the parameters, which the caller gets back, by number.
@@ -189,6 +191,10 @@ class Context:
         finally:
             self.b = outer
             self.depth -= 1
+
+    def settles(self, name: str) -> bool:
+        """Whether all that comes after sees what is assigned here: no other block is between."""
+        return self.depth == 0 or self.homes.get(name) is self.b
 
     def branch(self, cond: Atom, then: Block, orelse: Block = ()) -> None:
         self.b.add(If(cond, then, orelse, self.b.span))

@@ -19,7 +19,10 @@ NAMES: dict[Type, str] = {o.F: "F", o.V2: "V2", o.V3: "V3", o.M22: "M22", o.M33:
                           o.QUAT: "Q", o.TRANSFORM: "X"}  # fmt: skip
 # Meant by operators, or written in a way of their own.
 _LEFT_OUT = {"select", "copy", "pos", "cast", "vector", "matrix", "quaternion", "transformation"}
-_REGULAR = {"determinant", "inverse"}
+# Matrices of these are kept away from singular ones, and from those with equal singular values
+# or eigenvalues, where there is no derivative.
+_MOVED = {"determinant": "5.0, 5.0, 5.0", "inverse": "5.0, 5.0, 5.0"}
+_MOVED |= dict.fromkeys(["svd2", "svd3", "eig3", "qr3"], "2.0, 4.5, 8.0")
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,9 @@ def spelled(c: Call, args: list[str], r: random.Random) -> str:
         text = a if half == 0.9 and r.random() < 0.5 else f"{a} * F({half:.4g})"
         if middle:
             text += f" + {_filled(t, middle)}"
-        if c.name in _REGULAR:
-            text += f" + wp.diag(V{t[-1]}(F(5.0)))"
+        if c.name in _MOVED:
+            parts = _MOVED[c.name].split(", ")[: int(t[-1])]
+            text += f" + wp.diag(V{t[-1]}({', '.join(f'F({x})' for x in parts)}))"
         moved.append(text)
     return f"wp.{c.name}({', '.join(moved)})"
 

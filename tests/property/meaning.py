@@ -150,6 +150,10 @@ class Rewriter(ast.NodeTransformer):
                     out.append(ast.Expr(_call("_place", *_path(part), got)))
         return out
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        assert node.value is not None
+        return self.visit_Assign(ast.Assign([node.target], node.value))
+
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if isinstance(node.target, ast.Name):
@@ -161,6 +165,12 @@ class Rewriter(ast.NodeTransformer):
     def visit_Return(self, node: ast.Return) -> Any:
         self.generic_visit(node)
         return ast.Return(_call("_copied", node.value)) if node.value else node
+
+
+def _key(node: ast.expr) -> ast.expr:
+    if not isinstance(node, ast.Slice):
+        return node
+    return _call("slice", *(x or ast.Constant(None) for x in (node.lower, node.upper, node.step)))
 
 
 def _names(t: ast.expr) -> bool:
@@ -177,7 +187,7 @@ def _path(node: ast.expr) -> tuple[ast.expr, ast.expr]:
     while not isinstance(node, ast.Name):
         assert isinstance(node, (ast.Attribute, ast.Subscript))
         field = isinstance(node, ast.Attribute)
-        key = ast.Constant(node.attr) if isinstance(node, ast.Attribute) else node.slice
+        key = ast.Constant(node.attr) if isinstance(node, ast.Attribute) else _key(node.slice)
         steps.insert(0, ast.Tuple([ast.Constant(field), key], ast.Load()))
         node = node.value
     return ast.Name(node.id, ast.Load()), ast.List(steps, ast.Load())
@@ -262,6 +272,7 @@ class Meaning:
             "wp": self.host, "F": np.float64, "V2": t.V2, "V3": t.V3, "M22": t.M22, "M33": t.M33,
             "Q": t.Q, "X": t.X, "Pair": make_pair, "int": int,
             "Node": make_record("Node", {**node, "p": make_pair}),
+            "Net": make_record("Net", {**dict.fromkeys("wtc", lambda: None), "p": make_pair}),
             "_copied": copied, "_place": place, "_update": update,
         }  # fmt: skip
         exec(compile(tree, "<meaning>", "exec"), self.names)

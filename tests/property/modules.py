@@ -19,7 +19,9 @@ from tests.property.sources import (
 )
 
 INDENT = "    "
-ANNOTATIONS = {"I": "int", "array": "wp.array(dtype=F)", "local": "wp.array(dtype=F)"}
+ANNOTATIONS = {"I": "int", "array": "wp.array(dtype=F)", "local": "wp.array(dtype=F)",
+               "pairs": "wp.array(dtype=Pair)", "vectors": "wp.array(dtype=V3)",
+               "grid": "wp.array2d(dtype=F)"}  # fmt: skip
 WHOLE = 7  # integer variables stay below this
 
 
@@ -68,6 +70,7 @@ class Body(Expressions):
             (2, self.results),
             (2, self.view),
             (1, self.local),
+            (0.6 if self.nets() else 0, self.net),
             (2, self.component),
             (1, self.swap),
             (3, self.define),
@@ -153,7 +156,7 @@ class Body(Expressions):
         t = self.r.choice(LOCALS)
         value = self.of(t)
         name = self.fresh("x")
-        self.line(f"{name} = {value}")
+        self.line(f"{name}: {t} = {value}" if self.r.random() < 0.1 else f"{name} = {value}")
         self.scope.add(t, name, t in TAME and self.r.random() < 0.4)
 
     def variables(self) -> list[tuple[str, str]]:
@@ -180,6 +183,9 @@ class Body(Expressions):
     def component(self) -> None:
         """A component or a field of a variable, set or changed in place."""
         found = [(t, x) for t, x in self.variables() if t != "F"]
+        if self.scope.of("V3") and self.r.random() < 0.1:
+            part = self.r.choice(["0:2", "1:", "::2"])
+            return self.line(f"{self.r.choice(self.scope.of('V3'))}[{part}] = {self.of('V2')}")
         if not found:
             return self.define()
         t, name = self.r.choice(found)
@@ -227,6 +233,7 @@ class Body(Expressions):
     def results(self) -> None:
         """A call with several results."""
         fits = [f for f in self.callable() if len(f.gives) > 1]
+        fits.append(Function("own", ["F", "F"], ["F", "F"]))
         if fits and self.r.random() < 0.7:
             f = self.r.choice(fits)
             gives, text = f.gives, self.applied(f, 2)
@@ -271,7 +278,8 @@ class Body(Expressions):
         options += [f"{g}, {self.index()}, {self.index()}" for g in self.scope.grids]
         text = f"wp.atomic_{kind}({self.r.choice(options)}, {self.of('F')})"
         if self.memory and self.r.random() < 0.2:
-            text = f"wp.atomic_{kind}(u, {self.index()}, {self.of('V3')})"
+            array = self.r.choice(self.scope.vectors)
+            text = f"wp.atomic_{kind}({array}, {self.index()}, {self.of('V3')})"
             return self.line(text)
         if self.r.random() < 0.5:
             return self.line(text)
@@ -290,9 +298,23 @@ class Body(Expressions):
                  for w in ("1:", ":3", "::-1", "0:4:2", f"{self.whole()} % 2 : 3")]  # fmt: skip
         if not ways:
             return self.assign()
+        ways += [f"line({g}, {self.index()})" for g in self.scope.grids]
         self.line(f"{name} = {self.r.choice(ways)}")
         self.scope.arrays.append(name)
         return None
+
+    def net(self) -> None:
+        """A struct with arrays of its own, some of them another one's."""
+        name = self.fresh("o")
+        other = self.r.choice(self.nets())
+        self.line(self.r.choice([f"{name} = {other}", f"{name} = Net(w={other}.w, t={other}.t, "
+                                 f"c={other}.c, p={self.of('Pair')})"]))  # fmt: skip
+        if self.r.random() < 0.5:
+            self.line(f"{name}.w = {self.r.choice(self.scope.arrays)}")
+        self.line(f"{name}.p.g = {self.of('F')}")
+        self.scope.add("Net", name)
+        self.scope.arrays.append(f"{name}.w")
+        self.scope.pairs.append(f"{name}.c")
 
     def local(self) -> None:
         name = self.fresh("l")
@@ -317,8 +339,8 @@ def _function(r: random.Random, name: str, earlier: list[Function]) -> tuple[Fun
             body.scope.arrays.append("net.w")
             body.scope.grids.append("net.t")
             body.scope.pairs.append("net.c")
-        elif t == "local":
-            body.scope.locals.append(p)
+        elif t in body.arrays():
+            body.arrays()[t].append(p)
         else:
             body.scope.add(t, p)
     body.line(f"y = {body.of('F')}")
@@ -344,6 +366,7 @@ def kernel(seed: int) -> str:
     scope = body.scope
     scope.arrays += ["a", "net.w", "ix"]
     scope.grids += ["m", "net.t"]
+    scope.vectors += ["u"]
     scope.pairs += ["net.c"]
     scope.add("Net", "net")
     body.line("i = wp.tid()")

@@ -64,6 +64,29 @@ def tame_matrix(m: Any):
 
 
 @wp.func
+def own(x: F, y: F):
+    return x * x * y, y * y
+
+
+@wp.func_grad(own)
+def adj_own(x: F, y: F, adj_a: F, adj_b: F):
+    wp.adjoint[x] += F(2.0) * x * y * adj_a
+    wp.adjoint[y] += x * x * adj_a + F(2.0) * y * adj_b
+
+
+@wp.func
+def line(x: wp.array2d(dtype=F), k: int) -> wp.array(dtype=F):
+    return x[k]
+
+
+@wp.func
+def moved(n: Net, x: wp.array(dtype=F)):
+    n.w = x
+    n.p.g *= F(0.5)
+    return n
+
+
+@wp.func
 def tame_transform(t: X):
     return X(tame(wp.transform_get_translation(t)), tame(wp.transform_get_rotation(t)))
 """
@@ -78,7 +101,7 @@ TAME = {"F": "wp.sin({})", "V2": "tame({})", "V3": "tame({})", "Q": "tame({})",
 COUNTS = {"V2": 2, "V3": 3, "Q": 4, "M22": 4, "M33": 9, "X": 7}
 LOCALS = ("F", "F", "F", "V3", "V3", "M22", "Q", "X", "V2", "M33", "Pair", "Node")
 # Functions take these, by position.
-TAKEN = ("F", "V3", "Pair", "Node", "I", "array", "Net", "local")
+TAKEN = ("F", "V3", "Pair", "Node", "I", "array", "Net", "local", "pairs", "vectors", "grid")
 
 
 class Scope:
@@ -88,6 +111,7 @@ class Scope:
         self.names: dict[str, list[str]] = {}
         self.arrays: list[str] = []
         self.pairs: list[str] = []  # arrays of Pair
+        self.vectors: list[str] = []  # arrays of V3
         self.grids: list[str] = []
         self.locals: list[str] = []
         self.wild: set[str] = set()
@@ -95,6 +119,7 @@ class Scope:
             self.names = {t: list(v) for t, v in outer.names.items()}
             self.arrays, self.pairs = list(outer.arrays), list(outer.pairs)
             self.grids, self.locals = list(outer.grids), list(outer.locals)
+            self.vectors = list(outer.vectors)
             self.wild = set(outer.wild)
 
     def of(self, t: str) -> list[str]:
@@ -217,13 +242,20 @@ class Expressions:
         return f"{f.name}({', '.join(self.argument(t, depth - 1) for t in f.takes)})"
 
     def argument(self, t: str, depth: int) -> str:
-        if t == "array":
-            return self.r.choice(self.scope.arrays)
-        if t == "Net":
-            return "net"
-        if t == "local":
-            return self.r.choice(self.scope.locals)
-        return self.of(t, depth)
+        found = self.arrays().get(t)
+        if found is None:
+            return self.of(t, depth)
+        if t == "array" and self.scope.grids and self.r.random() < 0.2:
+            return f"line({self.r.choice(self.scope.grids)}, {self.index()})"
+        if t == "Net" and self.scope.arrays and self.r.random() < 0.3:
+            return f"moved({self.r.choice(found)}, {self.r.choice(self.scope.arrays)})"
+        return self.r.choice(found)
+
+    def arrays(self) -> dict[str, list[str]]:
+        """What can be passed for arrays, and structs with arrays."""
+        s = self.scope
+        return {"array": s.arrays, "local": s.locals, "Net": self.nets(), "pairs": s.pairs,
+                "vectors": s.vectors, "grid": s.grids}  # fmt: skip
 
     def record(self, t: str, depth: int) -> str:
         names = self.scope.of(t)
@@ -250,7 +282,7 @@ class Expressions:
 
     def callable(self) -> list[Function]:
         """Functions whose arguments can be had here."""
-        have = {"array": self.scope.arrays, "local": self.scope.locals, "Net": self.nets()}
+        have = self.arrays()
         return [f for f in self.functions if all(have.get(t, [t]) for t in f.takes)]
 
     def nets(self) -> list[str]:
@@ -321,15 +353,17 @@ class Expressions:
             for c in ("V2", "V3", "Q", "M22", "M33", "X"):
                 for x in self.scope.of(c):
                     add(self.cell(x, c))
-            if self.memory:
-                add(lambda: self.cell(f"u[{self.index()}]", "V3")())
+            for a in self.scope.vectors:
+                add(lambda a=a: self.cell(f"{a}[{self.index()}]", "V3")())
         elif t == "V3":
             out += [lambda w=w: f"{w()}.v" for w in pairs]
-            if self.memory:
-                add(lambda: f"u[{self.index()}]", 2)
+            for a in self.scope.vectors:
+                add(lambda a=a: f"{a}[{self.index()}]")
         elif t in ("Q", "M22"):
             field = "q" if t == "Q" else "m"
             out += [lambda w=w: f"{w()}.{field}" for w in nodes]
         elif t == "V2":
             out += [lambda w=w: f"{w()}.m[{self.index(2)}]" for w in nodes]
+            for x in self.scope.of("V3"):
+                add(lambda x=x: f"{x}[{self.r.choice(['0:2', '1:3', ':-1', '1:', '::2'])}]")
         return out
