@@ -219,13 +219,13 @@ def axis_angle_of(q: Any, axis: Any, angle: Any) -> Any:
 def quat_between_vectors(a: Any, b: Any) -> Any:
     along = wp.dot(a, b)
     axis = wp.cross(a, b)
-    if along < 0.0 and wp.length_sq(axis) == 0.0:
+    if along < 0.0 and wp.norm_l1(axis) == 0.0:
         # Half a turn, about any axis across a: not the one nearest to a.
         side = wp.vector(a.dtype(0.0), a.z, -a.y)
         if wp.abs(a.x) > wp.abs(a.z):
             side = wp.vector(a.y, -a.x, a.dtype(0.0))
         return wp.normalize(wp.quaternion(side, a.dtype(0.0)))
-    return wp.normalize(wp.quaternion(axis, wp.sqrt(wp.length_sq(a) * wp.length_sq(b)) + along))
+    return wp.normalize(wp.quaternion(axis, wp.length(a) * wp.length(b) + along))
 
 
 # ---- roll, pitch, yaw and other sequences of angles

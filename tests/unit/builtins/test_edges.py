@@ -129,6 +129,8 @@ EDGES: list[tuple[str, tuple[Type, ...], list[Any], int, Any]] = [
     ("normalize", (Q4,), [np.zeros(4)], 0, np.zeros(4)),
     ("quat_to_axis_angle", (Q4,), [EYE], 0, None),
     ("quat_between_vectors", (V3, V3), [np.eye(3)[0], np.eye(3)[0]], 0, None),
+    ("quat_between_vectors", (V3, V3), [ZERO, np.eye(3)[0]], 0, ZERO),
+    ("quat_between_vectors", (V3, V3), [ZERO, np.eye(3)[0]], 1, ZERO),
     ("quat_slerp", (Q4, Q4, FLOAT64), [EYE, EYE, 0.25], 0, 0.75 * np.ones(4)),
     ("quat_slerp", (Q4, Q4, FLOAT64), [EYE, EYE, 0.25], 1, 0.25 * np.ones(4)),
     ("quat_to_rpy", (Q4,), [np.array([0.0, HALF, 0.0, HALF])], 0, None),
