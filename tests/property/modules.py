@@ -219,6 +219,17 @@ class Body(Expressions):
         self.line(f"{place} {op} {self.of(t)}")
 
     def swap(self) -> None:
+        """Values that change places, or that depend on what they replace."""
+        records = [(t, x) for t in ("Pair", "Node") for x in self.scope.of(t)]
+        if records and self.r.random() < 0.4:
+            t, x = self.r.choice(records)
+            pair = x if t == "Pair" else f"{x}.p"
+            others = [y for y in self.scope.of(t) if y != x]
+            if others and self.r.random() < 0.5:
+                y = self.r.choice(others)
+                return self.line(self.r.choice([f"{x}, {y} = {y}, {x}", f"{y} = {x}"]))
+            return self.line(f"{pair} = Pair(wp.sin({pair}.v[{self.index(3)}]), "
+                             f"tame(V3({pair}.v.z, {pair}.g, {pair}.v[0])))")  # fmt: skip
         places = [x for x in self.scope.of("F") if x not in self.scope.wild]
         arrays = [w() for w in self.places("F")]
         if len(arrays) > 1 and self.r.random() < 0.6:
@@ -229,6 +240,7 @@ class Body(Expressions):
             self.line(self.r.choice([f"{x}, {y} = {y}, {x}", f"{x} = {y} = {self.of('F')}"]))
         else:
             self.assign()
+        return None
 
     def results(self) -> None:
         """A call with several results."""
