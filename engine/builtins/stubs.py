@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from engine.builtins.argument_names import placed
 from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
 from engine.builtins.made import MADE, NEUTRAL, make, neutral, part_names
 from engine.builtins.resolve import describe, names, resolve, suggest
@@ -128,7 +129,11 @@ class Builtin:
             return neutral(name, args, named)
         args = (*args, *(named.pop(k) for k in part_names(name) if k in named))
         if named and name not in MADE:
-            _fail("E106", f"{name}() takes no named arguments", self.__doc__ or "")
+            found_names = placed(name, len(args), list(named))
+            if found_names is None:
+                _fail("E106", f"{name}() takes no argument {next(iter(named))!r} here",
+                      self.__doc__ or "")  # fmt: skip
+            args += tuple(named[x] if isinstance(x, str) else x for x in found_names)
         found = [_type_of(a) for a in args]
         types: list[Type] = []
         for k, (known, value) in enumerate(zip(found, args, strict=True)):

@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 
+from engine.builtins.argument_names import argument_names
 from engine.builtins.composite import COMPOSITES, HELPERS
 from engine.builtins.made import MADE, NEUTRAL
 from engine.builtins.resolve import resolve
@@ -15,7 +16,7 @@ from engine.frontend.aggregates import lower_struct
 from engine.frontend.atomics import ATOMICS, lower_atomic
 from engine.frontend.casts import lower_reinterpret
 from engine.frontend.checks import lower_expect, lower_print, lower_printf
-from engine.frontend.composites import call_composite, library_func
+from engine.frontend.composites import by_position, call_composite, library_func
 from engine.frontend.construct import lower_constructor, lower_identity, matrix_from_vectors
 from engine.frontend.context import EXPR, Context
 from engine.frontend.derivatives import call_gradient, lower_grad
@@ -206,12 +207,10 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     if name in NEUTRAL:
         return lower_neutral(cx, node, name)
     if node.keywords:
-        return cx.error(
-            "E106",
-            node.keywords[0].value,
-            f"`{name}` takes no named arguments",
-            "pass the arguments by position",
-        )
+        made = _by_position(cx, node, name)
+        if made is None:
+            return BAD
+        node = made
     if name in ATOMICS:
         return lower_atomic(cx, node, ATOMICS[name], statement)
     if name in _SPECIAL:
@@ -237,6 +236,22 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
             if composed is not None:
                 return composed
     return apply(cx, node, name, args)
+
+
+def _by_position(cx: Context, node: ast.Call, name: str) -> ast.Call | None:
+    """A call with arguments by name as one by position; an error where they have other names."""
+    words = [w.arg or "**" for w in node.keywords]
+    made = by_position(name, node)
+    if made is None and "**" not in words:  # which is told already
+        ways = "; or ".join(", ".join(names) for names in argument_names(name))
+        first = node.keywords[0]
+        cx.error(
+            "E106",
+            first.value,
+            f"`{name}` takes no argument `{first.arg}` here",
+            f"its arguments: {ways}" if ways else "pass the arguments by position",
+        )
+    return made
 
 
 def _argument(cx: Context, node: ast.expr) -> Value | View | Bad:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from engine.frontend.context import Context
-from engine.frontend.operands import BAD, Bad, Known, Operand, Value, adapt, number, zero
+from engine.frontend.operands import BAD, Bad, Known, Operand, Value, adapt, fits, number, zero
 from engine.frontend.ops import coerce, truth
 from engine.frontend.regions import components_of
 from engine.frontend.scope import type_of
@@ -114,10 +114,10 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
     n = number(v)
     if n is not None and math.isfinite(n):
         # Numbers that do not fit are left to the cast, which wraps or saturates.
-        exact = n if t.kind == "f" else int(n)
-        known = adapt(Value(Const(exact, INT32), weak=True), t)
-        if known is not None:
-            return known
+        if t.kind == "f":
+            return Value(Const(float(n), t))
+        if fits(int(n), t):
+            return Value(Const(int(n), t))
     if v.type == t:
         return Value(v.atom)
     return Value(cx.b.op("cast", v.atom, result=t))

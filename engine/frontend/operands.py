@@ -134,7 +134,7 @@ def literal(value: bool | int | float) -> Value:
     if isinstance(value, bool):
         return Value(Const(value, BOOL))
     if isinstance(value, int):
-        t = next((t for t in (INT32, INT64) if _fits(value, t)), UINT64)
+        t = next((t for t in (INT32, INT64) if fits(value, t)), UINT64)
         return Value(Const(value, t), weak=True)
     return Value(Const(value, FLOAT32), weak=True)
 
@@ -147,7 +147,8 @@ def number(value: Value) -> bool | int | float | None:
     return None
 
 
-def _fits(n: int, t: ScalarType) -> bool:
+def fits(n: int, t: ScalarType) -> bool:
+    """Whether an integer type holds a number."""
     low = 0 if t.kind == "u" else -(2 ** (t.bits - 1))
     high = 2 ** (t.bits if t.kind == "u" else t.bits - 1)
     return bool(low <= n < high)
@@ -162,7 +163,7 @@ def adapt(value: Value, t: Type) -> Value | None:
         return None
     if t.kind == "f":
         return Value(Const(float(n), t))
-    if t.kind in "iu" and isinstance(n, int) and _fits(n, t):
+    if t.kind in "iu" and isinstance(n, int) and fits(n, t):
         return Value(Const(n, t))
     return None
 

@@ -30,8 +30,8 @@ def kernel(a: wp.array(dtype=float), n: int):
     #      ^^^^^^^^^^^ E106 `round` cannot be called in a kernel
     a[0] = math.gamma(a[0])
     #      ^^^^^^^^^^^^^^^^ E106 `math.gamma` cannot be called in a kernel
-    a[0] = wp.sin(x=a[0])
-    #               ^^^^ E106 `sin` takes no named arguments
+    a[0] = wp.clamp(a[0], low=0.0, hi=1.0)
+    #                         ^^^ E106 `clamp` takes no argument `low` here
     a[0] = twice
     #      ^^^^^ E106 `twice` is a function or type, not a value
     a[0] = twice(n)
