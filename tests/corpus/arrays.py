@@ -109,6 +109,36 @@ def returned_views(T):
 
 
 @compound
+def other_arrays_in_a_block(T):
+    @wp.struct
+    class Tank:
+        data: wp.array(dtype=T)
+        gain: T
+
+    @wp.kernel
+    def other_arrays_in_a_block(t: Tank, x: wp.array(dtype=T), y: wp.array(dtype=T)):
+        i = wp.tid()
+        for j in range(3):
+            o = t
+            o.gain = x[j]
+            y[i] += o.data[j] * o.gain
+            o.data = x
+            if j > 0:
+                p = o
+                p.data = t.data
+                p.gain *= T(2.0)
+                y[i] *= p.data[j] * p.gain
+                part = p.data[1:]
+                part = x[0:2]
+                y[i] += part[1] * o.data[j]
+            o.gain += T(1.0)
+            y[i] += o.data[0] * o.gain
+
+    t = Tank(data=floats("d", 3, T=T), gain=0.5)
+    return other_arrays_in_a_block, 2, [t, floats("x", 3, T=T), floats("y", 2, T=T)]
+
+
+@compound
 def views_that_change(T):
     @wp.kernel
     def views_that_change(x: wp.array2d(dtype=T), y: wp.array(dtype=T), n: int):
