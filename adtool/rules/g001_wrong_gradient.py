@@ -86,10 +86,7 @@ class WrongGradient(Rule):
                     "there; give it one, or a `@func_grad`"
                 )
             elif launch.blame:
-                wrong = launch.blame[0]
-                help = f"`{wrong.derivative}` is not the derivative of `{wrong.function}`" + _told(
-                    wrong
-                )
+                help = _told(launch.blame[0])
                 if len(launch.blame) > 1:
                     others = ", ".join(f"`{b.derivative}` ({b.span})" for b in launch.blame[1:])
                     notes += (f"nor right are {others}",)
@@ -114,12 +111,20 @@ class WrongGradient(Rule):
 
 
 def _told(wrong: Blame) -> str:
-    """Where a derivative is furthest off, as far as known."""
+    """What is wrong with a derivative, and where it is furthest off, as far as known."""
+    if wrong.replay:
+        return (
+            f"`{wrong.derivative}`, the replay of `{wrong.function}`, gives the backward pass "
+            "other values than the function had"
+        )
+    if wrong.derivative == wrong.function:
+        return f"the `adj_snippet` of `{wrong.function}` is not the derivative of its code"
+    text = f"`{wrong.derivative}` is not the derivative of `{wrong.function}`"
     if not wrong.parts:
-        return ""
+        return text
     operands = ", ".join(f"{name} = {value}" for name, value in wrong.operands)
     parts = "; ".join(f"by `{name}` it gives {got}, expected {e}" for name, got, e in wrong.parts)
-    return f": with {operands}, {parts}"
+    return f"{text}: with {operands}, {parts}"
 
 
 def _place(hit: Hit) -> Span:

@@ -1,8 +1,9 @@
 """Which derivative that the user wrote is wrong, and at which operands.
 
 Each is taken away in turn: where the adjoint changes when a function's own code is
-differentiated instead, the derivative written for it is another one. The interpreter then
-runs threads of the launch, sees what the function is called with, and compares there.
+differentiated instead, the derivative written for it (or the replay) is another one. The
+interpreter then runs threads of the launch, sees what the function is called with, and
+compares there. For native functions, whose code is C++, differences stand in.
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.problem import Argument, LaunchFailed, Precision, without_custom
+from engine.autograd.problem import (
+    Argument,
+    LaunchFailed,
+    Precision,
+    called,
+    with_functions,
+    without_custom,
+)
 from engine.autograd.results import Blame
+from engine.autograd.stand_in import stand_in
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir import interp
@@ -28,46 +37,60 @@ THREADS = 64  # that are run
 CALLS = 256  # that are compared
 STEPS = 100_000  # statements of a thread
 SAME = 1e-6  # relative
+SAME_SINGLE = 1e-4  # the same in single precision
+BY_STEPS = 1e-2  # of differences in the precision of a native function
 CLEAR = 1e-5  # relative; above the noise of differences
 STEP = 1e-5
 
-_stripped: dict[tuple[int, str], tuple[Variants, Variants]] = {}
+_stripped: dict[tuple[int, str], tuple[Variants, Variants | None]] = {}
 
 
 def blame(
-    exact: Precision, args: Sequence[Argument], outputs: Sequence[str], names: Sequence[str],
-    rng: np.random.Generator,
-) -> tuple[Blame, ...]:  # fmt: skip
-    """The wrong ones of the derivatives written by hand, of the functions `names`."""
+    exact: Precision, args: Sequence[Argument], outputs: Sequence[str], rng: np.random.Generator
+) -> tuple[Blame, ...]:
+    """The wrong ones of the derivatives and replays that the user wrote for functions."""
     w = {b: rng.standard_normal(exact.initial[b].shape) for b in outputs}
     given = {a: g.copy() for a, g in exact.vjp(w).items()}
+    single = any(g.dtype != np.float64 for g in given.values())
     out = []
-    for name in names:
+    for f in {f.name: f for f in called(exact.variants.ir)}.values():
+        if f.grad is None and f.replay is None:
+            continue
         try:
-            other = Precision(_without(exact.variants, name), args, exact.dim)
+            changed = _without(exact.variants, f)
+            if changed is None:
+                continue
+            other = Precision(changed, args, exact.dim)
             try:
                 own = other.vjp(w)
-                differs = any(_differ(own[a], g) for a, g in given.items())
+                tolerance = BY_STEPS if f.native is not None else SAME_SINGLE if single else SAME
+                differs = any(_differ(own[a], g, tolerance) for a, g in given.items())
             finally:
                 other.close()
         except (LaunchFailed, EngineError, TypeError):
             continue
         if differs:
-            out.append(_at_worst(exact, name))
+            out.append(_at_worst(exact, f))
     return tuple(out)
 
 
-def _differ(x: Array, y: Array, tolerance: float = SAME) -> bool:
+def _differ(x: Array, y: Array, tolerance: float) -> bool:
     with np.errstate(all="ignore"):
         return bool(np.any(np.abs(x - y) > tolerance * np.abs(x).max(initial=0.0)))
 
 
-def _without(variants: Variants, name: str) -> Variants:
-    key = (id(variants), name)
+def _without(variants: Variants, f: n.Function) -> Variants | None:
+    """The kernel without what was written for f; None where nothing can take its place."""
+    key = (id(variants), f.name)
     found = _stripped.get(key)
     if found is None or found[0] is not variants:
-        ir = without_custom(variants.ir, lambda f: f.name == name)
-        found = _stripped[key] = (variants, Variants(ir))
+        ir = variants.ir
+        if f.native is None:
+            changed: n.Function | None = without_custom(ir, lambda g: g.name == f.name)
+        else:
+            stand = stand_in(f)
+            changed = stand and with_functions(ir, lambda g: stand if g is f else g)
+        found = _stripped[key] = (variants, None if changed is None else Variants(changed))
     return found[1]
 
 
@@ -83,13 +106,16 @@ class _Watching(interp._Thread):
         return super().call(fn, args)
 
 
-def _at_worst(exact: Precision, name: str) -> Blame:
+def _at_worst(exact: Precision, fn: n.Function) -> Blame:
     """The derivative at those of its operands where it is furthest off."""
-    sites = [s for s in _all_calls(exact.variants.ir) if s.func.name == name]
-    fn, grad = sites[0].func, sites[0].func.grad
-    assert grad is not None
-    label = name.removesuffix("_lifted")
-    plain = Blame(label, grad.name.removesuffix("_lifted"), grad.span)
+    grad, written = fn.grad, fn.grad or fn.replay
+    assert written is not None
+    label = fn.name.removesuffix("_lifted")
+    own = label if written.native is not None else written.name.removesuffix("_lifted")
+    plain = Blame(label, own, written.span, replay=fn.grad is None)
+    if grad is None or fn.native is not None or grad.native is not None:
+        return plain
+    sites = [s for s in _all_calls(exact.variants.ir) if s.func is fn]
     # What is the same number at every call has no gradient to pass on.
     scalars = {p for p in exact.variants.ir.params if not isinstance(p.type, ArrayType)}
     fixed = {
@@ -97,7 +123,7 @@ def _at_worst(exact: Precision, name: str) -> Blame:
         if all(isinstance(s.args[k], n.Const) or s.args[k] in scalars for s in sites)
     }  # fmt: skip
     worst, most = plain, 0.0
-    for f, args in _calls(exact, name):
+    for f, args in _calls(exact, fn.name):
         wrong = [
             c for c in _compare(f, grad, args) if c[0] not in fixed and _differ(c[2], c[1], CLEAR)
         ]

@@ -315,16 +315,25 @@ def called(fn: Function) -> list[Function]:
     return list(found.values())
 
 
-def without_custom(
-    fn: Function, which: Callable[[Function], bool], done: dict[int, Function] | None = None
-) -> Function:
+def without_custom(fn: Function, which: Callable[[Function], bool]) -> Function:
     """The function, and those that it calls, without the derivatives that some were given."""
+
+    def strip(f: Function) -> Function:
+        given = f.grad is not None or f.replay is not None
+        return replace(f, grad=None, replay=None) if given and which(f) else f
+
+    return with_functions(fn, strip)
+
+
+def with_functions(
+    fn: Function, change: Callable[[Function], Function], done: dict[int, Function] | None = None
+) -> Function:
+    """The function with `change` applied to it and to all functions that it calls."""
     done = {} if done is None else done
     if id(fn) not in done:
-        changed = which(fn) and (fn.grad is not None or fn.replay is not None)
         calls = {id(s.func): s.func for s in walk(fn.body) if isinstance(s, Call)}
-        inner = {k: without_custom(f, which, done) for k, f in calls.items()}
-        out = replace(fn, grad=None, replay=None) if changed else fn
+        inner = {k: with_functions(f, change, done) for k, f in calls.items()}
+        out = change(fn)
         if any(inner[k] is not f for k, f in calls.items()):
             out = replace(out, body=_recalled(fn.body, inner))
         done[id(fn)] = out

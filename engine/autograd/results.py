@@ -77,7 +77,8 @@ class Blame:
 
     operands: names and values of a call's operands where it is furthest off. parts: of the
     operands by which it is wrong there: name, the derivative of the sum of the results as the
-    user's code has it, and by differences. Empty where no call could be looked at.
+    user's code has it, and by differences. Empty where no call could be looked at. replay: it
+    is a replay that gives the backward pass other values than the function had.
     """
 
     function: str
@@ -85,6 +86,7 @@ class Blame:
     span: Span
     operands: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str, str], ...] = ()
+    replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from engine.autograd.blame import blame
 from engine.autograd.launch_check import Block, LaunchCheck, Pair
 from engine.autograd.nonfinite import locate
 from engine.autograd.places import element
-from engine.autograd.problem import Argument, LaunchFailed, Problem, called, lifted
+from engine.autograd.problem import Argument, LaunchFailed, Problem, lifted
 from engine.autograd.results import (
     LaunchResult,
     PairResult,
@@ -193,12 +193,6 @@ def culprits_of(fn: Function) -> tuple[tuple[str, Span], ...]:
     return tuple(out.items())
 
 
-def custom_functions(fn: Function) -> list[str]:
-    """The functions with a derivative that their user wrote in the kernel language."""
-    found = [f for f in called(fn) if f.grad is not None and f.grad.native is None]
-    return list(dict.fromkeys(f.name for f in found))
-
-
 def _check_launch(
     index: int, record: LaunchRecord, options: Options, seen: set[Any]
 ) -> LaunchResult:
@@ -233,10 +227,8 @@ def _check_launch(
         found = check.run(options.all_entries or key not in seen)
         seen.add(key)
         result = replace(result, pairs=tuple(_explained(p, problem, rng) for p in found))
-        if result.culprits and any(p.verdict == "fail" for p in found):
-            written = custom_functions(problem.exact.variants.ir)
-            wrong = blame(problem.exact, args, problem.outputs, written, rng)
-            result = replace(result, blame=wrong)
+        if any(p.verdict == "fail" for p in found):
+            result = replace(result, blame=blame(problem.exact, args, problem.outputs, rng))
         if options.keep is not None:
             options.keep(result, check.blocks)
         if options.order > 1:

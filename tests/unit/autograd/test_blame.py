@@ -1,0 +1,125 @@
+"""Which of the pieces that a user wrote is wrong: native adjoints, replays, gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.autograd import check_tape
+
+
+@wp.func_native("return x * x;", "adj_x += 3.0f * x * adj_ret;")  # should be 2
+def square(x: float) -> float: ...
+
+
+@wp.func_native("return x * x * x;", "adj_x += 3.0f * x * x * adj_ret;")
+def cube(x: float) -> float: ...
+
+
+@wp.func_native("return v[0] * v[1] + s;", "adj_v[0] += v[1] * adj_ret; adj_s += adj_ret;")
+def area(v: wp.vec2, s: float) -> float: ...  # forgets v[1]
+
+
+@wp.func
+def ripple(x: float):
+    return wp.sin(3.0 * x)
+
+
+@wp.func_grad(ripple)
+def adj_ripple(x: float, adj_ret: float):
+    wp.adjoint[x] += 3.0 * wp.cos(3.0 * x) * adj_ret
+
+
+@wp.func
+def doubled(buf: wp.array(dtype=float), i: int):
+    return buf[i] * 2.0
+
+
+@wp.func_replay(doubled)
+def replay_doubled(buf: wp.array(dtype=float), i: int):
+    return buf[i] * 3.0
+
+
+@wp.func
+def next_free(counter: wp.array(dtype=int), kept: wp.array(dtype=int), i: int):
+    k = wp.atomic_add(counter, 0, 1)
+    kept[i] = k
+    return k
+
+
+@wp.func_replay(next_free)
+def replay_next_free(counter: wp.array(dtype=int), kept: wp.array(dtype=int), i: int):
+    return kept[i]
+
+
+@wp.func
+def slope(x: float):
+    return x * x
+
+
+@wp.func_grad(slope)
+def adj_slope(x: float, adj_ret: float):
+    wp.adjoint[x] += 1.9 * x * adj_ret
+
+
+@wp.kernel
+def natives(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = square(x[i]) + cube(x[i]) + ripple(x[i])
+
+
+@wp.kernel
+def of_vectors(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = area(wp.vec2(x[i], 2.0 * x[i]), x[i]) * cube(x[i])
+
+
+@wp.kernel
+def replays(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = doubled(x, i)
+    y[i] = v * v + ripple(v)
+
+
+@wp.kernel
+def counted(
+    x: wp.array(dtype=float),
+    counter: wp.array(dtype=int),
+    kept: wp.array(dtype=int),
+    y: wp.array(dtype=float),
+):
+    i = wp.tid()
+    k = next_free(counter, kept, i)
+    y[k] = slope(x[k])
+
+
+def checked(kernel: Any, *between: Any) -> Any:
+    x = wp.array(np.linspace(0.5, 2.0, 5), dtype=float, requires_grad=True)
+    y = wp.zeros(5, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=5, inputs=[x, *between], outputs=[y])
+    (launch,) = check_tape(tape).launches
+    assert {p.verdict for p in launch.pairs} == {"fail"}
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("kernel", "function", "derivative"),
+    [
+        (natives, "square", "square"),
+        (of_vectors, "area", "area"),
+        (replays, "doubled", "replay_doubled"),
+    ],
+)
+def test_the_wrong_piece_is_named(kernel: Any, function: str, derivative: str) -> None:
+    (wrong,) = checked(kernel).blame
+    assert (wrong.function, wrong.derivative) == (function, derivative)
+    assert wrong.span.file == __file__ and wrong.replay == (derivative != function)
+
+
+def test_a_right_replay_is_not_blamed_for_a_wrong_gradient() -> None:
+    launch = checked(counted, wp.zeros(1, dtype=int), wp.zeros(5, dtype=int))
+    assert [b.derivative for b in launch.blame] == ["adj_slope"]
