@@ -24,9 +24,9 @@ FAMILIES: tuple[Family, ...] = (
     _family(
         "operators", "Arithmetic and logic",
         "What operators mean, and the functions of the same meaning. Nothing converts by itself, "
-        "except literals, which take the type that the other operand asks for, and two numbers that "
-        "are compared: they are compared by value. Only an unsigned 64-bit integer and a signed "
-        "one have no common type.",
+        "except literals, which take the type that the other operand asks for, and two numbers "
+        "that are compared: they are compared by value. Only an unsigned 64-bit integer and a "
+        "signed one have no common type.",
         "add sub mul div div_approx mod floordiv neg pos unot",
     ),
     _family(
