@@ -71,10 +71,11 @@ class Variants:
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
         """Native functions at which gradients of `wrt` end, for want of an adjoint."""
-        with _lock:
-            if wrt not in self._stops:
-                self._stops[wrt] = ad.stops(self.prepared, wrt)
-            return self._stops[wrt]
+        found = self._stops.get(wrt)
+        if found is None:
+            with _lock:
+                found = self._stops[wrt] = ad.stops(self.prepared, wrt)
+        return found
 
     def journaled(self, aliased: frozenset[str] = frozenset()) -> frozenset[str]:
         """Array parameters whose reads must be journaled when recording.

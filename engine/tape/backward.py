@@ -80,6 +80,9 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         raise TapeError(Diagnostic(code, message, call_span(), notes=(note,)))
     if a._info.numpy.names is not None:
         return without_integers(a, found)
+    if found.dtype == a._parts.dtype:
+        same: np.ndarray[Any, Any] = found.copy()
+        return same
     with np.errstate(all="ignore"):
         return found.astype(a._parts.dtype)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from engine.runtime.storage import Hold
 NumpyArray = np.ndarray[Any, Any]
 
 _OFF = "the tape copied nothing (engine.config.tape_snapshots)"
+_NOTHING = nullcontext()
 
 
 class Record(ABC):
@@ -280,7 +281,7 @@ class LaunchRecord(Record):
             self._restored() if config.tape_overwritten == "restored" else (self.blob, ())
         )
         blob += b"".join([g._packed for g in grads])
-        with self._rewritten():
+        with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
             self.stack_bytes = run_adjoint(
                 entry, self.dim, blob, self.journal,
                 lambda: self.plan.variants.checkpointed(selection.wrt, selection.journaled),
