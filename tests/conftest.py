@@ -27,6 +27,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=rest)
 
 
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Says that they were left out: with several processes, nothing else does."""
+    if "sweep" not in config.option.markexpr:
+        terminalreporter.write_line(
+            'LEFT OUT tests marked `sweep`: the rest of large tables (-m "sweep or not sweep")'
+        )
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The root of the checkout."""
