@@ -91,7 +91,7 @@ _SPECIAL: dict[str, tuple[Candidate, ...]] = {
 }
 
 
-# Names whose arguments come in another order than those of the operation.
+# Names that mean another one's operation, or take its arguments in another order.
 _DOCS = {
     "pos": "pos(x): x itself.",
     "div_approx": "div_approx(a, b): the same as div(a, b), exact.",

@@ -20,6 +20,7 @@ from engine.lang.types import (
     scalar_of,
     shape_of,
 )
+from engine.lang.values import to_value_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,6 @@ def _known(x: Any) -> ValueType | None:
 
 
 def _identity(n: Any, dtype: Any = float) -> Any:
-    from engine.lang.values import to_value_type
-
     scalar = to_value_type(dtype)
     if not isinstance(scalar, ScalarType) or not isinstance(n, (int, np.integer)) or n < 1:
         _refuse("identity", n, dtype)
@@ -61,8 +60,6 @@ def _identity(n: Any, dtype: Any = float) -> Any:
 
 
 def _cast(a: Any, dtype: Any) -> Any:
-    from engine.lang.values import to_value_type
-
     have, want = _known(a), to_value_type(dtype)
     if have is None or (have != want and not reinterpretable(have, want)):
         _refuse("cast", a, dtype)

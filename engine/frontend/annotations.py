@@ -97,8 +97,9 @@ def parameter_types(
                 report.add("E103", arg, f"parameter `{name}` has no annotation", advice)
             continue
         try:
-            out[name] = to_type(evaluate(notes[name], scope))
-            if kernel and pattern_of(evaluate(notes[name], scope)) is FUNCTION:
+            value = evaluate(notes[name], scope)
+            out[name] = to_type(value)
+            if kernel and pattern_of(value) is FUNCTION:
                 raise BadAnnotation("a kernel cannot take a function as an argument")
         except BadAnnotation as error:
             out[name] = None

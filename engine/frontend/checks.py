@@ -17,7 +17,16 @@ from engine.frontend.ops import apply, compare, condition, indices
 from engine.frontend.typenames import type_name
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Const, Message
-from engine.lang.types import BOOL, INT32, ArrayType, MatrixType, ScalarType, VectorType, is_float
+from engine.lang.types import (
+    BOOL,
+    INT32,
+    SCALARS,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    VectorType,
+    is_float,
+)
 
 
 def _text_of(node: ast.expr) -> str | None:
@@ -179,11 +188,7 @@ def _place(cx: Context, text: _Text, node: ast.expr, spec: re.Match[str]) -> Non
                  "use %d for integers and %f for floats, or convert the value")  # fmt: skip
         text.bad = True
         return
-    unsigned = kind in "uxXo" and isinstance(got.type, ScalarType) and got.type.kind == "i"
-    if unsigned:
-        from engine.lang.types import SCALARS
-
-        assert isinstance(got.type, ScalarType)
+    if kind in "uxXo" and isinstance(got.type, ScalarType) and got.type.kind == "i":
         got = Value(cx.b.op("cast", got.atom, result=SCALARS[f"u{got.type.name}"]))
     text.one(node, got, "" if kind == "s" else f"%{spec['form']}{_PLAIN.get(kind, kind)}")
 

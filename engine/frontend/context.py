@@ -31,7 +31,6 @@ from engine.frontend.report import Report
 from engine.frontend.scope import Scope
 from engine.frontend.source import Source
 from engine.frontend.static import Expressions
-from engine.frontend.typenames import type_name
 from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
 from engine.lang.generics import Pattern
@@ -351,8 +350,3 @@ def _counted(n: int) -> str:
 
 def _plain_name(name: str) -> str:
     return name.replace("$", "cmp") or "v"
-
-
-def describe_value(v: Value) -> str:
-    """The type of a value as messages put it."""
-    return type_name(v.type)

@@ -7,12 +7,14 @@ one variable must share. `decompose` and `compose` are each other's inverse.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.frontend.operands import Absent, Dim, Known, Operand, Root, Span, Struct, Value, View
 from engine.ir.nodes import Atom, Var
 from engine.lang.structs import (
+    ARRAYS,
     ElementType,
     IndexedArrayType,
     StructArrayType,
@@ -87,10 +89,7 @@ def kind_of_type(t: UserType) -> Kind:
 
 def local_type(element: ValueType, shape: Sequence[int]) -> VectorType:
     """The vector that holds all components of a local array."""
-    total = 1
-    for n in (*shape, *shape_of(element)):
-        total *= n
-    return VectorType(scalar_of(element), total)
+    return VectorType(scalar_of(element), math.prod((*shape, *shape_of(element))))
 
 
 def slots(kind: Kind) -> tuple[Slot, ...]:
@@ -238,7 +237,7 @@ def accepts(want: UserType, have: Kind) -> bool:
     """Whether a parameter of a type takes a value of a kind. Arrays fit by element and ndim."""
     if isinstance(want, StructType):
         return isinstance(have, StructKind) and have.type is want
-    if isinstance(want, (ArrayType, StructArrayType, IndexedArrayType)):
+    if isinstance(want, ARRAYS):
         if isinstance(have, ArrayType) or (isinstance(have, ViewKind) and have.ndim):
             return have.element == want.element and have.ndim == want.ndim
         return isinstance(have, AbsentKind) and have.type == want

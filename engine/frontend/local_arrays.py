@@ -14,8 +14,9 @@ from engine.frontend.context import Context
 from engine.frontend.kinds import local_type
 from engine.frontend.operands import BAD, Bad, Known, Operand, Root, Several, Value, View, number
 from engine.frontend.place_kinds import Local, part_type
+from engine.frontend.regions import components_of
 from engine.frontend.scope import element_of
-from engine.frontend.views import arith, leaf_types
+from engine.frontend.views import arith, as_int32, leaf_types
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Const
 from engine.lang.structs import ElementType, StructType, leaves
@@ -93,17 +94,11 @@ def local_part(cx: Context, whole: Local, index: Sequence[Atom]) -> Local:
     """The component, or row, of a vector or matrix in a local array."""
     at = index[0]
     if isinstance(whole.type, MatrixType):
-        at = arith(cx, "mul", _int32(cx, at), Const(whole.type.cols, INT32))
+        at = arith(cx, "mul", as_int32(cx, at), Const(whole.type.cols, INT32))
         if len(index) == 2:
-            at = arith(cx, "add", at, _int32(cx, index[1]))
+            at = arith(cx, "add", at, as_int32(cx, index[1]))
     t = part_type(whole.type, len(index))
-    return Local(whole.base, arith(cx, "add", whole.at, _int32(cx, at)), t)
-
-
-def _int32(cx: Context, a: Atom) -> Atom:
-    if isinstance(a, Const) and isinstance(a.value, int):
-        return Const(a.value, INT32)
-    return a if a.type == INT32 else cx.b.op("cast", a, result=INT32)
+    return Local(whole.base, arith(cx, "add", whole.at, as_int32(cx, at)), t)
 
 
 def _places(cx: Context, got: Local) -> list[Atom]:
@@ -122,11 +117,7 @@ def read_local(cx: Context, got: Local) -> Atom:
 
 def write_local(cx: Context, where: Local, value: Atom) -> Atom:
     """The array's vector with a value put in place."""
-    shape = shape_of(where.type)
-    parts: list[Atom] = [value]
-    if shape:
-        index = [divmod(k, shape[1]) if len(shape) == 2 else (k,) for k in range(math.prod(shape))]
-        parts = [cx.b.op("extract", value, *(Const(i, INT32) for i in at)) for at in index]
+    parts = components_of(cx, value) or [value]
     whole = where.base
     # One after the other, with nothing between: code generators see one change of the array.
     for at, part in zip(_places(cx, where), parts, strict=True):

@@ -155,9 +155,10 @@ def plan_locals(
     by_calls = [a for n in nodes if isinstance(n, ast.Call) for a in changed(n)]
     walrus |= {a.id for a in by_calls if isinstance(a, ast.Name)} & assigned
     fields: dict[str, set[tuple[tuple[str, ...], bool]]] = {}
-    for n in [*nodes, *by_calls]:
-        part = n in by_calls or isinstance(getattr(n, "ctx", None), ast.Store)
-        if isinstance(n, (ast.Subscript, ast.Attribute)) and part:
+    for n in nodes:
+        if not isinstance(n, (ast.Subscript, ast.Attribute)):
+            continue
+        if isinstance(n.ctx, ast.Store) or n in by_calls:
             found = field_path(n)
             if found is not None:
                 fields.setdefault(found[0], set()).add(found[1:])

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.builtins.made import part_names
 from engine.diagnostics import LaunchError
 from engine.frontend.construct import construct
 from engine.frontend.context import Context
@@ -63,7 +64,7 @@ def _scalar(cx: Context, node: ast.expr) -> ScalarType:
     return scalar
 
 
-def _count(cx: Context, node: ast.expr, got: Operand, what: str) -> int:
+def _count(got: Operand, what: str) -> int:
     n = number(got) if isinstance(got, Value) else None
     if isinstance(got, Bad):
         raise _Wrong
@@ -79,13 +80,13 @@ def _shape(cx: Context, node: ast.expr) -> tuple[int, int]:
         raise _Wrong
     if not isinstance(got, Several) or len(got.items) != 2:
         raise _Wrong("the shape of a matrix is (rows, columns)")
-    rows, cols = (_count(cx, node, x, "the number of rows or columns") for x in got.items)
+    rows, cols = (_count(x, "the number of rows or columns") for x in got.items)
     if rows * cols > factories.MAX_COMPONENTS:
         raise _Wrong(f"a matrix has at most {factories.MAX_COMPONENTS} components")
     return rows, cols
 
 
-def _words(cx: Context, node: ast.Call, allowed: Sequence[str]) -> dict[str, ast.expr]:
+def _words(node: ast.Call, allowed: Sequence[str]) -> dict[str, ast.expr]:
     out: dict[str, ast.expr] = {}
     for word in node.keywords:
         if word.arg is None or word.arg not in allowed:
@@ -103,7 +104,7 @@ def lower_factory(cx: Context, node: ast.Call, make: Callable[..., Any]) -> Oper
     name = make.__name__
     try:
         words = dict(zip(names, node.args, strict=False))
-        for key, value in _words(cx, node, names).items():
+        for key, value in _words(node, names).items():
             words[key] = value
         if len(words) != len(names) or len(node.args) > len(names):
             raise _Wrong(f"its arguments are {' and '.join(f'`{n}`' for n in names)}")
@@ -113,8 +114,8 @@ def lower_factory(cx: Context, node: ast.Call, make: Callable[..., Any]) -> Oper
             if key == "dtype":
                 given.append(_scalar(cx, n))
             else:
-                given.append(_shape(cx, n) if key == "shape" else _count(cx, n, cx.expr(n), "the "
-                             "length"))  # fmt: skip
+                size = _shape(cx, n) if key == "shape" else _count(cx.expr(n), "the length")
+                given.append(size)
         return Known(make(*given))
     except LaunchError as error:
         problem = error.diagnostics[0].message
@@ -142,13 +143,12 @@ def lower_made(cx: Context, node: ast.Call, name: str) -> Operand:
                         f"write {_USAGE[name].format(cx.api)}")  # fmt: skip
 
 
-_PARTS = {"quaternion": ("ijk", "real"), "transformation": ("p", "q")}
 _SIZES = {"vector": ("length",), "matrix": ("shape",)}
 
 
 def _made(cx: Context, node: ast.Call, name: str) -> Operand:
-    parts = _PARTS.get(name, ())
-    words = _words(cx, node, (*_SIZES.get(name, ()), *parts, "dtype"))
+    parts = part_names(name)
+    words = _words(node, (*_SIZES.get(name, ()), *parts, "dtype"))
     nodes = list(node.args) + [words[p] for p in parts if p in words]
     args = [cx.scalar_value(a, "an argument") for a in nodes]
     values = [a for a in args if isinstance(a, Value)]
@@ -157,7 +157,7 @@ def _made(cx: Context, node: ast.Call, name: str) -> Operand:
     dtype = _scalar(cx, words["dtype"]) if "dtype" in words else None
     length = shape = None
     if "length" in words:
-        length = _count(cx, words["length"], cx.expr(words["length"]), "the length")
+        length = _count(cx.expr(words["length"]), "the length")
     if "shape" in words:
         shape = _shape(cx, words["shape"])
     t = _type(name, values, dtype, length, shape)
@@ -172,9 +172,10 @@ def _type(
     shape: tuple[int, int] | None,
 ) -> VectorType | MatrixType:
     scalar = dtype or _common(values)
-    if dtype is None and name in _PARTS and all(v.weak for v in values):
+    rotation = name in ("quaternion", "transformation")
+    if dtype is None and rotation and all(v.weak for v in values):
         scalar = FLOAT32
-    if name in ("quaternion", "transformation"):
+    if rotation:
         if scalar.kind != "f":
             raise _Wrong("its components are floats")
         return quat_type(scalar) if name == "quaternion" else transform_type(scalar)

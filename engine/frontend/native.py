@@ -12,6 +12,7 @@ from engine.diagnostics import Diagnostic, EngineError, KernelError, Span
 from engine.frontend.kinds import AbsentKind, Kind, StructKind, ViewKind
 from engine.frontend.native_access import access
 from engine.frontend.operands import Known
+from engine.frontend.results import value_type
 from engine.frontend.typenames import type_name
 from engine.frontend.userfunc import UserFunc
 from engine.ir.nodes import Function, Native, Var
@@ -73,7 +74,7 @@ class NativeFunc(UserFunc):
         made = self.prepared()
         named = dict(zip(made.annotated, types, strict=True))
         params = tuple(Var(n, _plain(t)) for n, t in named.items())
-        results = tuple(_value(_plain(t)) for t in made.results or ())
+        results = tuple(value_type(_plain(t)) for t in made.results or ())
         grad = None
         if self.snippets.adjoint is not None:
             grad = self._adjoint(params, results, self.snippets.adjoint)
@@ -110,7 +111,7 @@ class NativeFunc(UserFunc):
         return Function(
             f"adj_{self.name}",
             given,
-            tuple(_value(p.type) for p in inputs),
+            tuple(value_type(p.type) for p in inputs),
             (),
             span=self.span(),
             gradients=tuple(p.name for p in arrays),
@@ -192,11 +193,6 @@ class NativeFunc(UserFunc):
 
 def _plain(t: Kind | UserType) -> Type:
     assert isinstance(t, (ScalarType, VectorType, MatrixType, ArrayType))
-    return t
-
-
-def _value(t: Type) -> ValueType:
-    assert not isinstance(t, ArrayType)
     return t
 
 

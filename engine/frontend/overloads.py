@@ -121,7 +121,7 @@ def _advice(want: UserType | None, array: bool, have: UserType | None) -> str:
 
 
 def choose(
-    cx: Context, node: ast.Call, given: Given, target: UserFunc
+    node: ast.Call, given: Given, target: UserFunc
 ) -> tuple[UserFunc, dict[str, Slot]] | Problem:
     """The overload that fits best: no conversion of literals, then the fewest open parameters.
 

@@ -137,11 +137,6 @@ def dimension(cx: Context, array: Var, dim: int) -> Var:
     return cx.b.op("shape", array, Const(dim, INT32))
 
 
-def array_index(cx: Context, array: Var, dim: int, index: Atom) -> Atom:
-    """The integer as an index along a dimension: a negative one counts from the end."""
-    return wrapped_index(cx, index, lambda: dimension(cx, array, dim))
-
-
 def wrapped_index(cx: Context, index: Atom, length: Callable[[], Atom]) -> Atom:
     """The integer as an index into `length()` places: a negative one counts from the end."""
     low = cx.b.low(index)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from itertools import product
 
 from engine.frontend.context import Context
 from engine.frontend.operands import Bad, Value, literal, number
+from engine.frontend.ops import indices
 from engine.frontend.place_kinds import Element, Part, Region, Run
 from engine.ir.nodes import Atom, Const
-from engine.lang.types import MatrixType, ScalarType, Tag, VectorType, shape_of
+from engine.lang.types import ArrayType, MatrixType, ScalarType, Tag, VectorType, shape_of
 
 # Reads an expression as an index into `size` components: the checked, non-negative atom.
 Index = Callable[[ast.expr, int], Atom | None]
@@ -155,14 +155,8 @@ def read_region(cx: Context, got: Region) -> Atom:
 
 def components_of(cx: Context, value: Atom) -> list[Atom]:
     """The components of a vector or matrix, in the order of `Region.paths`."""
-    t = value.type
-    if isinstance(t, ScalarType):
-        return []
-    assert isinstance(t, (VectorType, MatrixType))
-    return [
-        cx.b.op("extract", value, *(literal(k).atom for k in index))
-        for index in product(*(range(n) for n in shape_of(t)))
-    ]
+    assert not isinstance(value.type, ArrayType)
+    return [cx.b.op("extract", value, *index) for index in indices(value.type)]
 
 
 def written(cx: Context, got: Region, value: Atom) -> list[tuple[tuple[Atom, ...], Atom]]:

@@ -111,7 +111,7 @@ def instance_for(
     given = Arguments()
     bad = False
     try:
-        chosen = choose(cx, node, slots_, target)
+        chosen = choose(node, slots_, target)
         if isinstance(chosen, Problem):
             _refuse(cx, chosen)
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 
 from engine.frontend.context import Context
@@ -19,8 +20,8 @@ from engine.frontend.place_kinds import (
 )
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Const, Var
-from engine.lang.structs import ElementType, IndexedArrayType, StructArrayType, StructType
-from engine.lang.types import INT32, ArrayType, ValueType, shape_of
+from engine.lang.structs import ARRAYS, ElementType, StructType
+from engine.lang.types import INT32, ValueType, shape_of
 
 
 def _int(n: int) -> Const:
@@ -139,10 +140,7 @@ def _flat(cx: Context, index: Sequence[Atom], shape: Sequence[int]) -> Atom:
 
 
 def _local(cx: Context, leaf: Atom, at: Atom, t: ValueType) -> Local:
-    count = 1
-    for n in shape_of(t):
-        count *= n
-    return Local(leaf, arith(cx, "mul", at, _int(count)), t)
+    return Local(leaf, arith(cx, "mul", at, _int(math.prod(shape_of(t)))), t)
 
 
 def leaf_types(element: ElementType) -> list[ValueType]:
@@ -158,7 +156,7 @@ def gathered(element: ElementType, places: Sequence[Place]) -> Place:
     items = []
     left = list(places)
     for field in element.fields.values():
-        assert not isinstance(field, (ArrayType, StructArrayType, IndexedArrayType))
+        assert not isinstance(field, ARRAYS)
         count = leaf_count(field)
         items.append(gathered(field, left[:count]))
         left = left[count:]

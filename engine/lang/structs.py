@@ -213,6 +213,6 @@ def from_record(kind: StructType, record: Any) -> Any:
             out.__dict__[f] = from_record(t, part)
         elif isinstance(t, ScalarType):
             out.__dict__[f] = part.item()
-        elif not isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+        elif not isinstance(t, ARRAYS):
             out.__dict__[f] = composite_class(t)._of(part)
     return out

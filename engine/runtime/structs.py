@@ -15,13 +15,12 @@ from engine.diagnostics.site import call_span
 from engine.frontend.features import MissingFeature, plural
 from engine.lang.composite import composite_class
 from engine.lang.structs import (
+    ARRAYS,
     FieldType,
-    IndexedArrayType,
-    StructArrayType,
     StructType,
     record_dtype,
 )
-from engine.lang.types import ArrayType, ScalarType, scalar_of
+from engine.lang.types import ScalarType, scalar_of
 from engine.lang.values import to_ir_type
 from engine.runtime.annotation import describe
 from engine.runtime.base import ArrayBase
@@ -211,7 +210,7 @@ def _zero(t: FieldType) -> Any:
         return t.cls()
     if isinstance(t, ScalarType):
         return {"f": 0.0, "b": False}.get(t.kind, 0)
-    if isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+    if isinstance(t, ARRAYS):
         return None
     return composite_class(t)()
 
@@ -222,7 +221,7 @@ def _converted(value: Any, t: FieldType) -> Any:
         if getattr(type(value), "__ir_type__", None) is not t:
             raise Mismatch("E202", shown_value(value), f"pass {t.name}(...)")
         return copy.copy(value)
-    if isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+    if isinstance(t, ARRAYS):
         if value is None or getattr(value, "_ir", None) == t:
             return value
         if isinstance(value, np.ndarray):
@@ -242,7 +241,7 @@ def _plain(value: Any, t: FieldType) -> Any:
         return value.numpy_value()
     if isinstance(t, ScalarType):
         return value
-    if isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
+    if isinstance(t, ARRAYS):
         return _descriptor(value)
     return value._data.tolist()
 

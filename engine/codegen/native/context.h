@@ -40,11 +40,11 @@ static __attribute__((noinline, cold, unused)) eng_buf grow(eng_buf b, int64_t n
     return b;
 }
 
-// False where memory has run out; the thread is abandoned then.
 ENG_INLINE bool exceeds(const eng_buf& b, int64_t need) {
     return b.limit > 0 && b.size + need > b.limit;
 }
 
+// False where memory has run out, or the limit is reached; the thread is abandoned then.
 template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value, error_t limit) {
     constexpr int64_t n = slot_bytes<T>;
     if (__builtin_expect(b.size + n > b.cap, 0)) {
