@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.ad.rename import fresh_copy
 from engine.ad.structure import trip_count
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, const
+from engine.ir.rewrite import fresh_copy
 from engine.lang.types import INT32, INT64, ArrayType, ScalarType, Type
 
 SLOT = 8  # bytes of a slot of the stack or the journal

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ad.components import component
-from engine.ad.rename import map_stmt
 from engine.ir import nodes as n
 from engine.ir.builder import const
+from engine.ir.rewrite import map_stmt
 from engine.lang.types import ArrayType, is_float
 
 Env = dict[n.Var, n.Atom]
@@ -156,7 +156,7 @@ class _Dead:
 
     def has_effect(self, block: n.Block) -> bool:
         for s in n.walk(block):
-            if isinstance(s, (n.Store, n.Atomic, n.JournalWrite, n.Reserve, n.Message)):
+            if s.EFFECT:
                 return True
             if isinstance(s, n.Push) and s.stack in self.stacks:
                 return True

@@ -28,10 +28,10 @@ from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.prepare import has_native_replay, read_params
-from engine.ad.rename import fresh_copy, names_in
 from engine.ad.structure import trip_count
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.ir.rewrite import fresh_copy, names_in
 from engine.lang.types import INT64
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from engine import ad
-from engine.ad.rename import names_in
 from engine.autograd import problem
 from engine.autograd.problem import pack_array
 from engine.autograd.results import LaunchResult
@@ -24,6 +23,7 @@ from engine.compile.host import Entry
 from engine.compile.pipeline import Form, Request, Variants, prefetch
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.ir.rewrite import names_in
 from engine.lang.types import FLOAT64, INT32, ArrayType, is_float, scalar_of, shape_of
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ad, config
-from engine.ad.rename import map_stmt
 from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
+from engine.ir.rewrite import map_stmt
 from engine.lang.types import (
     ArrayType,
     ScalarType,

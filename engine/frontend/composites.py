@@ -16,7 +16,8 @@ from engine.frontend.operands import Operand, Several, Value, View, adapt, liter
 from engine.frontend.scope import Scope
 from engine.frontend.user_calls import call_with
 from engine.frontend.userfunc import UserFunc
-from engine.ir.nodes import Block, For, Function, If, Stmt, While
+from engine.ir.nodes import Function
+from engine.ir.rewrite import rewrite, with_span
 from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, Type
 
@@ -30,7 +31,9 @@ class LibraryFunc(UserFunc):
         key = tuple(types)
         if key not in self._instances:
             made = super().instance(types, at)
-            self._instances[key] = replace(made, body=_placeless(made.body), span=UNKNOWN)
+            self._instances[key] = replace(
+                made, body=rewrite(made.body, lambda s: with_span(s, UNKNOWN)), span=UNKNOWN
+            )
         found = self._instances[key]
         assert isinstance(found, Function)
         return found
@@ -40,20 +43,6 @@ class LibraryFunc(UserFunc):
 def library_func(composite: Composite) -> LibraryFunc:
     """The one function of a composite."""
     return LibraryFunc(composite.func)
-
-
-def _placeless(block: Block) -> Block:
-    return tuple(_without_place(s) for s in block)
-
-
-def _without_place(s: Stmt) -> Stmt:
-    if isinstance(s, If):
-        return replace(s, then=_placeless(s.then), orelse=_placeless(s.orelse), span=UNKNOWN)
-    if isinstance(s, For):
-        return replace(s, body=_placeless(s.body), span=UNKNOWN)
-    if isinstance(s, While):
-        return replace(s, test=_placeless(s.test), body=_placeless(s.body), span=UNKNOWN)
-    return replace(s, span=UNKNOWN)
 
 
 def call_composite(

@@ -8,7 +8,7 @@ from functools import partial
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
-from engine.ir.printer import to_text
+from engine.ir.printer import statement
 from engine.lang.types import (
     BOOL,
     INT64,
@@ -131,7 +131,7 @@ class _Checker:
         elif isinstance(s, n.Reserve):
             same(INT64, s.size.type, "the number of bytes")
         elif isinstance(s, n.Message):
-            need(len(s.text) == len(s.formats) + 1 == len(s.args) + 1, "text and values differ")
+            need(len(s.pieces) == len(s.formats) + 1 == len(s.args) + 1, "text and values differ")
             need(all(not isinstance(a.type, ArrayType) for a in s.args), "a message has an array")
             need((s.thread is None) == (s.kind == "print"), "tests alone know their thread")
         elif isinstance(s, n.JournalRead):
@@ -156,9 +156,9 @@ class _Checker:
             self.use(s.cond)
             same(BOOL, s.cond.type, "the condition")
             outer = dict(self.defined)
-            effects = (n.Store, n.Atomic, n.Message)
-            stores = any(isinstance(x, effects) for x in n.walk(s.test))
-            need(not stores, "the test of a loop stores")
+            effects = any(x.EFFECT or (isinstance(x, n.Call) and n.writes_memory(x.func))
+                          for x in n.walk(s.test))  # fmt: skip
+            need(not effects, "the test of a loop has an effect")
             need(not _jumps(s.test), "the test of a loop leaves it")
         self.loops += 1
         self.scope(s.body)
@@ -324,6 +324,5 @@ def _neighbours(block: n.Block, at: int, around: int = 2) -> list[str]:
     """The statement with those before and after it, nested blocks left out."""
     out = []
     for i in range(max(0, at - around), min(len(block), at + around + 1)):
-        text = to_text(n.Function("", (), (), (block[i],))).splitlines()[1].strip()
-        out.append(f"  {'>' if i == at else ' '} {text}")
+        out.append(f"  {'>' if i == at else ' '} {statement(block[i])}")
     return out
