@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from engine import ad, config
+from engine import ad
 from engine.ad.cleanup import float_params
 from engine.compile.host import Entry, compile_functions
 from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
-from engine.ir.verify import verify
+from engine.ir.verify import checked
 from engine.lang.types import ArrayType
 
 Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
@@ -39,7 +39,10 @@ class Variants:
     """
 
     def __init__(self, ir: Function) -> None:
-        ir = ad.derivatives(ir)
+        whole = ad.derivatives(checked(ir))
+        # Code of derivatives takes the same branches twice.
+        self._strict = whole is ir
+        ir = self._checked(whole)
         self.ir = ir
         self.read = ad.read_params(ir)
         self.written = ad.written_params(ir)
@@ -56,6 +59,9 @@ class Variants:
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
 
+    def _checked(self, fn: Function) -> Function:
+        return checked(fn, self._strict)
+
     @functools.cached_property
     def can_lift(self) -> bool:
         """Whether the kernel has a float64 form."""
@@ -66,7 +72,7 @@ class Variants:
         """The kernel without calls and jumps, from which AD starts."""
         with _lock:
             if self._prepared is None:
-                self._prepared = _checked(ad.prepare(self.ir))
+                self._prepared = self._checked(ad.prepare(self.ir))
             return self._prepared
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
@@ -97,7 +103,7 @@ class Variants:
             key = (wrt, journaled)
             if key not in self._adjoints:
                 out = ad.reverse(self.prepared, wrt, journaled)
-                _checked(out.fn)
+                checked(out.fn, strict=False)
                 self._adjoints[key] = out
             return self._adjoints[key]
 
@@ -105,12 +111,12 @@ class Variants:
         """The adjoint that saves segments of loops. It reads the same journal."""
         out = ad.reverse(self.prepared, wrt, journaled, checkpoint=True)
         assert out.sites == self.adjoint_ir(wrt, journaled).sites
-        return _checked(out.fn)
+        return checked(out.fn, strict=False)
 
     def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
         """The forward kernel that writes the journal; None where the adjoint needs none."""
         sites = self.adjoint_ir(wrt, journaled).sites
-        return _checked(ad.record(self.prepared, sites)) if sites else None
+        return self._checked(ad.record(self.prepared, sites)) if sites else None
 
     def adjoint_params(self, wrt: frozenset[str]) -> list[str]:
         """Parameter names of the adjoint kernel, in order."""
@@ -122,7 +128,7 @@ class Variants:
         """The kernel with tangents of the arrays `wrt`; see `engine.ad.tangent`."""
         with _lock:
             if wrt not in self._tangents:
-                self._tangents[wrt] = _checked(ad.tangent(self.ir, wrt))
+                self._tangents[wrt] = self._checked(ad.tangent(self.ir, wrt))
             return self._tangents[wrt]
 
     def accesses_ir(self) -> ad.Accesses | None:
@@ -131,7 +137,7 @@ class Variants:
             if self._accesses is False:
                 found = ad.accesses(self.prepared)
                 if found is not None:
-                    _checked(found.fn)
+                    self._checked(found.fn)
                 self._accesses = found
             return self._accesses
 
@@ -199,9 +205,3 @@ def prefetch(requests: Sequence[Request]) -> None:
         for (_, form, key), (v, f), e in zip(todo, todo.values(), entries, strict=True):
             # Kernels of the same text share an entry; where they stand differs.
             v._entries[(form, key)] = replace(e, messages=messages_of(f))
-
-
-def _checked(fn: Function) -> Function:
-    if config.verify_ir:
-        verify(fn, strict=False)
-    return fn

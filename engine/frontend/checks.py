@@ -16,10 +16,9 @@ from engine.frontend.operands import BAD, Bad, Operand, Several, Value, unify
 from engine.frontend.ops import apply, compare, condition, indices
 from engine.frontend.typenames import type_name
 from engine.ir.builder import const
-from engine.ir.nodes import Atom, Const, Message
+from engine.ir.nodes import Atom, Message
 from engine.lang.types import (
     BOOL,
-    INT32,
     SCALARS,
     ArrayType,
     MatrixType,
@@ -197,7 +196,7 @@ def _place(cx: Context, text: _Text, node: ast.expr, spec: re.Match[str]) -> Non
 
 
 def _thread(cx: Context) -> Atom:
-    return cx.b.op("tid", Const(0, INT32), Const(1, INT32))
+    return cx.b.op("thread")
 
 
 def _unless(cx: Context, holds: Atom, kind: str, text: Sequence[str | Value]) -> None:

@@ -281,7 +281,7 @@ class For(Stmt):
 class While(Stmt):
     """Runs `test`, leaves if `cond` is false, runs `body`, and starts again.
 
-    `test` holds only statements without effect, and none that leaves it.
+    `test` writes no memory, and nothing leaves it.
     `body` may not use temporaries that `test` defines.
     """
 

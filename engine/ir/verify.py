@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from engine import config
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
@@ -12,6 +13,7 @@ from engine.ir.printer import statement
 from engine.lang.types import (
     BOOL,
     INT64,
+    UINT64,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -51,6 +53,13 @@ def verify(fn: n.Function, strict: bool = True) -> None:
     """
     for f in (*n.callees(fn), fn):
         _Checker(f, strict).function()
+
+
+def checked(fn: n.Function, strict: bool = True) -> n.Function:
+    """The function, verified if `config.verify_ir` says so: to be called on what a pass made."""
+    if config.verify_ir:
+        verify(fn, strict)
+    return fn
 
 
 class _Checker:
@@ -129,7 +138,7 @@ class _Checker:
             else:
                 self.define(s.dst)
         elif isinstance(s, n.Reserve):
-            same(INT64, s.size.type, "the number of bytes")
+            same(UINT64, s.size.type, "the number of bytes")
         elif isinstance(s, n.Message):
             need(len(s.pieces) == len(s.formats) + 1 == len(s.args) + 1, "text and values differ")
             need(all(not isinstance(a.type, ArrayType) for a in s.args), "a message has an array")
@@ -156,9 +165,12 @@ class _Checker:
             self.use(s.cond)
             same(BOOL, s.cond.type, "the condition")
             outer = dict(self.defined)
-            effects = any(x.EFFECT or (isinstance(x, n.Call) and n.writes_memory(x.func))
-                          for x in n.walk(s.test))  # fmt: skip
-            need(not effects, "the test of a loop has an effect")
+            writes = any(
+                isinstance(x, (n.Store, n.Atomic, n.Message))
+                or (isinstance(x, n.Call) and n.writes_memory(x.func))
+                for x in n.walk(s.test)
+            )
+            need(not writes, "the test of a loop writes memory")
             need(not _jumps(s.test), "the test of a loop leaves it")
         self.loops += 1
         self.scope(s.body)
@@ -178,9 +190,8 @@ class _Checker:
             result = op.infer(types)
             need(result is not None, f"{shown} does not exist")
             need(result == s.dst.type, f"{shown} gives {result}, {s.dst} is {s.dst.type}")
-        if s.op in ("tid", "shape"):
-            constants = s.args if s.op == "tid" else s.args[1:]
-            need(all(isinstance(a, n.Const) for a in constants), f"{s.op} takes constants")
+        constants = {"tid": s.args, "shape": s.args[1:]}.get(s.op, ())
+        need(all(isinstance(a, n.Const) for a in constants), f"{s.op} takes constants")
         self.define(s.dst)
 
     def memory(self, s: n.Load | n.Store | n.Atomic) -> None:

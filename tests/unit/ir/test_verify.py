@@ -142,7 +142,7 @@ BAD: dict[str, tuple[str, Make]] = {
     "continue in if": ("outside a loop", lambda c: c.kernel(n.If(TRUE, (n.Continue(),)))),
     "condition": ("the condition is int32", lambda c: c.kernel(n.If(c.n, ()))),
     "while condition": ("the condition is int32", lambda c: c.kernel(n.While((), c.n, ()))),
-    "store in test": ("the test of a loop has an effect", lambda c: c.kernel(
+    "store in test": ("the test of a loop writes memory", lambda c: c.kernel(
         n.While((n.Store(c.a, (i(0),), f(1.0)),), TRUE, ()))),
     "break in test": ("the test of a loop leaves", lambda c: c.kernel(
         loop(c, n.While((n.If(TRUE, (n.Break(),)),), TRUE, ())))),

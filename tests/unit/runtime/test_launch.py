@@ -97,6 +97,44 @@ def test_numpy_dimensions(dim):
     assert y.list() == [2, 4, 6]
 
 
+@wp.kernel
+def counted_1(seen: wp.array4d(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(seen, i, 0, 0, 0, 1)
+
+
+@wp.kernel
+def counted_2(seen: wp.array4d(dtype=int)):
+    i, j = wp.tid()
+    wp.atomic_add(seen, i, j, 0, 0, 1)
+
+
+@wp.kernel
+def counted_3(seen: wp.array4d(dtype=int)):
+    i, j, k = wp.tid()
+    wp.atomic_add(seen, i, j, k, 0, 1)
+
+
+@wp.kernel
+def counted_4(seen: wp.array4d(dtype=int)):
+    i, j, k, m = wp.tid()
+    wp.atomic_add(seen, i, j, k, m, 1)
+
+
+@pytest.mark.parametrize("dim", [(3,), (2, 3), (2, 1, 4), (3, 2, 2, 2), (1, 5)])
+@pytest.mark.parametrize(
+    ("arity", "kernel"), enumerate([counted_1, counted_2, counted_3, counted_4], 1)
+)
+def test_as_many_coordinates_as_are_asked_for(arity, kernel, dim):
+    """The first ones; 0 along an axis that the grid has not."""
+    seen = wp.zeros((5, 5, 5, 5), dtype=int)
+    wp.launch(kernel, dim, [seen])
+    want = np.zeros((5, 5, 5, 5), int)
+    for at in np.ndindex(*dim):
+        want[tuple((*at, 0, 0, 0)[:arity]) + (0,) * (4 - arity)] += 1
+    assert np.array_equal(seen.numpy(), want)
+
+
 def test_coordinates():
     out = wp.zeros((2, 3, 4, 5), dtype=int)
     wp.launch(coordinates, out.shape, [out])
