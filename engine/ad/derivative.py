@@ -61,7 +61,7 @@ def _derivative(fn: n.Function, f: n.Function) -> n.Function:
         body = _by_tangents(f)
     else:
         body = _by_adjoint(f, body, results, names)
-    return replace(fn, params=f.params, body=body, derivative_of=None)
+    return replace(fn, params=f.params, body=body, derivative_of=None, mirrored=True)
 
 
 def _by_adjoint(f: n.Function, body: n.Block, results: tuple[n.Var, ...], names: Names) -> n.Block:

@@ -176,6 +176,6 @@ def prepare(fn: n.Function) -> n.Function:
     names = Names(names_in(fn))
     body, _ = structure(fn, names)
     body = inline(body, names)
-    out = replace(fn, body=body)
+    out = replace(fn, body=body, mirrored=any(f.mirrored for f in n.callees(fn)))
     out = remove_dead(propagate(out))
     return replace(out, body=_number(out.body, names))

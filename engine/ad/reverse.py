@@ -345,6 +345,7 @@ def _build(
         is_kernel=True,
         span=fn.span,
         adjoints=frozenset(a.name for a in adjoints.values()),
+        mirrored=True,
     )
     out = remove_dead(propagate(out))
     live = {s.stack for s in n.walk(out.body) if isinstance(s, n.Push)}

@@ -39,10 +39,7 @@ class Variants:
     """
 
     def __init__(self, ir: Function) -> None:
-        whole = ad.derivatives(checked(ir))
-        # Code of derivatives takes the same branches twice.
-        self._strict = whole is ir
-        ir = self._checked(whole)
+        ir = checked(ad.derivatives(checked(ir)))
         self.ir = ir
         self.read = ad.read_params(ir)
         self.written = ad.written_params(ir)
@@ -59,9 +56,6 @@ class Variants:
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
 
-    def _checked(self, fn: Function) -> Function:
-        return checked(fn, self._strict)
-
     @functools.cached_property
     def can_lift(self) -> bool:
         """Whether the kernel has a float64 form."""
@@ -72,7 +66,7 @@ class Variants:
         """The kernel without calls and jumps, from which AD starts."""
         with _lock:
             if self._prepared is None:
-                self._prepared = self._checked(ad.prepare(self.ir))
+                self._prepared = checked(ad.prepare(self.ir))
             return self._prepared
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
@@ -103,7 +97,7 @@ class Variants:
             key = (wrt, journaled)
             if key not in self._adjoints:
                 out = ad.reverse(self.prepared, wrt, journaled)
-                checked(out.fn, strict=False)
+                checked(out.fn)
                 self._adjoints[key] = out
             return self._adjoints[key]
 
@@ -111,12 +105,12 @@ class Variants:
         """The adjoint that saves segments of loops. It reads the same journal."""
         out = ad.reverse(self.prepared, wrt, journaled, checkpoint=True)
         assert out.sites == self.adjoint_ir(wrt, journaled).sites
-        return checked(out.fn, strict=False)
+        return checked(out.fn)
 
     def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
         """The forward kernel that writes the journal; None where the adjoint needs none."""
         sites = self.adjoint_ir(wrt, journaled).sites
-        return self._checked(ad.record(self.prepared, sites)) if sites else None
+        return checked(ad.record(self.prepared, sites)) if sites else None
 
     def adjoint_params(self, wrt: frozenset[str]) -> list[str]:
         """Parameter names of the adjoint kernel, in order."""
@@ -128,7 +122,7 @@ class Variants:
         """The kernel with tangents of the arrays `wrt`; see `engine.ad.tangent`."""
         with _lock:
             if wrt not in self._tangents:
-                self._tangents[wrt] = self._checked(ad.tangent(self.ir, wrt))
+                self._tangents[wrt] = checked(ad.tangent(self.ir, wrt))
             return self._tangents[wrt]
 
     def accesses_ir(self) -> ad.Accesses | None:
@@ -137,7 +131,7 @@ class Variants:
             if self._accesses is False:
                 found = ad.accesses(self.prepared)
                 if found is not None:
-                    self._checked(found.fn)
+                    checked(found.fn)
                 self._accesses = found
             return self._accesses
 

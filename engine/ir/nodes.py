@@ -455,6 +455,9 @@ class Function:
     # Names of array parameters that hold gradients. A kernel that has them is an adjoint:
     # its threads run in the reverse of their forward order, the last one first.
     adjoints: frozenset[str] = field(default=frozenset())
+    # A reverse sweep in it takes the branches of a forward sweep again: what it uses has been
+    # defined, though the text alone does not show it.
+    mirrored: bool = False
     # What the user's parameters and results were before structs and the like were taken
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()

@@ -44,28 +44,27 @@ class _Problem(Exception):
     """A broken rule, before its place is known."""
 
 
-def verify(fn: n.Function, strict: bool = True) -> None:
+def verify(fn: n.Function) -> None:
     """Checks a function and the functions that it calls. Raises VerifyError.
 
-    strict: a temporary is used only where its definition has certainly run. Adjoint
-    code, whose reverse sweep takes the same branches again, is checked with
-    strict=False: there the definition only has to stand earlier in the text.
+    A temporary is used only where its definition has certainly run; in a `mirrored` function
+    the definition only has to stand earlier in the text.
     """
     for f in (*n.callees(fn), fn):
-        _Checker(f, strict).function()
+        _Checker(f).function()
 
 
-def checked(fn: n.Function, strict: bool = True) -> n.Function:
+def checked(fn: n.Function) -> n.Function:
     """The function, verified if `config.verify_ir` says so: to be called on what a pass made."""
     if config.verify_ir:
-        verify(fn, strict)
+        verify(fn)
     return fn
 
 
 class _Checker:
-    def __init__(self, fn: n.Function, strict: bool) -> None:
+    def __init__(self, fn: n.Function) -> None:
         self.fn = fn
-        self.strict = strict
+        self.strict = not fn.mirrored
         self.names: dict[str, n.Var] = {}
         self.defined: dict[n.Var, None] = {}  # temporaries that a use may name here
         self.ever: set[n.Var] = set()  # temporaries defined anywhere so far

@@ -123,7 +123,7 @@ def counted_4(seen: wp.array4d(dtype=int)):
 
 @pytest.mark.parametrize("dim", [(3,), (2, 3), (2, 1, 4), (3, 2, 2, 2), (1, 5)])
 @pytest.mark.parametrize(
-    ("arity", "kernel"), enumerate([counted_1, counted_2, counted_3, counted_4], 1)
+    ("arity", "kernel"), [(1, counted_1), (2, counted_2), (3, counted_3), (4, counted_4)]
 )
 def test_as_many_coordinates_as_are_asked_for(arity, kernel, dim):
     """The first ones; 0 along an axis that the grid has not."""
