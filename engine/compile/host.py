@@ -89,14 +89,15 @@ class Launch(ctypes.Structure):
 class Entry:
     """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL.
 
-    symbol: the kernel's name and a hash. messages: what the numbers in its output stand for;
-    for the recipe to fill in.
+    symbol: the kernel's name and a hash. messages: what the numbers in its output stand for.
+    bound: arguments that follow those of each call. Both are for the recipe to fill in.
     """
 
     symbol: str
     address: int
     call: Callable[[bytes, Any], None]
     messages: tuple[Message, ...] = ()
+    bound: bytes = b""
 
 
 def new_launch(dim: Sequence[int]) -> Launch:

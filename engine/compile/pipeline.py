@@ -112,6 +112,10 @@ class Variants:
         sites = self.adjoint_ir(wrt, journaled).sites
         return checked(ad.record(self.prepared, sites)) if sites else None
 
+    def needs_journal(self, wrt: frozenset[str], journaled: frozenset[str]) -> bool:
+        """Whether the adjoint reads what a recorded run of the kernel has to save."""
+        return bool(self.adjoint_ir(wrt, journaled).sites)
+
     def adjoint_params(self, wrt: frozenset[str]) -> list[str]:
         """Parameter names of the adjoint kernel, in order."""
         names = [p.name for p in self.ir.params]
@@ -151,6 +155,11 @@ class Variants:
             return self.recorded_ir(wrt, journaled) or self.ir
         return self.ir
 
+    def bound(self, form: Form) -> bytes:
+        """Arguments of a form that its callers do not know of, and that follow theirs."""
+        del form
+        return b""
+
     def entry(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
         key = (form, (frozenset(), frozenset()) if form == "forward" else (wrt, journaled))
         found = self._entries.get(key)
@@ -163,7 +172,7 @@ class Variants:
         return self.entry("forward", frozenset(), frozenset())
 
     def recorded(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry | None:
-        if not self.adjoint_ir(wrt, journaled).sites:
+        if not self.needs_journal(wrt, journaled):
             return None
         return self.entry("recorded", wrt, journaled)
 
@@ -198,4 +207,4 @@ def prefetch(requests: Sequence[Request]) -> None:
         entries = compile_functions([f for _, f in todo.values()])
         for (_, form, key), (v, f), e in zip(todo, todo.values(), entries, strict=True):
             # Kernels of the same text share an entry; where they stand differs.
-            v._entries[(form, key)] = replace(e, messages=messages_of(f))
+            v._entries[(form, key)] = replace(e, messages=messages_of(f), bound=v.bound(form))

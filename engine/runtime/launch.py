@@ -13,7 +13,6 @@ from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.execute import run
-from engine.runtime.execute import run_adjoint as run_reversed
 from engine.runtime.kernel import Kernel
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
@@ -83,11 +82,11 @@ def launch(
     tape = recording.active.get() if record_tape else None
     if tape is None:
         plan.check_written(values)
-        run(plan.forward, shape, blob)
+        plan.forward.run(shape, blob)
         return None
     pending = tape.begin_launch(Call(plan, shape, values, blob, len(inputs)), call_site(2))
     plan.check_written(values)
-    run(pending.entry, shape, blob, done=pending.finish)
+    pending.executable.run(shape, blob, pending.finish)
     return None
 
 
@@ -150,17 +149,17 @@ def run_adjoint(
     if not wrt & plan.variants.written:
         return
     journaled = plan.variants.journaled(plan.aliased(values))
-    if plan.variants.recorded(wrt, journaled) is not None:
+    if plan.variants.needs_journal(wrt, journaled):
         lost = ", ".join(sorted(journaled)) or "its reads"
         raise fail(
             "E401", f"the adjoint of kernel {kernel.key!r} needs values that a launch overwrites",
             f"read and written: {lost}", help="record the launch on a Tape and use tape.backward",
         )  # fmt: skip
-    entry = plan.variants.adjoint(wrt, journaled)
+    plan.variants.adjoint(wrt, journaled)  # nothing is written where it does not compile
     for a in given:
         a.storage.before_write(a.lo, a.hi)
-    run_reversed(entry, shape, blob + b"".join(a._packed for a in given),
-                      spare=lambda: plan.variants.checkpointed(wrt, journaled))  # fmt: skip
+    run(plan.variants, "adjoint", shape, blob + b"".join(a._packed for a in given),
+        wrt=wrt, journaled=journaled)  # fmt: skip
 
 
 class Command:

@@ -230,12 +230,12 @@ class Tape:
 class _Pending:
     """A launch between being prepared and having run."""
 
-    __slots__ = ("entry", "record", "tape")
+    __slots__ = ("executable", "record", "tape")
 
     def __init__(self, tape: Tape, record: LaunchRecord) -> None:
         self.tape = tape
         self.record = record
-        self.entry = record.selection.entry
+        self.executable = record.selection.executable
 
     def finish(self, journal: Journal | None) -> None:
         self.record.journal = journal

@@ -1,5 +1,7 @@
 """Launches and assignments that are refused because they could not mean anything."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -227,5 +229,7 @@ def test_what_the_error_numbers_of_kernels_say(error, code):
     def call(blob, state):
         state._obj.error = error
 
-    found = refused(lambda: run(Entry("my_kernel_0123456789abcdef", 0, call), (2,), b""), code)
+    entry = Entry("my_kernel_0123456789abcdef", 0, call)
+    variants = SimpleNamespace(forward=lambda: entry)
+    found = refused(lambda: run(variants, "forward", (2,), b""), code)
     assert "'my_kernel'" in found.message
