@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
-from engine.lang.numbers import misfit, numbers
+from engine.lang.numbers import exact, misfit, numbers
 from engine.lang.scalars import SCALAR_CLASSES
 
 _SUFFIX = {
@@ -224,7 +224,7 @@ def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
         if len(args) == 1:
             data = np.asarray(args[0])
         else:
-            data = np.asarray([np.asarray(a) for a in args])
+            data = exact([x if type(x) is int else np.asarray(x) for x in args], dtype)
     except ValueError:
         raise wrong("E109", f"{cls.__name__} cannot be made from rows of unequal length") from None
     if data.dtype.kind not in "biuf":

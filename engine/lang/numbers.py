@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,20 @@ def numbers(value: Any) -> NumpyArray:
         return np.asarray(value)
     except (ValueError, TypeError):
         return np.asarray(None)
+
+
+def exact(value: Any, target: np.dtype[Any]) -> NumpyArray:
+    """A value as NumPy has it; but 64-bit integers are not rounded because their signs differ.
+
+    Raises what `numpy.asarray` raises.
+    """
+    found = np.asarray(value)
+    if target.kind in "iu" and found.dtype.kind in "fO" and isinstance(value, (list, tuple)):
+        each = np.asarray(value, object)
+        if each.size and all(isinstance(x, (int, np.integer)) for x in each.flat):
+            with contextlib.suppress(OverflowError):  # `misfit` says it
+                return each.astype(target)
+    return found
 
 
 def misfit(found: NumpyArray, target: np.dtype[Any]) -> str:

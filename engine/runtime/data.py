@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.lang.numbers import misfit, numbers
+from engine.lang.numbers import exact, misfit, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
-from engine.lang.types import SCALARS, ScalarType, ValueType, scalar_of, shape_of
+from engine.lang.types import SCALARS, ScalarType, scalar_of, shape_of
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.errors import fail, size_text
 
@@ -81,7 +81,10 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
     if isinstance(kind, StructType):
         return _to_records(data, kind)
     try:
-        found = np.from_dlpack(data) if _only_dlpack(data) else _asarray(data, kind)
+        if _only_dlpack(data):
+            found = np.from_dlpack(data)
+        else:
+            found = np.asarray(data) if kind is None else exact(data, scalar_of(kind).numpy)
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
         raise fail("E206", "data cannot be made into an array", str(e).split("\n")[0]) from None
     if found.dtype.kind not in "biuf":
@@ -104,17 +107,6 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
             )  # fmt: skip
         return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
     return narrowed(found, scalar_of(kind), "E206", "data cannot be made into an array")
-
-
-def _asarray(data: Any, kind: ValueType | None) -> NumpyArray:
-    """As NumPy has it; but integers of 64 bits are not rounded because their signs differ."""
-    found = np.asarray(data)
-    exact = kind is not None and scalar_of(kind).kind in "iu"
-    if exact and found.dtype.kind in "fO" and isinstance(data, (list, tuple)):
-        numbers = np.asarray(data, object)
-        if numbers.size and all(isinstance(x, (int, np.integer)) for x in numbers.flat):
-            found = numbers.astype(scalar_of(kind).numpy)  # type: ignore[arg-type]
-    return found
 
 
 def narrowed(found: NumpyArray, scalar: ScalarType, code: str, problem: str) -> NumpyArray:
