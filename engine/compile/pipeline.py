@@ -11,7 +11,6 @@ accesses  prepare -> accesses        (the kernel as written, which says what it 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -23,12 +22,13 @@ from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
 from engine.ir.verify import checked
 from engine.lang.types import ArrayType
+from engine.locks import Lock
 
 Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
 Key = tuple[frozenset[str], frozenset[str]]
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
-_lock = threading.RLock()
+_lock = Lock()
 
 
 class Variants:

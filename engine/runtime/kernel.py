@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from engine.frontend.bindings import Bindings, bindings, defined_before
 from engine.frontend.modes import asserting
 from engine.frontend.userfunc import UserFunc
 from engine.ir import nodes as n
+from engine.locks import Lock
 from engine.runtime import instances, modules
 from engine.runtime.errors import fail
 from engine.runtime.plan import Plan
@@ -23,7 +23,7 @@ from engine.runtime.plan import Plan
 if TYPE_CHECKING:
     from engine.frontend.signature import Signature
 
-_lock = threading.RLock()
+_lock = Lock()
 # What `@func` makes; as an annotation, a parameter of a function that takes a function.
 Function = UserFunc
 
@@ -160,7 +160,7 @@ class Kernel:
 
 # Kernels that have a plan. The lock is never held for long: decorators wait for it.
 _planned: weakref.WeakSet[Kernel] = weakref.WeakSet()
-_swap = threading.Lock()
+_swap = Lock()
 
 
 def _doubt() -> None:
