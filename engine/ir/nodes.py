@@ -497,10 +497,15 @@ def _collected(s: Stmt, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 def walk(block: Block) -> Iterator[Stmt]:
     """Every statement of a block, outer before inner."""
-    for s in block:
-        yield s
-        for name in s.NESTED:
-            yield from walk(getattr(s, name))
+    todo = [iter(block)]
+    while todo:
+        for s in todo[-1]:
+            yield s
+            if s.NESTED:
+                todo += [iter(getattr(s, name)) for name in reversed(s.NESTED)]
+                break
+        else:
+            todo.pop()
 
 
 def set_in(block: Block) -> dict[Var, None]:
