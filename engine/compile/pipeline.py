@@ -17,7 +17,7 @@ from typing import Literal
 
 from engine import ad
 from engine.ad.cleanup import float_params
-from engine.compile.host import Entry, compile_functions
+from engine.compile.backend import Backend, Entry
 from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
 from engine.ir.verify import checked
@@ -25,7 +25,9 @@ from engine.lang.types import ArrayType
 from engine.locks import Lock
 
 Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
-Key = tuple[frozenset[str], frozenset[str]]
+Names = frozenset[str]
+Key = tuple[Names, Names]
+NONE: Names = frozenset()
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
 _lock = Lock()
@@ -54,7 +56,7 @@ class Variants:
         self._accesses: ad.Accesses | Literal[False] | None = False
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
-        self._entries: dict[tuple[Form, Key], Entry] = {}
+        self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
 
     @functools.cached_property
     def can_lift(self) -> bool:
@@ -160,51 +162,42 @@ class Variants:
         del form
         return b""
 
-    def entry(self, form: Form, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
-        key = (form, (frozenset(), frozenset()) if form == "forward" else (wrt, journaled))
-        found = self._entries.get(key)
+    def entry(
+        self, backend: Backend, form: Form, wrt: Names = NONE, journaled: Names = NONE
+    ) -> Entry:
+        """A form compiled for a kind of device.
+
+        `tangent` takes the kernel's arguments, then the tangents of `wrt` in parameter order;
+        `adjoint` and `checkpointed` the gradients of `wrt`.
+        """
+        key = _key(form, wrt, journaled)
+        found = self._entries.get((backend, form, key))
         if found is None:
-            prefetch([(self, form, wrt, journaled)])
-            found = self._entries[key]
+            prefetch([(backend, self, form, wrt, journaled)])
+            found = self._entries[backend, form, key]
         return found
 
-    def forward(self) -> Entry:
-        return self.entry("forward", frozenset(), frozenset())
 
-    def recorded(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry | None:
-        if not self.needs_journal(wrt, journaled):
-            return None
-        return self.entry("recorded", wrt, journaled)
-
-    def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
-        return self.entry("adjoint", wrt, journaled)
-
-    def checkpointed(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
-        return self.entry("checkpointed", wrt, journaled)
-
-    def tangent(self, wrt: frozenset[str]) -> Entry:
-        """Takes the kernel's arguments, then the tangents of `wrt` in parameter order."""
-        return self.entry("tangent", wrt, frozenset())
-
-    def accesses(self) -> Entry:
-        """Takes the kernel's arguments; only where there is an `accesses_ir`."""
-        return self.entry("accesses", frozenset(), frozenset())
-
-
-Request = tuple[Variants, Form, frozenset[str], frozenset[str]]
+# Something to be compiled: for which devices, the kernel, and what of it.
+Request = tuple[Backend, Variants, Form, Names, Names]
 
 
 def prefetch(requests: Sequence[Request]) -> None:
-    """Compiles everything that is asked for and not there yet, together."""
+    """Compiles everything that is asked for and not there yet, together for each backend."""
     with _lock:
-        todo: dict[tuple[int, Form, Key], tuple[Variants, Function]] = {}
-        for v, form, wrt, journaled in requests:
-            key: Key = (frozenset(), frozenset()) if form == "forward" else (wrt, journaled)
-            if (form, key) not in v._entries:
-                todo[(id(v), form, key)] = (v, v.function(form, wrt, journaled))
-        if not todo:
-            return
-        entries = compile_functions([f for _, f in todo.values()])
-        for (_, form, key), (v, f), e in zip(todo, todo.values(), entries, strict=True):
-            # Kernels of the same text share an entry; where they stand differs.
-            v._entries[(form, key)] = replace(e, messages=messages_of(f), bound=v.bound(form))
+        todo: dict[Backend, dict[tuple[int, Form, Key], tuple[Variants, Function]]] = {}
+        for backend, v, form, wrt, journaled in requests:
+            key = _key(form, wrt, journaled)
+            if (backend, form, key) not in v._entries:
+                made = (v, v.function(form, wrt, journaled))
+                todo.setdefault(backend, {})[id(v), form, key] = made
+        for backend, group in todo.items():
+            entries = backend.compile([f for _, f in group.values()])
+            for (_, form, key), (v, f), e in zip(group, group.values(), entries, strict=True):
+                # Kernels of the same text share an entry; where they stand differs.
+                found = replace(e, messages=messages_of(f), bound=v.bound(form))
+                v._entries[backend, form, key] = found
+
+
+def _key(form: Form, wrt: Names, journaled: Names) -> Key:
+    return (NONE, NONE) if form == "forward" else (wrt, journaled)

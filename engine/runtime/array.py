@@ -14,7 +14,7 @@ from engine.runtime import data as d
 from engine.runtime import transfer, views
 from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
-from engine.runtime.device import CPU, Device, DeviceLike, get_device
+from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.storage import Storage, byte_range, wrap
 
@@ -69,20 +69,20 @@ class array(ArrayBase):
         retain_grad: bool = False,
     ) -> None:
         del capacity, pinned  # they mean nothing on the CPU
-        get_device(device)
+        place = get_device(device)
         kind = None if dtype is None else to_element_type(dtype)
         dims = None if shape is None else d.shape_from(shape)
         if data is not None:
-            self._from_data(data, kind, dims, copy)
+            self._from_data(data, kind, dims, copy, place)
         elif dims is None or kind is None:
             missing = "a dtype" if dims is not None else "data or a shape"
             raise fail("E206", f"an array needs {missing}")
         elif ptr is not None:
             steps = d.row_major(dims, kind.size) if strides is None else d.steps(strides, dims)
             lo, hi = byte_range(ptr, dims, steps, kind.size)
-            self._set(Storage(None, lo, hi - lo, external=True), ptr, dims, steps, kind)
+            self._set(Storage(None, lo, hi - lo, place, external=True), ptr, dims, steps, kind)
         else:
-            self._new(dims, kind, zero=False)
+            self._new(dims, kind, False, place)
         if ndim is not None and ndim != self.ndim:
             raise fail("E206", f"expected {ndim} dimensions, got shape {self.shape}")
         self.retain_grad = retain_grad
@@ -97,11 +97,12 @@ class array(ArrayBase):
     # ---- construction
 
     def _from_data(
-        self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool
-    ) -> None:
+        self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool,
+        device: Device,
+    ) -> None:  # fmt: skip
         if isinstance(data, array):
             kind = kind or data._ir.element
-            data = data._parts
+            data = data.device.backend.to_host(data._parts)
         elif kind is None:
             kind = d.struct_in(data)
         found = d.to_numpy(data, kind)
@@ -109,19 +110,14 @@ class array(ArrayBase):
         parts, dims = d.as_elements(found, kind, dims)
         inner = parts.strides[len(dims) :]
         packed = inner == d.row_major(d.inner_shape(kind), parts.itemsize)
-        if not copy and packed and parts.dtype.isnative:
+        if not copy and packed and parts.dtype.isnative and device.backend.on_host:
             storage, address = wrap(parts), parts.__array_interface__["data"][0]
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
         else:
-            self._new(dims, kind, zero=False)
-            self._parts[...] = parts
+            self._new(dims, kind, False, device)
+            device.backend.put(self._parts, parts)
 
     # ---- what it is
-
-    @property
-    def device(self) -> Device:
-        """Where the elements are."""
-        return CPU
 
     @property
     def capacity(self) -> int:
@@ -143,8 +139,13 @@ class array(ArrayBase):
     # ---- host access
 
     def numpy(self) -> d.NumpyArray:
-        """A writable NumPy view without a copy; components last, structs as records."""
+        """The elements as NumPy has them; components last, structs as records.
+
+        On the CPU it is a writable view without a copy.
+        """
         out = self._fresh_view()
+        if not self.device.backend.on_host:
+            return self.device.backend.to_host(out)
         # Records are seen through a view, and users' views of that hold on to what is below.
         self.storage.expose(out.base if isinstance(out.base, np.ndarray) else out)
         return out
@@ -222,9 +223,10 @@ class array(ArrayBase):
 
     def to(self, device: DeviceLike, requires_grad: bool | None = None) -> array:
         """This array, or a copy on another device."""
-        get_device(device)
-        del requires_grad
-        return self
+        place = get_device(device)
+        if place == self.device:
+            return self
+        return transfer.clone(self, place, requires_grad)
 
     # ---- copies
 
@@ -232,31 +234,37 @@ class array(ArrayBase):
         return views.apply_linked(self, lambda v: v)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> array:
-        out = _rebuild(self._ir.element, self._parts, self._flag, self.retain_grad, self._saved())
+        out = _rebuild(self._ir.element, self._host_copy(), self._flag, self.retain_grad,
+                       self._saved(), self.device.alias)  # fmt: skip
         memo[id(self)] = out
         return out
 
     def __reduce__(self) -> Any:
-        state = (self._ir.element, np.array(self._parts), self._flag, self.retain_grad,
-                 self._saved())  # fmt: skip
+        state = (self._ir.element, self._host_copy(), self._flag, self.retain_grad,
+                 self._saved(), self.device.alias)  # fmt: skip
         return (_rebuild, state)
 
     def _saved(self) -> d.NumpyArray | None:
         grad = self.grad
-        return None if grad is None else np.array(grad._parts)
+        return None if grad is None else grad._host_copy()
+
+    def _host_copy(self) -> d.NumpyArray:
+        return np.array(self.device.backend.to_host(self._parts))
 
 
 def _rebuild(
-    kind: ElementType, parts: d.NumpyArray, flag: bool, retain: bool, grad: d.NumpyArray | None
-) -> array:
+    kind: ElementType, parts: d.NumpyArray, flag: bool, retain: bool, grad: d.NumpyArray | None,
+    device: str,
+) -> array:  # fmt: skip
+    place = get_device(device)
     shape = parts.shape[: parts.ndim - len(d.inner_shape(kind))]
-    out = array._allocate(shape, kind, zero=False)
-    out._parts[...] = parts
+    out = array._allocate(shape, kind, False, place)
+    place.backend.put(out._parts, parts)
     out.retain_grad = retain
     if flag:
         out.requires_grad = True
         if grad is not None and out.grad is not None:
-            out.grad._parts[...] = grad
+            place.backend.put(out.grad._parts, grad)
     return out
 
 

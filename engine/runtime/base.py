@@ -14,7 +14,8 @@ from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.errors import fail
-from engine.runtime.storage import Export, Storage, allocate, byte_range
+from engine.runtime.device import HOST, Device
+from engine.runtime.storage import Storage, allocate, byte_range
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -79,9 +80,11 @@ class ArrayBase:
 
     # ---- construction
 
-    def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool) -> None:
+    def _new(
+        self, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device
+    ) -> None:
         d.check_extents(dims)
-        storage = allocate(d.check_size(dims, kind), zero)
+        storage = allocate(d.check_size(dims, kind), zero, device)
         self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)
 
     def _set(
@@ -121,7 +124,7 @@ class ArrayBase:
         """A new NumPy array over the elements, component axes last."""
         info = self._info
         shape, strides = self.shape + info.inner, self.strides + info.steps
-        out = np.asarray(Export(self.storage, self.ptr, shape, strides, info.numpy))
+        out: d.NumpyArray = self.storage.view(self.ptr, shape, strides, info.numpy)
         return out if info.numpy.names is None else out.view(info.numpy)
 
     @classmethod
@@ -138,9 +141,11 @@ class ArrayBase:
         return out  # type: ignore[no-any-return]
 
     @classmethod
-    def _allocate(cls, dims: tuple[int, ...], kind: ElementType, zero: bool) -> array:
+    def _allocate(
+        cls, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device = HOST
+    ) -> array:
         out: Any = object.__new__(cls)
-        out._new(dims, kind, zero)
+        out._new(dims, kind, zero, device)
         return out  # type: ignore[no-any-return]
 
     def _field(self, info: ElementInfo, offset: int) -> array:
@@ -159,6 +164,11 @@ class ArrayBase:
         out.retain_grad = out._flag = False
         out._whole = self
         return out  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        return self.storage.device
 
     def extent(self) -> tuple[int, int]:
         """The range of addresses that the elements take up; the end is exclusive."""
@@ -198,7 +208,7 @@ class ArrayBase:
         if self._grad is None:
             if self._origin is not None:
                 return self._view_of_grad(*self._origin)
-            self._grad = type(self)._allocate(self.shape, self._ir.element, zero=True)
+            self._grad = type(self)._allocate(self.shape, self._ir.element, True, self.device)
         return self._grad
 
     @grad.setter

@@ -154,7 +154,7 @@ def _make(
     kwargs: dict[str, Any],
     zero: bool,
 ) -> array:
-    get_device(device)
+    place = get_device(device)
     shape = kwargs.pop("n", shape) if shape is None else shape
     if kwargs:
         raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
@@ -163,7 +163,7 @@ def _make(
     kind = to_element_type(dtype)
     dims = shape_from(shape)
     check_size(dims, kind)
-    out = array._allocate(dims, kind, zero)
+    out = array._allocate(dims, kind, zero, place)
     out.retain_grad = retain_grad
     if requires_grad:
         out.requires_grad = True
@@ -173,10 +173,10 @@ def _make(
 def _like(
     src: Any, device: DeviceLike, requires_grad: bool | None, retain_grad: bool, zero: bool
 ) -> array:
-    get_device(device)
     if not isinstance(src, array):
         src = array(src, copy=False)
-    out = array._allocate(src.shape, src._ir.element, zero)
+    place = src.device if device is None else get_device(device)
+    out = array._allocate(src.shape, src._ir.element, zero, place)
     out.retain_grad = retain_grad
     wanted = src.requires_grad if requires_grad is None else requires_grad
     if wanted and (requires_grad or out._info.floating):

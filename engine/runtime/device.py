@@ -1,26 +1,38 @@
-"""Devices: where arrays live and kernels run. The CPU is the only one so far."""
+"""Devices: where arrays live and kernels run. Each kind has a backend, which does the work."""
 
 from __future__ import annotations
 
 import importlib.util
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from engine import config
+from engine.compile.backend import Backend
+from engine.compile.cpu import CPU
 from engine.diagnostics import LaunchError
 from engine.runtime.errors import fail
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Device:
-    """A place to compute. Prints and compares as its alias (`"cpu"`)."""
+    """A place to compute. Prints and compares as its alias (`"cpu"`, `"cuda:0"`).
+
+    backend: what does the work there. ordinal: which one of its kind it is.
+    """
 
     alias: str
-    is_cpu: bool = True
+    backend: Backend = field(repr=False)
+    ordinal: int = 0
+
+    @property
+    def is_cpu(self) -> bool:
+        """True where memory is the host's."""
+        return self.backend.on_host
 
     @property
     def is_cuda(self) -> bool:
         """True for a GPU."""
-        return not self.is_cpu
+        return self.backend.kind == "cuda"
 
     @property
     def name(self) -> str:
@@ -36,27 +48,56 @@ class Device:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Device):
             return self.alias == other.alias
-        return isinstance(other, str) and other in (self.alias, f"{self.alias}:0")
+        return isinstance(other, str) and other in (self.alias, *_names(self))
 
     def __hash__(self) -> int:
         return hash(self.alias)
 
 
+def _names(device: Device) -> tuple[str, ...]:
+    """What a device is called beside its alias: the kind alone stands for the first one."""
+    kind = device.backend.kind
+    return (f"{kind}:{device.ordinal}", *([kind] if device.ordinal == 0 else []))
+
+
 DeviceLike = Device | str | None
 
-CPU = Device("cpu")
-_current: ContextVar[Device] = ContextVar("engine_device", default=CPU)
+# The one whose memory Python and NumPy see. The others are registered beside it.
+HOST = Device("cpu", CPU)
+_devices: list[Device] = [HOST]
+_current: ContextVar[Device | None] = ContextVar("engine_device", default=None)
+
+
+def register(device: Device) -> None:
+    """Makes a device available by its name. Raises ValueError where the name is taken."""
+    if device.alias in {d.alias for d in _devices}:
+        raise ValueError(f"there is a device {device.alias!r} already")
+    _devices.append(device)
+
+
+def unregister(device: Device) -> None:
+    """Forgets a device; arrays that live there stay as they are."""
+    _devices.remove(device)
 
 
 def get_device(ident: DeviceLike = None) -> Device:
-    """The device that `ident` names, the current one for None. Raises LaunchError (E208)."""
+    """The device that `ident` names, the current one for None. Raises LaunchError (E208).
+
+    The current one is that of `set_device` or `ScopedDevice`, else `config.device`.
+    """
     if ident is None:
-        return _current.get()
+        found = _current.get()
+        if found is not None:
+            return found
+        ident = config.device
+        if ident is HOST.alias:
+            return HOST
     if isinstance(ident, Device):
         return ident
     name = ident.strip().lower() if isinstance(ident, str) else ""
-    if name in ("cpu", "cpu:0"):
-        return CPU
+    for device in _devices:
+        if device == name:
+            return device
     if name == "cuda" or name.startswith("cuda:"):
         missing = (
             "CuPy is not installed" if not _has_cupy() else "this version runs kernels on the CPU"
@@ -72,17 +113,17 @@ def set_device(ident: DeviceLike) -> None:
 
 def get_preferred_device() -> Device:
     """The best device there is."""
-    return CPU
+    return HOST
 
 
 def get_devices() -> list[Device]:
     """Every device that can be used."""
-    return [CPU]
+    return list(_devices)
 
 
 def get_cuda_device_count() -> int:
     """How many GPUs can be used."""
-    return 0
+    return sum(d.is_cuda for d in _devices)
 
 
 def is_cpu_available() -> bool:
@@ -92,7 +133,7 @@ def is_cpu_available() -> bool:
 
 def is_cuda_available() -> bool:
     """True where kernels can run on a GPU."""
-    return False
+    return get_cuda_device_count() > 0
 
 
 def is_device_available(device: DeviceLike) -> bool:
@@ -118,7 +159,7 @@ class ScopedDevice:
 
     def __init__(self, device: DeviceLike) -> None:
         self.device = get_device(device)
-        self._tokens: list[Token[Device]] = []
+        self._tokens: list[Token[Device | None]] = []
 
     def __enter__(self) -> Device:
         self._tokens.append(_current.set(self.device))

@@ -13,7 +13,7 @@ from engine.lang.types import INT32
 from engine.lang.values import to_element_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
-from engine.runtime.device import CPU, Device, DeviceLike, get_device
+from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.recording import active
 
@@ -83,7 +83,7 @@ class indexedarray:
     @property
     def device(self) -> Device:
         """Where the elements are."""
-        return CPU
+        return self.data.device
 
     @property
     def is_contiguous(self) -> bool:
@@ -128,7 +128,7 @@ class indexedarray:
     def contiguous(self) -> array:
         """An ordinary array with a copy of the elements. Not recorded on a tape."""
         self._refuse_tape("a copy of an indexed array")
-        out = array._allocate(self.shape, self.data._ir.element, zero=False)
+        out = array._allocate(self.shape, self.data._ir.element, False, self.data.device)
         out._parts[...] = self._gathered()
         return out
 

@@ -12,7 +12,7 @@ from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.errors import fail
-from engine.runtime.execute import run
+from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
@@ -163,14 +163,14 @@ def run_adjoint(
             "E401", f"the adjoint of kernel {kernel.key!r} needs values that a launch overwrites",
             f"read and written: {lost}", help="record the launch on a Tape and use tape.backward",
         )  # fmt: skip
-    plan.variants.adjoint(wrt, journaled)  # nothing is written where it does not compile
+    # Nothing is written where it does not compile.
+    adjoint = Executable(plan.backend, plan.variants, "adjoint", wrt, journaled)
     for k, a in enumerate(given):
         if names[k] in plan.variants.written - plan.variants.read:
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
         else:
             a.storage.before_write(a.lo, a.hi)
-    run(plan.variants, "adjoint", shape, blob + b"".join(a._packed for a in given),
-        wrt=wrt, journaled=journaled)  # fmt: skip
+    adjoint.run(shape, blob + b"".join(a._packed for a in given))
 
 
 class Command:

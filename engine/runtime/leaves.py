@@ -11,6 +11,7 @@ from engine.lang.structs import StructType, leaves
 from engine.lang.types import ArrayType, ValueType, is_float
 from engine.runtime import views
 from engine.runtime.annotation import element_info
+from engine.runtime.device import HOST
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -61,7 +62,7 @@ def float_parts(a: array) -> list[np.ndarray[Any, Any]]:
 
 def without_integers(a: array, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy of records in which every field that has no derivative is zero."""
-    out = type(a)._allocate(a.shape, a._ir.element, zero=False)
+    out = type(a)._allocate(a.shape, a._ir.element, False, HOST)
     out._parts[...] = values
     for leaf in leaf_arrays(out):
         if not is_float(leaf._ir):

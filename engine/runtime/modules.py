@@ -6,7 +6,6 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from engine.compile.host import is_cached
 from engine.compile.pipeline import Variants, prefetch
 from engine.diagnostics import CompilerError, EngineError
 from engine.frontend.userfunc import UserFunc
@@ -92,8 +91,9 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
     from engine.runtime.kernel import lower
 
     none: frozenset[str] = frozenset()
-    if is_cached(plan.variants.ir):  # so are the others, most likely: no batch is needed
-        prefetch([(plan.variants, "forward", none, none)])
+    backend = plan.backend
+    if backend.is_cached(plan.variants.ir):  # so are the others, most likely: no batch is needed
+        prefetch([(backend, plan.variants, "forward", none, none)])
         return
     others = [k for ref in module.fresh if (k := ref()) is not None and k is not kernel]
     module.fresh.clear()
@@ -108,8 +108,8 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
         function.clear()  # what it captured, it captured too early for the others
     if len(found) > 1:
         try:
-            prefetch([(v, "forward", none, none) for v in found])
+            prefetch([(backend, v, "forward", none, none) for v in found])
             return
         except CompilerError:
             pass
-    prefetch([(plan.variants, "forward", none, none)])
+    prefetch([(backend, plan.variants, "forward", none, none)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import numpy as np
 
 from engine import config
 from engine.codegen.layout import arg_bytes
-from engine.compile.host import Buffer, Entry, release_buffer
+from engine.compile.backend import Entry
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.ir.messages import text_of
@@ -30,27 +29,15 @@ class Failure:
     text: str
 
 
-def tell(entry: Entry, output: Buffer) -> list[Failure]:
-    """Prints the messages of a launch to Python's standard output; gives the failed tests.
-
-    The buffer is empty afterwards.
-    """
-    if not output.data:
-        return []
-    data = ctypes.string_at(output.data, output.size)
-    release_buffer(output)
+def tell(entry: Entry, output: bytes) -> list[Failure]:
+    """Prints the messages of a launch to Python's standard output; gives the failed tests."""
     failures = []
-    for message, thread, values in _decoded(entry, data):
+    for message, thread, values in _decoded(entry, output):
         text = text_of(message, values)
         if message.kind != "print":
             failures.append(Failure(message, thread, text))
         sys.stdout.write(text)
     return failures
-
-
-def discard(output: Buffer) -> None:
-    """Forgets the messages of a launch."""
-    release_buffer(output)
 
 
 def _decoded(entry: Entry, data: bytes) -> Iterator[tuple[Message, int, list[Any]]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine.compile.backend import Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
 from engine.lang.structs import Argument
@@ -14,6 +15,7 @@ from engine.runtime.annotation import array_type, describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.device import HOST
 from engine.runtime.errors import fail
 from engine.runtime.execute import Executable
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
@@ -76,6 +78,7 @@ class Plan:
     def __init__(self, kernel: Kernel, ir: n.Function) -> None:
         self.kernel = kernel
         self.variants = Variants(ir)
+        self.backend: Backend = HOST.backend
         self.params = tuple(Param(i, p) for i, p in enumerate(ir.params))
         self.count = len(self.params)
         arrays = [p for p in self.params if p.array_kind is not None]
@@ -99,7 +102,7 @@ class Plan:
     def forward(self) -> Executable:
         """The compiled kernel as written."""
         if self._forward is None:
-            self._forward = Executable(self.variants, "forward")
+            self._forward = Executable(self.backend, self.variants, "forward")
         return self._forward
 
     def bind(self, args: list[Any], dim: tuple[int, ...] = (1,)) -> tuple[list[Any], bytes]:
@@ -225,7 +228,9 @@ class Plan:
             journaled = self.variants.journaled(aliased)
             recorded = useful and self.variants.needs_journal(wrt, journaled)
             executable = (
-                Executable(self.variants, "recorded", wrt, journaled) if recorded else self.forward
+                Executable(self.backend, self.variants, "recorded", wrt, journaled)
+                if recorded
+                else self.forward
             )
             found = Selection(wrt, journaled, useful, executable, recorded)
             self._selections[key] = found

@@ -13,7 +13,8 @@ from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
-    from engine.runtime.execute import Executable, Journal
+    from engine.compile.backend import Journal
+    from engine.runtime.execute import Executable
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call
 

@@ -18,7 +18,10 @@ import numpy as np
 
 from engine import config
 from engine.runtime.chunks import Chunk, Copier, Lost
+from engine.runtime.device import HOST, Device
 from engine.runtime.errors import fail, size_text
+
+NumpyArray = np.ndarray[Any, Any]
 
 # Told of each storage just before it is written: by checks, which put everything back.
 watching: ContextVar[Callable[[Storage], None] | None] = ContextVar("engine_watch", default=None)
@@ -30,16 +33,18 @@ _external: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakV
 class Storage:
     """One block of memory: addresses `lo` to `lo + nbytes`, alive as long as this object.
 
-    version: counts writes. owner: whatever keeps the memory alive.
+    device: where it is. version: counts writes. owner: whatever keeps the memory alive.
     """
 
-    __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "external", "lo",
-                 "nbytes", "owner", "version", "writable")  # fmt: skip
+    __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "device", "external",
+                 "lo", "nbytes", "owner", "version", "writable")  # fmt: skip
 
     def __init__(
-        self, owner: object, lo: int, nbytes: int, external: bool = False, writable: bool = True
-    ) -> None:
+        self, owner: object, lo: int, nbytes: int, device: Device, external: bool = False,
+        writable: bool = True,
+    ) -> None:  # fmt: skip
         self.owner = owner
+        self.device = device
         self.lo = lo
         self.nbytes = nbytes
         self.external = external
@@ -49,6 +54,17 @@ class Storage:
         self._frozen: weakref.ref[Hold] | None = None
         self._copier: Copier | None = None
         self._views: list[weakref.ref[Any]] = []
+
+    def view(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> Any:
+        """A strided part as an array of the library that computes on the device; no copy.
+
+        The array, and any view of it, keeps the storage alive.
+        """
+        return self.device.backend.view(self, ptr, shape, strides, dtype, self.writable)
+
+    def bytes(self, lo: int, hi: int) -> NumpyArray:
+        """Bytes `lo` to `hi` on the host: a view of them, or a copy from another device."""
+        return self.device.backend.to_host(self.view(lo, (hi - lo,), (1,), np.uint8))
 
     # ---- views for user code
 
@@ -137,7 +153,7 @@ class Storage:
         if self._copier is None:
             self._copier = Copier(self.lo, self.lo + self.nbytes)
         start, end = self._copier.widened(lo, hi)
-        return start, self._copier.copy(bytes_at(start, end, self), start)
+        return start, self._copier.copy(self.bytes(start, end), start)
 
     def _release_hold(self) -> None:
         hold = self._hold() if self._hold is not None else None
@@ -191,47 +207,23 @@ class Hold:
         if self.lost:
             return None
         if self.storage is not None:
-            return np.array(np.asarray(Export(self.storage, ptr, shape, strides, dtype)))
+            held = self.storage
+            return np.array(held.device.backend.to_host(held.view(ptr, shape, strides, dtype)))
         if not self.chunks:
             return np.empty(shape, dtype)
         data = np.concatenate([c.data for c in self.chunks])
         return np.array(np.ndarray(shape, dtype, data, ptr - self.start, strides))
 
 
-class Export:
-    """Hands memory to NumPy and keeps its owner alive.
-
-    Being no ndarray itself, it ends NumPy's chain of bases: the array made from it
-    stays alive as long as any view of that array does.
-    """
-
-    __slots__ = ("__array_interface__", "storage")
-
-    def __init__(self, storage: Storage, ptr: int, shape: Any, strides: Any, dtype: Any) -> None:
-        self.storage = storage
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": shape,
-            "strides": strides,
-            "typestr": np.dtype(dtype).str,
-            "data": (ptr, not storage.writable),
-        }
-
-
-def bytes_at(lo: int, hi: int, storage: Storage) -> np.ndarray[Any, Any]:
-    """Memory as bytes, without a copy."""
-    return np.asarray(Export(storage, lo, (hi - lo,), (1,), np.uint8))
-
-
-def allocate(nbytes: int, zero: bool) -> Storage:
+def allocate(nbytes: int, zero: bool, device: Device) -> Storage:
     """New memory. Raises LaunchError (E209) where there is not enough."""
     try:
-        memory = np.zeros(nbytes, np.uint8) if zero else np.empty(nbytes, np.uint8)
-    except (MemoryError, ValueError, OverflowError):
+        owner, address = device.backend.allocate(device.ordinal, nbytes, zero)
+    except MemoryError:
         raise fail(
             "E209", f"out of memory: an array of {size_text(nbytes)} was asked for"
         ) from None
-    return Storage(memory, memory.ctypes.data, nbytes)
+    return Storage(owner, address, nbytes, device)
 
 
 def byte_range(ptr: int, shape: Any, strides: Any, itemsize: int) -> tuple[int, int]:
@@ -247,19 +239,20 @@ def byte_range(ptr: int, shape: Any, strides: Any, itemsize: int) -> tuple[int, 
     return lo, hi + itemsize
 
 
-def wrap(data: np.ndarray[Any, Any]) -> Storage:
+def wrap(data: NumpyArray) -> Storage:
     """The storage of a NumPy array's memory: a known one where the memory is known."""
+    known = HOST.backend.owner_of(data)
+    if isinstance(known, Storage) and known.writable == data.flags.writeable:
+        return known
     root: Any = data
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if isinstance(root.base, Export) and (root.base.storage.writable == data.flags.writeable):
-        return root.base.storage
     lo = root.__array_interface__["data"][0]
     hi = lo + root.nbytes
     if not root.flags.c_contiguous:
         lo, hi = byte_range(lo, root.shape, root.strides, root.itemsize)
     found = _external.get((lo, hi - lo))
     if found is None or (data.flags.writeable and not found.writable):
-        found = Storage(root, lo, hi - lo, external=True, writable=data.flags.writeable)
+        found = Storage(root, lo, hi - lo, HOST, external=True, writable=data.flags.writeable)
         _external[(lo, hi - lo)] = found
     return found

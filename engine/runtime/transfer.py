@@ -155,8 +155,15 @@ def copy(
     if tape is not None and (dest.requires_grad or src.requires_grad):
         tape.record_copy(dest, src, call_site())
     dest.storage.before_write(dest.lo, dest.hi)
-    with np.errstate(all="ignore"):
-        np.copyto(dest._parts, src._parts, casting="unsafe")
+    _move(dest, src)
+
+
+def _move(dest: array, src: array) -> None:
+    """Copies elements, from one device to another if need be."""
+    values = src._parts
+    if src.device != dest.device:
+        values = src.device.backend.to_host(values)
+    dest.device.backend.put(dest._parts, values)
 
 
 def _types(dest: array, src: array) -> tuple[Any, Any]:
@@ -192,18 +199,18 @@ def clone(
     from engine.runtime.indexed import indexedarray
 
     del pinned
-    get_device(device)
     if isinstance(src, indexedarray):
         src = src.contiguous()
     if not isinstance(src, array):
         raise fail("E206", f"clone takes an array, got {type(src).__name__}",
                    help="make an array of other data: array(data, dtype=...)")  # fmt: skip
-    out: array = type(src)._allocate(src.shape, src._ir.element, zero=False)
+    place = src.device if device is None else get_device(device)
+    out: array = type(src)._allocate(src.shape, src._ir.element, False, place)
     wanted = src.requires_grad if requires_grad is None else requires_grad
     out.requires_grad = wanted and src._info.floating
     out.retain_grad = retain_grad
     if out.requires_grad or requires_grad is None:
         copy(out, src)
     else:
-        out._parts[...] = src._parts
+        _move(out, src)
     return out

@@ -13,7 +13,6 @@ from engine.lang.structs import ElementType, StructType
 from engine.lang.types import ValueType, is_float, scalar_of
 from engine.runtime.data import shape_from
 from engine.runtime.errors import fail, index_error
-from engine.runtime.storage import Export
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -25,7 +24,8 @@ Operation = Callable[[Any], Any]
 def _opaque(a: array) -> np.ndarray[Any, Any]:
     """The elements as NumPy values without components, so that axes match."""
     kind = np.dtype((np.void, a._ir.element.size))
-    return np.asarray(Export(a.storage, a.ptr, a.shape, a.strides, kind))
+    seen: np.ndarray[Any, Any] = a.storage.view(a.ptr, a.shape, a.strides, kind)
+    return seen
 
 
 def apply(a: array, operation: Operation, kind: ElementType | None = None) -> array:

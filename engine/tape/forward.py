@@ -17,6 +17,7 @@ from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
 from engine.runtime.array import array
+from engine.runtime.device import Device
 from engine.runtime.execute import run
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
@@ -34,15 +35,18 @@ class Twin:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._memory: list[Storage | None] = []
+        self._devices: list[Device] = []
         # A leaf of an array of structs comes with the others: their memory is one.
         whole = (a._whole or a for a in arrays)
-        for lo, hi in sorted((a.lo, a.hi) for a in whole if a.size):
+        placed = sorted(((a.lo, a.hi), a.device) for a in whole if a.size)
+        for (lo, hi), device in placed:
             if self._ends and lo < self._ends[-1]:
                 self._ends[-1] = max(hi, self._ends[-1])
             else:
                 self._starts.append(lo)
                 self._ends.append(hi)
                 self._memory.append(None)
+                self._devices.append(device)
 
     def block(self, a: array) -> int:
         """The number of the block that holds an array; -1 where none does."""
@@ -53,10 +57,11 @@ class Twin:
         """The array in the place of `a`. Empty arrays, and those that have none, get new zeros."""
         k = self.block(a)
         if k < 0:
-            return array._allocate(a.shape, a._ir.element, zero=True)
+            return array._allocate(a.shape, a._ir.element, True, a.device)
         memory = self._memory[k]
         if memory is None:
-            memory = self._memory[k] = allocate(self._ends[k] - self._starts[k], zero=True)
+            nbytes = self._ends[k] - self._starts[k]
+            memory = self._memory[k] = allocate(nbytes, True, self._devices[k])
         at = memory.lo + a.ptr - self._starts[k]
         return array._make(memory, at, a.shape, a.strides, a._ir.element)
 
@@ -107,7 +112,7 @@ def run_tangent(
             if p.index in plan.inputs:
                 value._parts[...] = given._parts if was is None else was
         elif was is not None:
-            value = array._allocate(value.shape, value._ir.element, zero=False)
+            value = array._allocate(value.shape, value._ir.element, False, value.device)
             value._parts[...] = was
         alive.append(value)
         parts.append(value._packed)
@@ -116,7 +121,7 @@ def run_tangent(
             tan = tangents.of(values[p.index])
             alive.append(tan)
             parts.append(tan._packed)
-    run(plan.variants, "tangent", dim, b"".join(parts), wrt=wrt)
+    run(plan.variants, "tangent", dim, b"".join(parts), wrt=wrt, backend=plan.backend)
 
 
 # ---- tapes

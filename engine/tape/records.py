@@ -16,7 +16,8 @@ from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.ir.nodes import Function
 from engine.runtime.array import array
-from engine.runtime.execute import Journal, run
+from engine.compile.backend import Journal
+from engine.runtime.execute import run
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Call, Plan, Selection
@@ -228,7 +229,7 @@ class LaunchRecord(Record):
             if p.array_kind is not None and v is not None and p.index in self.plan.inputs:
                 was = self.contents(p.index)
                 if was is not None:
-                    v = array._allocate(v.shape, v._ir.element, zero=False)
+                    v = array._allocate(v.shape, v._ir.element, False, v.device)
                     v._parts[...] = was
                     alive.append(v)
             parts.append(p.pack(v) if p.array_kind is None else p.null if v is None else v._packed)
@@ -253,7 +254,8 @@ class LaunchRecord(Record):
         if not selection.useful:
             return []
         self.check_order(selection.wrt)
-        return [(self.plan.variants, "adjoint", selection.wrt, selection.journaled)]
+        plan = self.plan
+        return [(plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled)]
 
     def backward(self) -> None:
         selection = self._now()
@@ -273,7 +275,7 @@ class LaunchRecord(Record):
             if p.name in selection.wrt:
                 a = self.values[p.index]
                 # A gradient that was dropped since: it still has a place in the adjoint.
-                grads.append(a.grad or array._allocate(a.shape, a._ir.element, zero=True))
+                grads.append(a.grad or array._allocate(a.shape, a._ir.element, True, a.device))
         for g in grads:
             g.storage.before_write(g.lo, g.hi)
         blob, _alive = (

@@ -12,7 +12,7 @@ from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.runtime.execute import Journal
+from engine.compile.backend import Journal
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Call

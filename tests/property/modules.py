@@ -38,6 +38,7 @@ class Body(Expressions):
         self.depth = 1
         self.budget = 14 if gives is not None else 26
         self.loops = 0
+        self.turn = ""  # a number that is another in each iteration of the innermost loop
         self.open = False  # whether `n` bounds loops here
 
     def line(self, text: str) -> None:
@@ -63,7 +64,7 @@ class Body(Expressions):
             (0 if deep else 3, self.branch),
             (0 if deep else 3, self.counted),
             (0 if deep else 2, self.whiled),
-            (2 if self.depth > 1 else 0, self.jump),
+            (5 if self.loops else 2 if self.depth > 1 else 0, self.jump),
             (4, self.store),
             (4, self.update),
             (2, self.atomic),
@@ -107,7 +108,8 @@ class Body(Expressions):
     def typed(self) -> str:
         """The head of a loop over another integer type; gives the name of its variable."""
         k, t = self.fresh("k"), self.r.choice(INTEGERS)
-        bounds = [f"wp.{t.name}({x})" for x in drawn_range(self.r, t)]
+        start, stop, step = drawn_range(self.r, t)
+        bounds = [f"wp.{t.name}({x})" for x in (start, stop, step or 1)]
         if bounds[2].endswith("(1)") and self.r.random() < 0.3:
             bounds.pop()
         self.line(f"for {k} in range({', '.join(bounds)}):")
@@ -128,10 +130,16 @@ class Body(Expressions):
     def looped(self, k: str) -> None:
         """The body of a loop in which `k` is a small integer."""
         self.scope.add("I", k)
+        self.inside(k)
+        self.scope.names["I"].remove(k)
+
+    def inside(self, k: str) -> None:
+        """The statements of a loop whose iterations differ in `k`."""
+        outer, self.turn = self.turn, k
         self.loops += 1
         self.block(2)
         self.loops -= 1
-        self.scope.names["I"].remove(k)
+        self.turn = outer
 
     def whiled(self) -> None:
         k = self.fresh("w")
@@ -148,17 +156,17 @@ class Body(Expressions):
             self.lines.append(INDENT * (self.depth + 1) + "break")
         self.line(f"{k} += 1")
         self.depth -= 1
-        self.loops += 1
-        self.block(2)
-        self.loops -= 1
+        self.inside(k)
 
     def jump(self) -> None:
-        self.line(f"if {self.test()}:")
+        # Often in some iterations and not in others.
+        count = f"{self.turn} % 2 == {self.r.randrange(2)}"
+        self.line(f"if {count if self.loops and self.r.random() < 0.5 else self.test()}:")
         self.depth += 1
         if self.r.random() < 0.5:
             self.assign()
         if self.loops and self.r.random() < 0.75:
-            self.line(self.r.choice(["break", "continue"]))
+            self.line(self.r.choice(["break", "continue", "continue"]))
         else:
             self.finish()
         self.depth -= 1

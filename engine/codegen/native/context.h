@@ -131,6 +131,3 @@ template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
 }
 
 }  // namespace eng
-
-// Frees what a launch allocated. Weak: kernels that are linked together share it.
-ENG_EXPORT __attribute__((weak)) void eng_free(void* p) { __builtin_free(p); }

@@ -65,7 +65,7 @@ class Toolchain:
         parts = (*self.command, self.version, *self.flags, *LEVELS, self.cpu)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def compile_command(self, source: str, output: str, include: Path, level: int) -> list[str]:
+    def compile_command(self, source: str, output: str, include: Path, level: int = 0) -> list[str]:
         """The command that makes a shared object of a source file. level: of `LEVELS`."""
         return [*self.command, LEVELS[level], *self.flags, "-iquote", str(include),
                 "-o", output, source, "-lm"]  # fmt: skip

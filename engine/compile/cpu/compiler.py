@@ -10,21 +10,21 @@ import ctypes
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from engine import config
 from engine.codegen import cpp
 from engine.codegen.outline import LARGE, weight_of
 from engine.codegen.spelling import identifier
-from engine.compile.build import Outcome, build
+from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
-from engine.compile.snippet_errors import snippet_errors
-from engine.compile.toolchain import LEVELS, Toolchain, find_toolchain
+from engine.compile.cpu.build import Outcome, build
+from engine.compile.cpu.snippet_errors import snippet_errors
+from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
-from engine.ir.nodes import Function, Message
+from engine.ir.nodes import Function
 from engine.locks import Lock
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
@@ -33,98 +33,6 @@ _SYMBOL = "ENGINE_ENTRY"
 _BATCH_CHARS = 8_000
 # Scalar operations of a kernel from which on the compiler may do as little as it can.
 HUGE = 15_000
-
-ERROR_STACK = 4  # the one after which a form of the adjoint that saves less can go on
-ERRORS = {
-    1: "no memory is left for saved values",
-    2: "a saved value was read that was never written",
-    3: "the launch has more threads along an axis than a 32-bit index can count",
-    4: "the values that one thread saves exceed the limit",
-    5: "the values that the launch saves for its adjoint exceed the limit",
-    6: "an assertion failed",
-}
-
-
-class Buffer(ctypes.Structure):
-    """`eng_buf`: memory that kernels make grow, in bytes. Empty at first. limit: 0 for none."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("size", ctypes.c_int64),
-        ("cap", ctypes.c_int64),
-        ("limit", ctypes.c_int64),
-    )
-    data: int | None
-    size: int
-    cap: int
-    limit: int
-
-
-class Launch(ctypes.Structure):
-    """`eng_launch`: what an entry point is told, and what it says.
-
-    dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
-    error: 0, or a key of ERRORS. stack, journal, output: owned by whoever made the structure;
-    see `release`. output: messages, each a number and values in slots of 8 bytes.
-    """
-
-    _fields_ = (
-        ("dim", ctypes.c_int64 * 4),
-        ("ndim", ctypes.c_int64),
-        ("begin", ctypes.c_int64),
-        ("end", ctypes.c_int64),
-        ("error", ctypes.c_int64),
-        ("stack", Buffer),
-        ("journal", Buffer),
-        ("output", Buffer),
-    )
-    dim: ctypes.Array[ctypes.c_int64]
-    ndim: int
-    begin: int
-    end: int
-    error: int
-    stack: Buffer
-    journal: Buffer
-    output: Buffer
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL.
-
-    symbol: the kernel's name and a hash. messages: what the numbers in its output stand for.
-    bound: arguments that follow those of each call. Both are for the recipe to fill in.
-    """
-
-    symbol: str
-    address: int
-    call: Callable[[bytes, Any], None]
-    messages: tuple[Message, ...] = ()
-    bound: bytes = b""
-
-
-def new_launch(dim: Sequence[int]) -> Launch:
-    """A launch of all threads of a grid of 1 to 4 axes, with empty buffers."""
-    out = Launch(ndim=len(dim), end=1)
-    for i, extent in enumerate(dim):
-        out.dim[i] = extent
-        out.end *= extent
-    return out
-
-
-def release(launch: Launch) -> None:
-    """Frees the memory that kernels allocated for a launch. May be called again."""
-    for buffer in (launch.stack, launch.journal, launch.output):
-        release_buffer(buffer)
-
-
-def release_buffer(buffer: Buffer) -> None:
-    """Frees what one buffer holds; it is empty then."""
-    if buffer.data:
-        assert _loader.free is not None  # a kernel has run
-        _loader.free(buffer.data)
-    buffer.data, buffer.size, buffer.cap = None, 0, 0
-
 
 def compile_functions(fns: Sequence[Function]) -> list[Entry]:
     """The entry points of kernels, in order; from memory, from the cache, or compiled.
@@ -177,7 +85,6 @@ class _Loader:
         self.lock = Lock()
         self.entries: dict[str, Entry] = {}
         self.libraries: dict[Path, ctypes.CDLL] = {}
-        self.free: Callable[[int], None] | None = None
 
     def get(self, units: list[_Unit], toolchain: Toolchain) -> None:
         cache = open_cache()
@@ -206,17 +113,12 @@ class _Loader:
             if library is None:
                 library = self.libraries[stored.path] = ctypes.CDLL(str(stored.path))
             call = library[stored.symbol]
-            free = library["eng_free"]
         except (OSError, AttributeError):
             cache.discard(stored.path)
             return False
         call.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
         call.restype = None
-        free.argtypes = (ctypes.c_void_p,)
-        free.restype = None
-        self.free = free
-        address = ctypes.cast(call, ctypes.c_void_p).value or 0
-        self.entries[u.key] = Entry(stored.symbol, address, call)
+        self.entries[u.key] = Entry(stored.symbol, call)
         return True
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.compile.toolchain import Toolchain
+from engine.compile.cpu.toolchain import Toolchain
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,152 @@
+"""What a kind of device needs: one object that writes text, compiles it, holds memory and runs.
+
+Everything else is keyed by such an object and knows nothing of the device.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.ir.nodes import Function, Message
+
+# How a run ended: numbers that kernels and backends agree on.
+NO_MEMORY, NOT_SAVED, TOO_LARGE, STACK_LIMIT, JOURNAL_LIMIT, ASSERTED = 1, 2, 3, 4, 5, 6
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled kernel.
+
+    symbol: the kernel's name and a hash. code: what its backend calls. messages: what the
+    numbers in its output stand for. bound: arguments that follow those of each call. The last
+    two are for the recipe to fill in.
+    """
+
+    symbol: str
+    code: Any
+    messages: tuple[Message, ...] = ()
+    bound: bytes = b""
+
+
+class Journal(ABC):
+    """What a run wrote to its journal, for another one to read. Its memory ends with it."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of saved values."""
+
+    @abstractmethod
+    def words(self) -> NDArray[np.int64]:
+        """A copy of what a run of the form `accesses` wrote; see `engine.ad.accesses`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes that a run may save: each thread on its stack, all in the journal. 0: any number."""
+
+    stack: int
+    journal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run.
+
+    error: 0, or how it ended. journal: what it saved for another one, None where nothing.
+    output: its messages, each a number and values in slots of 8 bytes. stack_bytes: the memory
+    that saved values of a thread took up.
+    """
+
+    error: int = 0
+    journal: Journal | None = None
+    output: bytes = b""
+    stack_bytes: int = 0
+
+
+NOTHING = Outcome()  # as most runs end
+
+
+class Backend(ABC):
+    """One kind of device.
+
+    kind: the first part of its devices' names. on_host: its memory is that of the host, which
+    NumPy sees without a copy.
+    """
+
+    kind: ClassVar[str]
+    on_host: ClassVar[bool] = False
+
+    # ---- code
+
+    @abstractmethod
+    def emit(self, fn: Function, symbol: str) -> str:
+        """A kernel as text, with an entry point of that name."""
+
+    @abstractmethod
+    def compile(self, fns: Sequence[Function]) -> list[Entry]:
+        """The kernels compiled, in order; those that are known already are not compiled again.
+
+        Raises CompilerError: E301 (no compiler), E302 (it failed), E303 (unsafe cache folder),
+        E304 (a native function does not compile).
+        """
+
+    @abstractmethod
+    def is_cached(self, fn: Function) -> bool:
+        """Whether a kernel can be had without a compiler run."""
+
+    # ---- memory
+
+    @abstractmethod
+    def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
+        """New memory of a device: what keeps it alive, and its address. Raises MemoryError."""
+
+    @abstractmethod
+    def view(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
+        dtype: Any, writable: bool,
+    ) -> Any:  # fmt: skip
+        """Memory as an array of the library that computes there (NumPy, CuPy), without a copy.
+
+        owner: what must live as long as the array or a view of it does.
+        """
+
+    @abstractmethod
+    def owner_of(self, view: Any) -> object | None:
+        """The owner that was given with the memory of an array; None for foreign memory."""
+
+    @abstractmethod
+    def to_host(self, view: Any) -> NDArray[Any]:
+        """An array as NumPy has it; a copy, unless the memory is the host's."""
+
+    @abstractmethod
+    def put(self, view: Any, values: NDArray[Any]) -> None:
+        """Writes NumPy values, of any type of numbers, into an array of this device."""
+
+    # ---- runs
+
+    @abstractmethod
+    def run(
+        self,
+        entry: Entry,
+        dim: tuple[int, ...],
+        args: bytes,
+        limits: Limits,
+        threads: tuple[int, int] | None = None,
+        journal: Journal | None = None,
+        spare: Callable[[], Entry] | None = None,
+    ) -> Outcome:
+        """Runs a kernel over a grid of at least one thread.
+
+        args: the arguments as kernels read them (see `engine.codegen.layout`). threads: the
+        linear indices to run, begin and end. journal: what a run of the same threads wrote.
+        spare: gives the form of an adjoint that saves less, for threads that exceed the limit.
+        """

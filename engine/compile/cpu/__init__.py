@@ -1,0 +1,92 @@
+"""The CPU: C++ by the system's compiler, memory by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.codegen import cpp
+from engine.compile.backend import Backend, Entry, Limits, Outcome, Journal
+from engine.compile.cpu import compiler, runner
+from engine.ir.nodes import Function
+
+
+class Exported:
+    """Hands memory to NumPy and keeps its owner alive.
+
+    Being no ndarray itself, it ends NumPy's chain of bases: the array made from it
+    stays alive as long as any view of that array does.
+    """
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+class Cpu(Backend):
+    """The processor that Python runs on."""
+
+    kind = "cpu"
+    on_host = True
+
+    def emit(self, fn: Function, symbol: str) -> str:
+        return cpp.emit(fn, symbol)
+
+    def compile(self, fns: Sequence[Function]) -> list[Entry]:
+        return compiler.compile_functions(fns)
+
+    def is_cached(self, fn: Function) -> bool:
+        return compiler.is_cached(fn)
+
+    def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
+        del ordinal
+        try:
+            memory = np.zeros(nbytes, np.uint8) if zero else np.empty(nbytes, np.uint8)
+        except (ValueError, OverflowError):
+            raise MemoryError from None
+        return memory, memory.ctypes.data
+
+    def view(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
+        dtype: Any, writable: bool,
+    ) -> np.ndarray[Any, Any]:  # fmt: skip
+        interface = {
+            "version": 3,
+            "shape": shape,
+            "strides": strides,
+            "typestr": np.dtype(dtype).str,
+            "data": (address, not writable),
+        }
+        return np.asarray(Exported(owner, interface))
+
+    def owner_of(self, view: Any) -> object | None:
+        root = view
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        return root.base.owner if isinstance(root.base, Exported) else None
+
+    def to_host(self, view: Any) -> np.ndarray[Any, Any]:
+        return view  # type: ignore[no-any-return]
+
+    def put(self, view: Any, values: np.ndarray[Any, Any]) -> None:
+        with np.errstate(all="ignore"):
+            view[...] = values
+
+    def run(
+        self,
+        entry: Entry,
+        dim: tuple[int, ...],
+        args: bytes,
+        limits: Limits,
+        threads: tuple[int, int] | None = None,
+        journal: Journal | None = None,
+        spare: Callable[[], Entry] | None = None,
+    ) -> Outcome:
+        return runner.run(entry, dim, args, limits, threads, journal, spare)
+
+
+CPU = Cpu()
