@@ -173,7 +173,8 @@ def _requests(record: Record) -> list[Request]:
     wrt = frozenset(_wrt(record))
     useful = wrt & record.plan.variants.written
     record.check_order(useful)
-    return [(record.plan.variants, "tangent", wrt, frozenset())] if useful else []
+    plan = record.plan
+    return [(plan.backend, plan.variants, "tangent", wrt, frozenset())] if useful else []
 
 
 def _launch(record: LaunchRecord, state: _State) -> None:

@@ -285,7 +285,7 @@ class LaunchRecord(Record):
         with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
             done = run(
                 self.plan.variants, "adjoint", self.dim, blob, wrt=selection.wrt,
-                journaled=selection.journaled, journal=self.journal,
+                journaled=selection.journaled, journal=self.journal, backend=self.plan.backend,
             )  # fmt: skip
             self.stack_bytes = done.stack_bytes
 
