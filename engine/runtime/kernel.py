@@ -6,22 +6,28 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine import config
 from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
-from engine.frontend import userfunc
-from engine.frontend.bindings import Bindings, bindings, defined_before
-from engine.frontend.modes import asserting
-from engine.frontend.userfunc import UserFunc
+from engine.frontend import (
+    Bindings,
+    NativeFunc,
+    Signature,
+    Snippets,
+    UserFunc,
+    bindings,
+    defined_before,
+    function_changes,
+    lower_kernel,
+    on_function_change,
+    signature_of,
+)
 from engine.ir import nodes as n
 from engine.runtime import instances, modules
 from engine.runtime.errors import fail
 from engine.runtime.plan import Plan
-
-if TYPE_CHECKING:
-    from engine.frontend.signature import Signature
 
 _lock = threading.RLock()
 # What `@func` makes; as an annotation, a parameter of a function that takes a function.
@@ -78,9 +84,7 @@ class Kernel:
     def signature(self) -> Signature:
         """Its parameters, as far as annotations tell their types."""
         if self._signature is None:
-            from engine.frontend.signature import signature_of
-
-            self._signature = signature_of(self.func)
+            self._signature = signature_of(self.func, kernel=True)
         return self._signature
 
     @property
@@ -137,7 +141,7 @@ class Kernel:
         if found is not None:
             return found
         with _lock:
-            start = userfunc.changes()
+            start = function_changes()
             names = bindings(self.func)
             plan = self._latest
             if plan is None or names != self._bindings:
@@ -145,7 +149,7 @@ class Kernel:
                 modules.compile_group(self.module, self, plan)
                 self._latest, self._bindings = plan, names
             with _swap:
-                if userfunc.changes() == start:
+                if function_changes() == start:
                     self._plan = plan
                     _planned.add(self)
             return plan
@@ -171,19 +175,16 @@ def _doubt() -> None:
         _planned.clear()
 
 
-userfunc.listeners.append(_doubt)
+on_function_change(_doubt)
 
 
 def lower(kernel: Kernel) -> n.Function:
     """The kernel's IR. Raises KernelError."""
-    from engine.frontend import lower_kernel
-
     types = None
     if kernel.types is not None:
         types = dict(zip(kernel.signature.types, kernel.types, strict=True))
     debug = "debug" in (config.mode, kernel.module.options.get("mode"))
-    with asserting(debug):
-        return lower_kernel(kernel.func, types)
+    return lower_kernel(kernel.func, types, assertions=debug)
 
 
 def overload(kernel: Any, arg_types: Any = None) -> Kernel:
@@ -257,7 +258,7 @@ def func(
 
     def make(function: Callable[..., Any]) -> UserFunc:
         _check_function(function, "func")
-        return modules.add_function(UserFunc(function, defined_before(function)))
+        return UserFunc(function, defined_before(function))
 
     return make if f is None else make(f)
 
@@ -270,7 +271,7 @@ def func_grad(forward: Any) -> Callable[[Callable[..., Any]], Any]:
     _check_forward(forward, "func_grad")
 
     def make(function: Callable[..., Any]) -> Any:
-        forward.grad_func = modules.add_function(UserFunc(function))
+        forward.grad_func = UserFunc(function)
         return forward.grad_func
 
     return make
@@ -281,7 +282,7 @@ def func_replay(forward: Any) -> Callable[[Callable[..., Any]], Any]:
     _check_forward(forward, "func_replay")
 
     def make(function: Callable[..., Any]) -> Any:
-        forward.replay_func = modules.add_function(UserFunc(function))
+        forward.replay_func = UserFunc(function)
         return forward.replay_func
 
     return make
@@ -305,8 +306,6 @@ def func_native(
 
     `engine/codegen/native/snippet.h` lists the types and functions that snippets can use.
     """
-    from engine.frontend.native import NativeFunc, Snippets
-
     for what, text in (("snippet", snippet), ("adj_snippet", adj_snippet),
                        ("replay_snippet", replay_snippet)):  # fmt: skip
         if not isinstance(text, str) and (text is not None or what == "snippet"):
@@ -317,7 +316,7 @@ def func_native(
     def make(function: Callable[..., Any]) -> Any:
         _check_function(function, "func_native")
         snippets = Snippets(snippet, adj_snippet, replay_snippet)
-        return modules.add_function(NativeFunc(function, snippets, defined_before(function)))
+        return NativeFunc(function, snippets, defined_before(function))
 
     return make
 
