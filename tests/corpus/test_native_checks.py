@@ -3,10 +3,10 @@
 import warnings
 
 import pytest
-from engine.frontend.functions.snippet_access import access
 
 import engine as wp
 from engine.autograd import check_tape, jvp
+from engine.frontend.lowering.snippet_access import access
 from tests.corpus.taped import floats, gradients, recorded, verdicts
 
 # ---- what checks say

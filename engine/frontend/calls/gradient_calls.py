@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary
+from weakref import ref as weak_ref
 
 from engine.frontend.calls.user_calls import Arguments, instance_for
 from engine.frontend.context.context import Context
@@ -43,8 +44,8 @@ from engine.ir.nodes import (
 )
 from engine.lang.types import ArrayType, ScalarType, is_float, scalar_of
 
-# The derivative of each function, which all calls share.
-_made: WeakKeyDictionary[Function, Function] = WeakKeyDictionary()
+# The derivative of each function, which all calls share as long as one of them is there.
+_derivatives: WeakKeyDictionary[Function, ReferenceType[Function]] = WeakKeyDictionary()
 
 
 class LoweredExpression(ast.expr):
@@ -101,11 +102,13 @@ def call_gradient(cx: Context, node: ast.Call, gradient: Gradient) -> Operand:
 
 
 def _derivative(fn: Function, name: str) -> Function:
-    if fn not in _made:
+    known = _derivatives.get(fn)
+    found = None if known is None else known()
+    if found is None:
         results = tuple(
             p.type for p in fn.params if not isinstance(p.type, ArrayType) and is_float(p.type)
         )
-        _made[fn] = Function(
+        found = Function(
             f"grad_{name}" if name.isidentifier() else "grad",
             fn.params,
             results,
@@ -113,7 +116,8 @@ def _derivative(fn: Function, name: str) -> Function:
             span=fn.span,
             derivative_of=fn,
         )
-    return _made[fn]
+        _derivatives[fn] = weak_ref(found)
+    return found
 
 
 def _apart(kind: Kind) -> bool:

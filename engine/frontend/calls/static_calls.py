@@ -22,7 +22,7 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
         return cx.error(
             "E109", node, "`static` takes one expression", f"write `{cx.api}.static(expression)`"
         )
-    names: dict[str, Any] = {**cx.scope.globals, **cx.scope.closure}
+    own: dict[str, Any] = {}
     for name in sorted(found.names & cx.plan.assigned):
         value = _known(cx, name)
         if value is MISSING:
@@ -33,10 +33,16 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
                 "static expressions read captured names, constants, and variables of loops over "
                 "a constant `range`",
             )
-        names[name] = value
-    names.setdefault("__builtins__", builtins)
+        own[name] = value
+
+    def compute() -> object:
+        scope = cx.scope
+        return eval(code, {"__builtins__": builtins, **scope.globals, **scope.closure, **own})
+
+    code = found.code
     try:
-        value = eval(found.code, names)
+        key = ("static", code, tuple((name, repr(value)) for name, value in own.items()))
+        value = cx.scope.captures.read(key, compute)
     except Exception as error:
         return cx.error(
             "E107",

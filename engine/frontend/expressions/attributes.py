@@ -141,7 +141,7 @@ def known_member(cx: Context, node: ast.Attribute, obj: object) -> Operand:
     """An attribute of a module, class or enumeration."""
     text = cx.source.text(node)
     try:
-        found = getattr(obj, node.attr)
+        found = cx.scope.member(obj, node.attr)
     except Exception:
         return unknown(cx, node, node.attr, is_engine(obj), _public(obj), text)
     got = operand_of(found)

@@ -45,6 +45,8 @@ class UserFunc:
         self.name = getattr(func, "__name__", "func")
         self._grad: Callable[..., Any] | None = None
         self._replay: Callable[..., Any] | None = None
+        # What lowering made of it, kept here so that it goes with the function.
+        self.lowered: dict[Any, Any] = {}
         functools.update_wrapper(self, func)
         if not self.library:
             _changed()

@@ -47,11 +47,13 @@ def to_type(obj: Any) -> UserType | None:
 
 
 def evaluate(obj: Any, scope: Scope) -> Any:
-    """The annotation itself, where it is kept as text."""
-    if not isinstance(obj, str):
-        return obj
+    """The annotation itself, where it is kept as text (of text, perhaps)."""
     try:
-        return scope.evaluate(obj)
+        for _ in range(2):
+            if not isinstance(obj, str):
+                break
+            obj = scope.evaluate(obj)
+        return obj
     except MissingFeature as error:
         text = f"`{obj}`: {plural(error.feature)} not supported"
         raise BadAnnotation(text, "E112", error.help) from None
@@ -61,10 +63,7 @@ def evaluate(obj: Any, scope: Scope) -> Any:
 
 def annotation_of_node(node: ast.expr, scope: Scope) -> UserType | None:
     """The type of an annotated variable. Raises BadAnnotation."""
-    value: Any = ast.unparse(node)
-    for _ in range(2):  # a string inside the annotation is text too
-        value = evaluate(value, scope)
-    return to_type(value)
+    return to_type(evaluate(ast.unparse(node), scope))
 
 
 def help_text(api: str) -> str:

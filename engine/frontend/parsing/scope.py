@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.frontend.parsing.captures import Captures
 from engine.lang.structs import ElementType, StructType
 from engine.lang.types import SCALARS, MatrixType, ScalarType, VectorType
 from engine.lang.values import to_value_type
@@ -18,27 +19,49 @@ MISSING = object()
 
 
 class Scope:
-    """The names around a Python function, as they are when it is lowered."""
+    """The names around a Python function, as they are when it is lowered.
+
+    captures: what was read, by lowering too, which reads attributes and computes
+    static expressions.
+    """
 
     def __init__(self, func: Callable[..., Any]) -> None:
         func = inspect.unwrap(func)
+        self.captures = Captures()
         self.globals: dict[str, Any] = getattr(func, "__globals__", {})
-        self.closure: dict[str, Any] = {}
         code = getattr(func, "__code__", None)
-        for name, cell in zip(
-            code.co_freevars if code else (), getattr(func, "__closure__", None) or (), strict=False
-        ):
+        cells = getattr(func, "__closure__", None) or ()
+        self._cells = dict(zip(code.co_freevars if code else (), cells, strict=False))
+
+    @property
+    def closure(self) -> dict[str, Any]:
+        """The names of the functions around this one that it uses, with their values."""
+        out: dict[str, Any] = {}
+        for name, cell in self._cells.items():
             try:
-                self.closure[name] = cell.cell_contents
+                out[name] = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
+        return out
 
     def lookup(self, name: str) -> object:
         """The Python object behind a name; MISSING where there is none."""
-        for names in (self.closure, self.globals, vars(builtins)):
+        return self.captures.read(("name", name), lambda: self._find(name))
+
+    def _find(self, name: str) -> object:
+        if name in self._cells:
+            try:
+                return self._cells[name].cell_contents
+            except ValueError:
+                pass
+        for names in (self.globals, vars(builtins)):
             if name in names:
                 return names[name]
         return MISSING
+
+    def member(self, obj: object, name: str) -> object:
+        """An attribute of a module, class or enumeration. Raises whatever `getattr` raises."""
+        return self.captures.read(("member", id(obj), name), lambda: getattr(obj, name))
 
     def names(self) -> list[str]:
         """Every name that `lookup` finds, for suggestions."""
@@ -55,7 +78,10 @@ class Scope:
 
     def evaluate(self, text: str) -> object:
         """A Python expression (an annotation) in this scope. Raises whatever it raises."""
-        return eval(text, self.globals, {**self.closure})
+        return self.captures.read(("annotation", text), lambda: self._evaluate(text))
+
+    def _evaluate(self, text: str) -> object:
+        return eval(text, self.globals, self.closure)
 
 
 def is_engine(obj: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from engine.frontend.assignment.aggregates import as_field, zero_of
 from engine.frontend.assignment.names import set_name
 from engine.frontend.assignment.targets import assign, not_assignable, write
-from engine.frontend.calls.calls import is_tid, thread_coordinates
+from engine.frontend.calls.dispatch import is_tid, thread_coordinates
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.arithmetic import binary
 from engine.frontend.expressions.component_slices import written

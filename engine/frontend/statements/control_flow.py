@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from engine.frontend.assignment.names import set_name
-from engine.frontend.calls.calls import call_statement
+from engine.frontend.calls.dispatch import call_statement
 from engine.frontend.context.context import Context
 from engine.frontend.context.value_ranges import RangeBuilder
 from engine.frontend.expressions.conditions import condition
