@@ -27,6 +27,7 @@ from engine.frontend.functions.user_function import (
 )
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.static_expressions import static
+from engine.frontend.parsing.text import FunctionText, function_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,17 +43,18 @@ if TYPE_CHECKING:
 def lower_kernel(
     func: Callable[..., Any],
     types: Mapping[str, UserType] | None = None,
+    text: FunctionText | None = None,
     *,
     assertions: bool = False,
 ) -> Function:
     """The IR of a kernel. Raises KernelError with everything that is wrong with it.
 
-    types: of the parameters that have none of their own. assertions: whether `assert` is
-    compiled.
+    types: of the parameters that have none of their own. text: as the decorator found it.
+    assertions: whether `assert` is compiled.
     """
     from engine.frontend.lowering import kernels
 
-    return kernels.lower_kernel(func, types, assertions=assertions)
+    return kernels.lower_kernel(func, types, text, assertions=assertions)
 
 
 def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
@@ -80,6 +82,7 @@ stubs.instantiate = lower_composite
 
 __all__ = [
     "Bindings",
+    "FunctionText",
     "Gradient",
     "NativeFunc",
     "Signature",
@@ -88,6 +91,7 @@ __all__ = [
     "bindings",
     "defined_before",
     "function_changes",
+    "function_text",
     "grad",
     "is_stub",
     "lower_composite",

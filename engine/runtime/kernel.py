@@ -13,6 +13,7 @@ from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend import (
     Bindings,
+    FunctionText,
     NativeFunc,
     Signature,
     Snippets,
@@ -20,6 +21,7 @@ from engine.frontend import (
     bindings,
     defined_before,
     function_changes,
+    function_text,
     lower_kernel,
     on_function_change,
     signature_of,
@@ -48,8 +50,11 @@ class Kernel:
         module: modules.Module,
         enable_backward: bool | None,
         types: instances.Types | None = None,
+        text: FunctionText | None = None,
     ) -> None:
         self.func = func
+        # As it is now: files change while programs run.
+        self.text = text or function_text(func)
         self.key = key
         self.module = module
         self._enable_backward = enable_backward
@@ -111,7 +116,9 @@ class Kernel:
         found = self.overloads.get(types)
         if found is None:
             with _lock:
-                made = Kernel(self.func, self.key, self.module, self._enable_backward, types)
+                made = Kernel(
+                    self.func, self.key, self.module, self._enable_backward, types, self.text
+                )
                 found = self.overloads.setdefault(types, made)
         return found
 
@@ -184,7 +191,7 @@ def lower(kernel: Kernel) -> n.Function:
     if kernel.types is not None:
         types = dict(zip(kernel.signature.types, kernel.types, strict=True))
     debug = "debug" in (config.mode, kernel.module.options.get("mode"))
-    return lower_kernel(kernel.func, types, assertions=debug)
+    return lower_kernel(kernel.func, types, kernel.text, assertions=debug)
 
 
 def overload(kernel: Any, arg_types: Any = None) -> Kernel:

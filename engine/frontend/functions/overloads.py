@@ -15,16 +15,18 @@ from engine.frontend.operands.operand import BAD, Bad, Known, Operand, Value, Vi
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.source import source_of
+from engine.frontend.parsing.text import FunctionText
 from engine.lang.structs import ARRAYS, COMPOUND, UserType
 
 Argument = tuple[ast.expr, Operand]
 
 
 class Definition(Protocol):
-    """One of the functions of a name: a Python function, and its name in messages."""
+    """One of the functions of a name: a Python function, its name in messages, and its text."""
 
     func: Callable[..., Any]
     name: str
+    text: FunctionText | None
 
 
 F = TypeVar("F", bound=Definition)
@@ -79,7 +81,7 @@ class Overload(Generic[F]):
             if got is None:
                 what, help_text = describe(p.default)
                 message = f"the default of parameter `{p.name}` of `{self.name}` is {what}"
-                place = source_of(self.function.func).header()
+                place = source_of(self.function.func, self.function.text).header()
                 raise KernelError(Diagnostic("E107", message, place, help_text))
             out[p.name] = got
         return out
@@ -91,7 +93,7 @@ class Overload(Generic[F]):
             f"{n}: {type_name(t) if t is not None else open_.get(n, 'Any')}"
             for n, t in self.signature.types.items()
         )
-        span = source_of(self.function.func).header()
+        span = source_of(self.function.func, self.function.text).header()
         return f"`{self.name}({parameters})` at {span.file}:{span.line}"
 
 

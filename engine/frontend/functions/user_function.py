@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from engine.frontend.parsing.text import function_text
 from engine.lang.generics import FUNCTION
 
 _listeners: list[Callable[[], None]] = []
@@ -32,22 +33,24 @@ def _changed() -> None:
 class UserFunc:
     """A Python function that kernels can call, and Python too.
 
-    func: the Python function. In Python a call runs it on host values. overloads: the
-    functions of this name that were defined with it, in order, itself being the last.
+    func: the Python function. In Python a call runs it on host values. text: what was there
+    to read when it was made. overloads: the functions of this name that were defined with
+    it, in order, itself being the last.
     """
 
     library = False  # True for those that come with the engine and never change
     __ir_pattern__ = FUNCTION  # as an annotation: a parameter that takes a function
 
     def __init__(self, func: Callable[..., Any], before: UserFunc | None = None) -> None:
+        functools.update_wrapper(self, func)
         self.func = func
+        self.text = function_text(func)
         self.overloads: tuple[UserFunc, ...] = (*(before.overloads if before else ()), self)
         self.name = getattr(func, "__name__", "func")
         self._grad: Callable[..., Any] | None = None
         self._replay: Callable[..., Any] | None = None
         # What lowering made of it, kept here so that it goes with the function.
         self.lowered: dict[Any, Any] = {}
-        functools.update_wrapper(self, func)
         if not self.library:
             _changed()
 

@@ -139,7 +139,7 @@ class Instances:
     def _traced(self, error: KernelError, key: Key, at: Span | None) -> KernelError:
         """The error, with the call that chose the types of a function without annotations."""
         function, kinds = key
-        parsed = self._parsed.get(function.func)
+        parsed = self._parsed.get(function)
         if at is None or parsed is None or None not in parsed.annotated.values():
             return error
         note = f"in `{function.name}({type_names(kinds)})`, called from {at}"
@@ -147,14 +147,15 @@ class Instances:
 
     def _parse(self, func: Callable[..., Any], needs: Dependencies) -> ParsedFunction:
         if func not in self._parsed:
-            self._parsed[func] = parse_function(func, is_kernel=False)
+            text = func.text if isinstance(func, UserFunc) else None
+            self._parsed[func] = parse_function(func, text, is_kernel=False)
         parsed = self._parsed[func]
         needs.captures.append(parsed.scope.captures)
         return parsed
 
     def _lower(self, key: Key, needs: Dependencies) -> Function:
         function, kinds = key
-        parsed = self._parse(function.func, needs)
+        parsed = self._parse(function, needs)
         if isinstance(function, NativeFunc):
             return self._with_custom(key, lower_native(function, parsed, kinds), needs)
         types = dict(zip(parsed.annotated, kinds, strict=True))
@@ -169,7 +170,7 @@ class Instances:
         grad, replay = primal.grad, primal.replay
         inside = self._inside(key, primal)
         if function.grad_func is not None:
-            text, forward = self._parse(function.grad_func, needs), self._parsed[function.func]
+            text, forward = self._parse(function.grad_func, needs), self._parsed[function]
             grad = lower_gradient(text, primal, forward, kinds, inside)
         if function.replay_func is not None:
             text = self._parse(function.replay_func, needs)

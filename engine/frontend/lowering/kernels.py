@@ -13,6 +13,7 @@ from engine.frontend.lowering.instances import Instances
 from engine.frontend.lowering.rounds import lower_body
 from engine.frontend.operands.kinds import Kind
 from engine.frontend.parsing.parsed_function import parse_function
+from engine.frontend.parsing.text import FunctionText
 from engine.ir.nodes import Function
 from engine.lang.structs import UserType
 
@@ -20,15 +21,16 @@ from engine.lang.structs import UserType
 def lower_kernel(
     func: Callable[..., Any],
     types: Mapping[str, UserType] | None = None,
+    text: FunctionText | None = None,
     *,
     assertions: bool = False,
 ) -> Function:
     """The IR of a kernel. Raises KernelError with everything that is wrong with it.
 
-    types: of the parameters that have none of their own. assertions: whether `assert` is
-    compiled.
+    types: of the parameters that have none of their own. text: as the decorator found it.
+    assertions: whether `assert` is compiled.
     """
-    parsed = parse_function(func, is_kernel=True)
+    parsed = parse_function(func, text, is_kernel=True)
     parsed = replace(parsed, annotated={**parsed.annotated, **(types or {})})
     for name in parsed.patterns:
         if parsed.annotated[name] is None:

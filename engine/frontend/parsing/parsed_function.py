@@ -16,6 +16,7 @@ from engine.frontend.parsing.report import Report
 from engine.frontend.parsing.scope import Scope
 from engine.frontend.parsing.source import Source, source_of, too_deep
 from engine.frontend.parsing.static_expressions import StaticExpressions, take_expressions
+from engine.frontend.parsing.text import FunctionText
 from engine.lang.generics import Pattern
 from engine.lang.structs import UserType
 
@@ -46,9 +47,14 @@ def is_stub(func: Callable[..., Any]) -> bool:
     return all(is_idle(s) for s in source_of(func).tree.body)
 
 
-def parse_function(func: Callable[..., Any], is_kernel: bool) -> ParsedFunction:
-    """Everything before types. Raises KernelError E111 without a source."""
-    source = source_of(func)
+def parse_function(
+    func: Callable[..., Any], text: FunctionText | None, is_kernel: bool
+) -> ParsedFunction:
+    """Everything before types. Raises KernelError E111 without a source.
+
+    text: as the decorator found it; None for a function that has none.
+    """
+    source = source_of(func, text)
     scope = Scope(func)
     report = Report(source)
     try:

@@ -25,7 +25,9 @@ class Report:
         notes: Sequence[str] = (),
     ) -> None:
         span = where if isinstance(where, Span) else self.source.span(where)
-        self.diagnostics[Diagnostic(code, message, span, help_text, tuple(notes))] = None
+        line = self.source.line(span)
+        found = Diagnostic(code, message, span, help_text, tuple(notes), line=line)
+        self.diagnostics[found] = None
 
     def take(self, error: KernelError) -> None:
         """Adds the diagnostics of an error raised for a callee."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.frontend.parsing.text import FunctionText, function_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,12 @@ class Source:
         start = self._column(line, self.tree.col_offset)
         at = line + self.shift
         return Span(self.file, at, start, at, max(start + 1, len(text.rstrip()) + 1))
+
+    def line(self, span: Span) -> str:
+        """The first line of a place in the function; empty for other places."""
+        at = span.line - self.shift - self.first
+        inside = span.file == self.file and 0 <= at < len(self.lines)
+        return self.lines[at] if inside else ""
 
     def text(self, node: ast.AST) -> str:
         """The node as the user wrote it, on one line."""
@@ -129,54 +134,39 @@ _NO_TEXT = (
     "put the function in a .py file or a notebook cell; text given to exec() has to be "
     "entered in `linecache.cache` under the code's file name"
 )
+_OTHER_TEXT = (
+    "the file has changed since it was imported: import it again, or run the program again; "
+    "programs that exec() runs need a file name of their own, with their text in "
+    "`linecache.cache`"
+)
 
 
-def _command_line_text() -> str | None:
-    """The text behind `python -c`, which older Pythons do not enter in linecache."""
-    words: list[str] = list(sys.orig_argv)
-    for i, word in enumerate(words[1:-1], 1):
-        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
-            return words[i + 1]
-        if not word.startswith("-"):
-            return None
-    return None
+def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Source:
+    """The source of a Python function. Raises KernelError E111 where there is none.
 
-
-def _lines_of(code: Any, globals_: dict[str, Any]) -> list[str]:
-    """Lines of the file that a code object comes from; empty where there are none."""
-    file = code.co_filename
-    lines = linecache.getlines(file, globals_)
-    if lines or file != "<string>" or globals_.get("__name__") != "__main__":
-        return lines
-    text = _command_line_text()
-    if text is None:
-        return []
-    lines = [line + "\n" for line in text.splitlines()]
-    # Diagnostics read their snippets from here.
-    linecache.cache[file] = (len(text), None, lines, file)
-    return lines
-
-
-def source_of(func: Callable[..., Any]) -> Source:
-    """The source of a Python function. Raises KernelError E111 where there is none."""
+    text: as its decorator found it.
+    """
     func = inspect.unwrap(func)
-    code = getattr(func, "__code__", None)
+    text = text or function_text(func)
     name = getattr(func, "__name__", repr(func))
-    if code is None:
+    if text is None:
         raise fail(None, f"`{name}` is not a Python function", "decorate a `def` function")
-    lines = _lines_of(code, getattr(func, "__globals__", {}))
+    code = text.code
     start = code.co_firstlineno - 1
     where = Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 2)
-    if start >= len(lines):
+    if not text.versions:
         raise fail(where, f"the source text of `{name}` is not available", _NO_TEXT)
+    lines = text.lines
+    if lines is None or start >= len(lines):
+        raise fail(where, f"the text at this place is not that of `{name}`", _OTHER_TEXT)
     try:
         block = inspect.getblock(lines[start:])
     except (SyntaxError, IndentationError):
         block = lines[start:]
-    text = "".join(block)
-    indented = text[:1] in (" ", "\t")
+    joined = "".join(block)
+    indented = joined[:1] in (" ", "\t")
     try:
-        module = ast.parse("if 1:\n" + text if indented else text)
+        module = ast.parse("if 1:\n" + joined if indented else joined)
     except SyntaxError as error:
         raise fail(
             where, f"the source text of `{name}` cannot be parsed ({error.msg})", _NO_TEXT
@@ -194,11 +184,7 @@ def source_of(func: Callable[..., Any]) -> Source:
             Diagnostic("E101", "`async def` is not supported", where, "write a plain `def`")
         )
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
-        raise fail(
-            where,
-            f"the text at this place is not that of `{name}`",
-            "the file has changed since it was imported: run the program again",
-        )
+        raise fail(where, f"the text at this place is not that of `{name}`", _OTHER_TEXT)
     first = 2 if indented else 1
     return Source(
         code.co_filename, tree, tuple(s.rstrip("\n") for s in block), start + 1 - first, first
