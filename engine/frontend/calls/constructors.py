@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.component_slices import components_of
 from engine.frontend.expressions.conditions import truth
-from engine.frontend.expressions.conversions import coerce
+from engine.frontend.expressions.conversions import coerce, refuse_quotient
 from engine.frontend.operands.operand import (
     BAD,
     Bad,
@@ -126,6 +126,8 @@ def _cast(cx: Context, node: ast.Call, values: list[Value], t: ScalarType) -> Op
     if n is not None and math.isfinite(n):
         # Numbers that do not fit are left to the cast, which wraps or saturates.
         if t.kind == "f":
+            if refuse_quotient(cx, node.args[0], [v]):
+                return BAD
             return Value(Const(float(n), t))
         if fits(int(n), t):
             return Value(Const(int(n), t))

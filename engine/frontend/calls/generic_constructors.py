@@ -19,6 +19,7 @@ from engine.frontend.calls.type_factories import (
 from engine.frontend.context.context import Context
 from engine.frontend.operands.operand import (
     BAD,
+    QUOTIENT_HELP,
     Operand,
     Value,
     unify,
@@ -53,7 +54,7 @@ def lower_generic_constructor(cx: Context, node: ast.Call, name: str) -> Operand
         if not str(wrong):
             return BAD
         return cx.error("E104", node, f"`{name}` makes no value: {wrong}",
-                        f"write {_USAGE[name].format(cx.api)}")  # fmt: skip
+                        wrong.help or f"write {_USAGE[name].format(cx.api)}")  # fmt: skip
 
 
 _SIZES = {"vector": ("length",), "matrix": ("shape",)}
@@ -117,6 +118,8 @@ def _common(values: Sequence[Value]) -> ScalarType:
         if isinstance(v.type, (VectorType, MatrixType)):
             return v.type.scalar
     same = unify(scalars)
+    if same is None and any(v.truncated for v in scalars):
+        raise Meaningless("a quotient of integers stands for a float", QUOTIENT_HELP)
     if same is None:
         named = ", ".join(dict.fromkeys(type_name(v.type) for v in scalars if not v.weak))
         raise Meaningless(f"its components have several types ({named})")

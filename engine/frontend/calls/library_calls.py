@@ -9,8 +9,9 @@ from engine.builtins.composite import choose, with_defaults
 from engine.frontend.assignment.targets import assign
 from engine.frontend.calls.user_calls import call_with
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.functions.library_function import library_func
-from engine.frontend.operands.operand import Operand, Several, Value, View, adapt, literal
+from engine.frontend.operands.operand import BAD, Operand, Several, Value, View, adapt, literal
 from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, Type
 
@@ -34,7 +35,8 @@ def call_library(
             if isinstance(operand, Value):
                 fitted = operand if t is None else adapt(operand, t)
                 if fitted is None:
-                    return None
+                    at = nodes[len(filled)] if len(filled) < len(nodes) else None
+                    return _refused(cx, at, operand)
                 operand = Value(fitted.atom)
             filled.append(operand)
         results = call_with(cx, library_func(choice.composite), filled)
@@ -44,6 +46,14 @@ def call_library(
         for node, value in zip(changed, results[len(kept) :], strict=True):
             _write_back(cx, name, node, value, only=not kept)
         return kept[0] if len(kept) == 1 else Several(tuple(kept))
+    return None
+
+
+def _refused(cx: Context, node: ast.expr | None, value: Value) -> Operand | None:
+    """Says that a quotient of integers stands for a float; None for any other value."""
+    if value.truncated and node is not None:
+        refuse_quotient(cx, node, [value])
+        return BAD
     return None
 
 

@@ -40,7 +40,14 @@ def factory_of(obj: object) -> Callable[..., Any] | None:
 
 
 class Meaningless(Exception):
-    """The call means nothing: the text says why. Empty where that has been reported."""
+    """The call means nothing: the text says why. Empty where that has been reported.
+
+    help: where it is more than how to write such a call.
+    """
+
+    def __init__(self, text: str = "", help: str = "") -> None:
+        super().__init__(text)
+        self.help = help
 
 
 def scalar_type(cx: Context, node: ast.expr) -> ScalarType:

@@ -278,7 +278,7 @@ class Context:
     def keep(self, got: Operand) -> Operand:
         """The operand, safe from later changes of the variables that it reads."""
         if isinstance(got, Value):
-            return Value(self.frozen(got.atom), got.weak)
+            return replace(got, atom=self.frozen(got.atom))
         if isinstance(got, Several):
             return Several(tuple(self.keep(x) for x in got.items))
         if isinstance(got, Struct):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.expressions.logic import lower_not
 from engine.frontend.expressions.operators import apply
 from engine.frontend.operands.operand import (
@@ -13,6 +14,7 @@ from engine.frontend.operands.operand import (
     Operand,
     Several,
     Value,
+    is_scalar,
     number,
 )
 from engine.ir.builder import const
@@ -34,9 +36,16 @@ def binary(
     if isinstance(left, Bad) or isinstance(right, Bad):
         return BAD
     symbol = _BINARY[type(op)]
+    if symbol in ("/", "//", "%") and is_scalar(left.type, "iu") and right.weak:
+        if is_scalar(right.type, "iu") and not number(right):
+            return cx.error(
+                "E104", node, "an integer is divided by zero", "divide by another number"
+            )
     if symbol == "**" and isinstance(left.type, ScalarType) and left.type.kind in "iu":
         power = number(right)
         if isinstance(power, int) and 0 <= power <= 16 and not left.weak:
+            if refuse_quotient(cx, node, [right]):
+                return BAD
             return _integer_power(cx, left, int(power))
     return apply(cx, node, symbol, [left, right])
 

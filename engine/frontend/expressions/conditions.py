@@ -8,6 +8,7 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.views import size
 from engine.frontend.operands.kinds import as_view
 from engine.frontend.operands.operand import (
+    QUOTIENT_HELP,
     Absent,
     Bad,
     Value,
@@ -44,6 +45,10 @@ def truth(cx: Context, node: ast.AST, v: Value | Bad) -> Value | Bad:
     if isinstance(v, Bad) or v.type == BOOL:
         return v
     n = number(v)
+    if v.truncated and not n:
+        return cx.error(
+            "E104", node, "a quotient of integers, which is 0 here, is a condition", QUOTIENT_HELP
+        )
     if n is not None:
         return literal(bool(n))
     if isinstance(v.type, ScalarType):

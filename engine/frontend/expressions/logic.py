@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from engine.frontend.context.context import Context
 from engine.frontend.context.value_ranges import RangeBuilder
 from engine.frontend.expressions.conditions import condition, truth
+from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.expressions.operators import apply
 from engine.frontend.expressions.views import settled
 from engine.frontend.operands.kinds import Kind, StructKind, compose, decompose, slots
@@ -92,6 +93,8 @@ def lower_not(cx: Context, node: ast.UnaryOp) -> Operand:
 
 def _common(cx: Context, node: ast.AST, arms: list[Value], what: str) -> list[Value] | None:
     found = unify(arms)
+    if found is None and refuse_quotient(cx, node, arms):
+        return None
     if found is None or isinstance(found[0].type, ArrayType):
         names = " and ".join(type_name(v.type) for v in arms)
         cx.error(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from engine.builtins.composite import COMPOSITES
 from engine.builtins.resolve import resolve, suggest
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.operands.folding import fold
 from engine.frontend.operands.operand import (
     BAD,
@@ -47,6 +48,8 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
     for v, cast in zip(values, got.casts, strict=True):
         fitted = v if cast is None else adapt(v, cast)
         if fitted is None:
+            if refuse_quotient(cx, node, [v]):
+                return BAD
             return _refuse(cx, node, name, values)
         atoms.append(fitted.atom)
     ordered = [atoms[k] for k in got.order]

@@ -11,7 +11,16 @@ from typing import Any, Generic, Protocol, TypeVar
 from engine.diagnostics import Diagnostic, KernelError
 from engine.frontend.operands.captured import describe, operand_of
 from engine.frontend.operands.kinds import accepts, decompose, user_type
-from engine.frontend.operands.operand import BAD, Bad, Known, Operand, Value, View, adapt
+from engine.frontend.operands.operand import (
+    BAD,
+    QUOTIENT_HELP,
+    Bad,
+    Known,
+    Operand,
+    Value,
+    View,
+    adapt,
+)
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.source import source_of
@@ -164,7 +173,9 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
         "E104",
         at,
         f"parameter `{name}` of `{target.name}` {takes}, but this is {shown}",
-        _advice(want, pattern is not None and pattern.role == "array", have),
+        QUOTIENT_HELP
+        if isinstance(got, Value) and got.truncated
+        else _advice(want, pattern is not None and pattern.role == "array", have),
     )
 
 

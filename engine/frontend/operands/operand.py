@@ -23,10 +23,15 @@ from engine.lang.types import (
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value at run time. `weak`: a literal (a scalar Const) that takes the type it meets."""
+    """A value at run time. `weak`: a literal (a scalar Const) that takes the type it meets.
+
+    truncated: an integer literal that comes from a quotient of integers with a rest, such as
+    `1/2`, which is 0. It takes any type of integers, but none of floats: Python means 0.5.
+    """
 
     atom: Atom
     weak: bool = False
+    truncated: bool = False
 
     @property
     def type(self) -> Type:
@@ -162,10 +167,17 @@ def adapt(value: Value, t: Type) -> Value | None:
     if not value.weak or n is None or not isinstance(t, ScalarType):
         return None
     if t.kind == "f":
-        return Value(Const(float(n), t))
+        return None if value.truncated else Value(Const(float(n), t))
     if t.kind in "iu" and isinstance(n, int) and fits(n, t):
         return Value(Const(n, t))
     return None
+
+
+# What to do where a truncated quotient stands for a float.
+QUOTIENT_HELP = (
+    "`/` between integers gives an integer: write `1.0 / 2.0` for a float, or `1 // 2` where the "
+    "integer is meant"
+)
 
 
 def unify(values: list[Value]) -> list[Value] | None:

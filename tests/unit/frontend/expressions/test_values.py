@@ -74,7 +74,7 @@ def test_literals_take_the_type_they_meet() -> None:
         d: wp.float64, n: wp.uint8, out: wp.array(dtype=wp.float64), big: wp.array(dtype=wp.int64)
     ):
         x = 2 * 0.25 + d
-        out[0] = x * (1 / 2)
+        out[0] = x * (4 / 2)
         big[0] = 5_000_000_000
         y = 1.0
         y = 2
@@ -85,7 +85,7 @@ def test_literals_take_the_type_they_meet() -> None:
         k,
         """
         %x: float64 = add(0.5:float64, %d)
-        %t_1: float64 = mul(%x, 0.0:float64)
+        %t_1: float64 = mul(%x, 2.0:float64)
         store %out[0:int32] <- %t_1
         store %big[0:int32] <- 5000000000:int64
         %m: uint8 = add(%n, 3:uint8)
