@@ -297,6 +297,18 @@ class Native:
     guarded: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnassignedRead:
+    """A read that some path reaches before any assignment to the variable, which is zero then.
+
+    name: as the user wrote it. variables: names of the mutable variables behind it.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    span: Span
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """A kernel or function. Identity is equality: a call graph shares Function objects.
@@ -328,6 +340,8 @@ class Function:
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()
     returns: tuple[Any, ...] = ()
+    # What its author is warned of. Of the function as lowered; passes need not keep it.
+    unassigned: tuple[UnassignedRead, ...] = ()
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

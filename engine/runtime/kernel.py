@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -153,6 +154,7 @@ class Kernel:
             plan = self._latest
             if plan is None or names != self._bindings:
                 plan = Plan(self, lower(self))
+                warn_of_unassigned_reads(plan.variants.ir)
                 modules.compile_group(self.module, self, plan)
                 self._latest, self._bindings = plan, names
             with _swap:
@@ -183,6 +185,24 @@ def _doubt() -> None:
 
 
 on_function_change(_doubt)
+
+
+# Reads that were warned of.
+_warned: set[n.UnassignedRead] = set()
+
+
+def warn_of_unassigned_reads(ir: n.Function) -> None:
+    """Warns, once for each place, where variables may be read before they have a value."""
+    for f in (ir, *n.callees(ir)):
+        for read in f.unassigned:
+            if read not in _warned:
+                text = (
+                    f"`{read.name}` may be read before it has a value: it is zero then, where "
+                    f"Python raises an error. Assign it on every path, or first: "
+                    f"`{read.name} = ...`"
+                )
+                warnings.warn_explicit(text, UserWarning, read.span.file, read.span.line)
+                _warned.add(read)
 
 
 def lower(kernel: Kernel) -> n.Function:

@@ -25,6 +25,7 @@ from engine.frontend.operands.operand import (
     Value,
     View,
 )
+from engine.frontend.parsing.definite_assignment import Facts, Path
 from engine.frontend.parsing.local_variables import stores
 from engine.frontend.parsing.parsed_function import ParsedFunction
 from engine.frontend.parsing.report import Report
@@ -78,8 +79,10 @@ class Context:
         self.loops: list[ast.AST] = []
         # How many blocks are around the present statement; 0 where every run comes by.
         self.depth = 0
-        # Variables of loops that are being unrolled.
+        # Variables of loops that are being unrolled, and which iterations these are in.
         self.unrolled: dict[str, int] = {}
+        self.path: Path = ()
+        self.facts = Facts()
         # Lines where names were given a literal, for advice on types.
         self.literals: dict[str, int] = {}
         # Types and weakness of what each `return` gives, with its node.

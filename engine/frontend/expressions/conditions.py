@@ -27,6 +27,14 @@ from engine.lang.types import (
 
 def condition(cx: Context, node: ast.expr) -> Value | Bad:
     """Lowers an expression that decides something."""
+    found = _condition(cx, node)
+    known = number(found) if isinstance(found, Value) else None
+    if known is not None:
+        cx.facts.tests[id(node), cx.path] = bool(known)
+    return found
+
+
+def _condition(cx: Context, node: ast.expr) -> Value | Bad:
     got = cx.expr(node)
     if isinstance(got, Absent):
         return literal(False)

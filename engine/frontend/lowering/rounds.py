@@ -8,6 +8,7 @@ several `return`s) are inferred in one round and used in the next.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from engine.diagnostics import Diagnostic, KernelError
 from engine.frontend.assignment.aggregates import can_be_inferred
@@ -15,8 +16,9 @@ from engine.frontend.context.context import Context, InferredTypes
 from engine.frontend.context.lowering import Lowering
 from engine.frontend.expressions.names import unassigned
 from engine.frontend.lowering.parameters import enter, holds_array, open_adjoints
-from engine.frontend.operands.kinds import Kind, kind_of_type, slots
+from engine.frontend.operands.kinds import Kind, decompose, kind_of_type, slots
 from engine.frontend.operands.operand import BAD
+from engine.frontend.parsing.definite_assignment import unassigned_reads
 from engine.frontend.parsing.parsed_function import ParsedFunction
 from engine.frontend.parsing.report import Report
 from engine.frontend.parsing.source import too_deep
@@ -32,7 +34,7 @@ from engine.frontend.statements.returns import (
     returned_kinds,
     value_type,
 )
-from engine.ir.nodes import Function, Return, Var
+from engine.ir.nodes import Function, Return, UnassignedRead, Var
 from engine.lang.structs import COMPOUND, Argument, UserType
 from engine.lang.types import ValueType
 
@@ -75,11 +77,28 @@ def lower_body(
     for missing, node in cx.deferred.items():
         if missing not in inferred.locals and missing not in cx.poisoned:
             unassigned(cx, node, missing)
+    told = function.report.diagnostics or cx.report.diagnostics
+    may = () if told else _unassigned_reads(cx)
     report = Report(function.source)
     report.diagnostics.update(function.report.diagnostics)
     report.diagnostics.update(cx.report.diagnostics)
     report.check()
-    return fn
+    return replace(fn, unassigned=may) if may else fn
+
+
+def _unassigned_reads(cx: Context) -> tuple[UnassignedRead, ...]:
+    """Reads of variables that may have no value yet. Reports those that certainly have none."""
+    out: list[UnassignedRead] = []
+    for found in unassigned_reads(cx.source.tree, cx.plan.assigned, cx.facts):
+        name = found.node.id
+        if found.certain:
+            unassigned(cx, found.node, name)
+            continue
+        parts = decompose(cx.trees[name]) if name in cx.trees else None
+        atoms = parts[1] if parts is not None else (cx.vars[name],) if name in cx.vars else ()
+        variables = tuple(a.name for a in atoms if isinstance(a, Var) and a.mutable)
+        out.append(UnassignedRead(name, variables, cx.source.span(found.node)))
+    return tuple(out)
 
 
 def _expanded(t: Kind | UserType) -> Kind:

@@ -118,6 +118,9 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
         target = None
     else:
         target = node.target
+    known = [number(v) for v in bounds or ()]
+    if bounds and all(isinstance(k, int) for k in known):
+        cx.facts.trips[id(node), cx.path] = len(range(*(int(k or 0) for k in known)))
     if target is not None and unrolls(cx, node):
         if bounds:
             unroll(cx, node, bounds)

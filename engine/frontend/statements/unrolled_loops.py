@@ -51,9 +51,10 @@ def unroll(cx: Context, node: ast.For, bounds: list[Value]) -> None:
         return
     assert isinstance(node.target, ast.Name)
     name = node.target.id
-    before = dict(cx.unrolled)
-    for k in count:
-        cx.unrolled = {**before, name: k}
+    before, outside = dict(cx.unrolled), cx.path
+    cx.facts.unrolled.add(id(node))
+    for at, k in enumerate(count):
+        cx.unrolled, cx.path = {**before, name: k}, (*outside, at)
         with cx.at(node.target):
             value = literal(k)
             if bounds[0].weak:
@@ -63,7 +64,7 @@ def unroll(cx: Context, node: ast.For, bounds: list[Value]) -> None:
         cx.block(node.body)
         if cx.b.stmts and isinstance(cx.b.stmts[-1], Return):
             break
-    cx.unrolled = before
+    cx.unrolled, cx.path = before, outside
 
 
 def _jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:

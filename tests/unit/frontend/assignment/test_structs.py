@@ -6,6 +6,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 import engine as wp
 
@@ -195,7 +196,8 @@ def loops(out: wp.array(dtype=int), n: int):
 
 def test_structs_carried_around_loops() -> None:
     out = wp.zeros(4, dtype=int)
-    wp.launch(loops, dim=1, inputs=[out, 10])
+    with pytest.warns(UserWarning, match="`before` may be read before it has a value"):
+        wp.launch(loops, dim=1, inputs=[out, 10])
     assert out.list() == [1, 30, 3, -5]
 
 
