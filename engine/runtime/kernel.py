@@ -279,7 +279,12 @@ def func(
     """Makes a Python function callable from kernels.
 
     Where the name stands for such a function already, with another signature, and in the
-    same scope, the new one is an overload: calls choose by the types of their arguments.
+    same scope, the new one is an overload: calls choose by the types of their arguments, the
+    most specific one, in whatever order they were defined. The same signature again replaces
+    the function. So does anything where a text runs again: a module that is reloaded has the
+    functions of its new text alone; and a cell of a notebook replaces the functions of other
+    cells whose calls it takes all, as `f(x: Any)` does with `f(x: float)`, while `f(x: float)`
+    beside `f(x: Any)` is a special case of it.
     """
     del name, module, inline
 

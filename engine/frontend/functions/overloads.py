@@ -25,6 +25,7 @@ from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.source import source_of
 from engine.frontend.parsing.text import FunctionText
+from engine.lang.generics import ANYTHING, Pattern
 from engine.lang.structs import ARRAYS, COMPOUND, UserType
 
 Argument = tuple[ast.expr, Operand]
@@ -80,6 +81,20 @@ class Overload(Generic[F]):
         open_ = self.signature.patterns
         return tuple(t or open_.get(n) for n, t in self.signature.types.items())
 
+    def replaces(self, earlier: Overload[F]) -> bool:
+        """Whether nothing means an earlier definition any more.
+
+        Definitions of one text are overloads, of which the one that fits best is meant. One
+        that comes from another text, such as a cell of a notebook, is a new version of those
+        whose calls it takes all.
+        """
+        if self.key == earlier.key:
+            return True
+        texts = {f.text.file for f in (self.function, earlier.function) if f.text is not None}
+        if len(texts) != 2 or len(self.key) != len(earlier.key):
+            return False
+        return all(_covers(a, b) for a, b in zip(self.key, earlier.key, strict=True))
+
     def defaults(self) -> dict[str, Operand]:
         """Default values that kernels can use, by parameter. Raises KernelError E107."""
         out: dict[str, Operand] = {}
@@ -107,15 +122,23 @@ class Overload(Generic[F]):
 
 
 def candidates(definitions: Sequence[F], signature: Callable[[F], Signature]) -> list[Overload[F]]:
-    """The overloads that a call may mean: of those with one signature, the last."""
-    if len(definitions) == 1:
-        return [Overload(definitions[0], signature(definitions[0]))]
-    out: dict[tuple[object, ...], Overload[F]] = {}
+    """The overloads that a call may mean: those that no later one replaces."""
+    out: list[Overload[F]] = []
     for f in definitions:
         found = Overload(f, signature(f))
-        out.pop(found.key, None)
-        out[found.key] = found
-    return list(out.values())
+        out = [*(earlier for earlier in out if not found.replaces(earlier)), found]
+    return out
+
+
+def _covers(new: object, old: object) -> bool:
+    """Whether a parameter takes everything that another one takes."""
+    if new == old or not isinstance(new, Pattern):
+        return new == old
+    if not isinstance(old, Pattern):
+        return old is not None and new.accepts(old)  # type: ignore[arg-type]
+    same = new.role == old.role and new.ndim == old.ndim
+    kinds = not new.kinds or (old.kinds != "" and set(old.kinds) <= set(new.kinds))
+    return new == ANYTHING or (same and kinds)
 
 
 def bind(node: ast.Call, given: Given, target: Overload[F]) -> dict[str, Argument] | Problem:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from engine.frontend.parsing.text import function_text
+from engine.frontend.parsing.text import FunctionText, function_text
 from engine.lang.generics import FUNCTION
 
 _listeners: list[Callable[[], None]] = []
@@ -30,6 +30,24 @@ def _changed() -> None:
         listener()
 
 
+def _still_meant(before: UserFunc | None, text: FunctionText | None) -> tuple[UserFunc, ...]:
+    """Functions of the same name and scope that a new one stands beside, by its text.
+
+    One run of a text defines its functions from top to bottom, the same one again only in a
+    loop. Anything else means that the text runs again (a module is reloaded): functions of
+    the run before are gone, as the names of a module would be.
+    """
+    if before is None or text is None:
+        return ()
+    same = [f for f in before.overloads if f.text and f.text.file == text.file]
+    codes = [f.text.code for f in same if f.text is not None]
+    edited = any(f.text is not None and f.text.versions[:1] != text.versions[:1] for f in same)
+    loop = any(code is text.code for code in codes)
+    below = all(code.co_firstlineno < text.code.co_firstlineno for code in codes)
+    again = edited or not (loop or below)
+    return tuple(f for f in before.overloads if f not in same or not again)
+
+
 class UserFunc:
     """A Python function that kernels can call, and Python too.
 
@@ -45,7 +63,7 @@ class UserFunc:
         functools.update_wrapper(self, func)
         self.func = func
         self.text = function_text(func)
-        self.overloads: tuple[UserFunc, ...] = (*(before.overloads if before else ()), self)
+        self.overloads: tuple[UserFunc, ...] = (*_still_meant(before, self.text), self)
         self.name = getattr(func, "__name__", "func")
         self._grad: Callable[..., Any] | None = None
         self._replay: Callable[..., Any] | None = None

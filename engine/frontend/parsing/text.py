@@ -94,6 +94,11 @@ class FunctionText:
     hooked: bool = False
 
     @property
+    def file(self) -> str:
+        """The name of the file."""
+        return self.code.co_filename
+
+    @property
     def lines(self) -> list[str] | None:
         """Lines of the file as the function was compiled from; None where none fit."""
         if self.sure:
