@@ -35,14 +35,14 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
             )
         own[name] = value
 
+    code, scope = found.code, cx.scope
+
     def compute() -> object:
-        scope = cx.scope
         return eval(code, {"__builtins__": builtins, **scope.globals, **scope.closure, **own})
 
-    code = found.code
     try:
         key = ("static", code, tuple((name, repr(value)) for name, value in own.items()))
-        value = cx.scope.captures.read(key, compute)
+        value = scope.captures.read(key, compute)
     except Exception as error:
         return cx.error(
             "E107",
