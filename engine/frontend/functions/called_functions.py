@@ -44,7 +44,7 @@ def _reached(func: Callable[..., Any]) -> Iterator[tuple[str, UserFunc]]:
     names = sorted(_names(code)) if code is not None else []
     scope = Scope(func)
     for name in names:
-        yield from _followed(name, scope.lookup(name), names, 3)
+        yield from _followed(name, scope.find(name), names, 3)
 
 
 def _names(code: CodeType) -> set[str]:

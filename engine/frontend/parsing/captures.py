@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,7 +38,7 @@ def snapshot(obj: Any) -> object:
         return type(obj), repr(obj)  # NaN is itself, and -0.0 is not 0.0
     if isinstance(obj, tuple):
         return tuple(snapshot(item) for item in obj)
-    if isinstance(obj, type):
+    if isinstance(obj, (type, ModuleType, FunctionType)):
         return _Identity(obj)
     try:
         if getattr(type(obj), "__ir_type__", None) is not None:  # a vector, perhaps

@@ -46,9 +46,10 @@ class Scope:
 
     def lookup(self, name: str) -> object:
         """The Python object behind a name; MISSING where there is none."""
-        return self.captures.read(("name", name), lambda: self._find(name))
+        return self.captures.read(("name", name), lambda: self.find(name))
 
-    def _find(self, name: str) -> object:
+    def find(self, name: str) -> object:
+        """The same, for what is not lowering: nothing is noted."""
         if name in self._cells:
             try:
                 return self._cells[name].cell_contents
