@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,9 @@ from engine.autograd import oracle
 from engine.autograd.colouring import colour
 from engine.autograd.lines import Lines
 from engine.autograd.pattern import NoPattern, Pattern, Side, find_pattern
-from engine.autograd.problem import LaunchFailed, Precision, pack_array
-from engine.compile.host import ERRORS, new_launch, release
+from engine.autograd.problem import Precision
 from engine.diagnostics import EngineError
-from engine.lang.types import ArrayType
+from engine.runtime.pack import pack_arguments
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
@@ -217,18 +215,11 @@ def jvp(p: Precision, tangents: Mapping[str, Array]) -> dict[str, Array]:
     moved = {a: np.zeros_like(p.memory[a]) for a in p.grads}
     for a, v in tangents.items():
         moved[a][...] = v
-    args = p.forward_args + b"".join(
-        pack_array(moved[p.owner[x.name]], x.type)
-        for x in p.params
-        if x.name in p.wrt and isinstance(x.type, ArrayType)
+    moving = [x for x in p.params if x.name in p.wrt]
+    args = p.forward_args + pack_arguments(
+        [x.type for x in moving], [moved[p.owner[x.name]] for x in moving]
     )
-    launch = new_launch(p.dim)
-    try:
-        p.variants.tangent(p.wrt).call(args, ctypes.byref(launch))
-        if launch.error:
-            raise LaunchFailed(ERRORS.get(launch.error, "unknown error"))
-    finally:
-        release(launch)
+    p.run("tangent", args, p.wrt)
     return moved
 
 

@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 
 from engine import ad
-from engine.ad.rename import names_in
 from engine.autograd import problem
-from engine.autograd.problem import pack_array
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape_check import Options, arguments, run_checks
 from engine.autograd.tolerance import AUTO_FLOOR, AUTO_RTOL
-from engine.compile.host import Entry
 from engine.compile.pipeline import Form, Request, Variants, prefetch
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.ir.rewrite import names_in
 from engine.lang.types import FLOAT64, INT32, ArrayType, is_float, scalar_of, shape_of
+from engine.runtime.pack import pack_arguments
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
@@ -88,10 +87,8 @@ class Spoiled(Variants):
         count = len(self.ir.params)
         return spoiled(fn, frozenset(p.name for p in fn.params[count:]))
 
-    def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Entry:
-        entry = super().adjoint(wrt, journaled)
-        more = pack_array(self._table, TABLE)
-        return replace(entry, call=lambda args, launch: entry.call(args + more, launch))
+    def bound(self, form: Form) -> bytes:
+        return pack_arguments([TABLE], [self._table]) if form == "adjoint" else b""
 
 
 @contextmanager
@@ -139,7 +136,7 @@ class Trial:
         none: frozenset[str] = frozenset()
         for v in (own, problem.lifted(own)):
             out += [(v, "forward", none, none), (v, "adjoint", wrt, journaled)]
-            if v.adjoint_ir(wrt, journaled).sites:
+            if v.needs_journal(wrt, journaled):
                 out.append((v, "recorded", wrt, journaled))
         return out
 

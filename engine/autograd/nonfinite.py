@@ -51,7 +51,7 @@ def _thread(own: Precision, output: str, w: Array, source: str) -> int | None:
     begin, end = 0, own.threads
 
     def bad(lo: int, hi: int) -> bool:
-        return not np.all(np.isfinite(own.vjp({output: w}, lo, hi)[source]))
+        return not np.all(np.isfinite(own.vjp({output: w}, (lo, hi))[source]))
 
     while end - begin > 1:
         middle = (begin + end) // 2

@@ -6,7 +6,6 @@ pattern is that of the recorded values: branches and indices are as they were th
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from engine.ad import Access
 from engine.autograd.problem import Precision
-from engine.compile.host import ERRORS, new_launch, release
+from engine.runtime.errors import KernelStopped
+from engine.runtime.execute import run
 
 Ints = NDArray[np.int64]
 
@@ -135,21 +135,15 @@ def _record(own: Precision) -> list[_Touched]:
 def _words(own: Precision) -> Ints:
     """The journal of a run that records accesses."""
     own.restore()
-    launch = new_launch(own.dim)
-    launch.journal.limit = RECORD_BYTES
     try:
-        own.variants.accesses().call(own.forward_args, ctypes.byref(launch))
-        if launch.error:
-            raise NoPattern(ERRORS.get(launch.error, "the kernel failed"))
-        count = launch.journal.size // 8
-        if not count:
-            return np.zeros(0, np.int64)
-        assert launch.journal.data is not None
-        found = (ctypes.c_byte * (8 * count)).from_address(launch.journal.data)
-        words: Ints = np.frombuffer(memoryview(found), np.int64).copy()
-        return words
+        done = run(
+            own.variants, "accesses", own.dim, own.forward_args, journal_limit=RECORD_BYTES,
+            quiet=True,
+        )  # fmt: skip
+        return np.zeros(0, np.int64) if done.journal is None else done.journal.words()
+    except KernelStopped as stopped:
+        raise NoPattern(stopped.reason) from None
     finally:
-        release(launch)
         own.restore()
         own._recorded = False
 

@@ -6,28 +6,27 @@ precisions, the launch's own and lifted to float64.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import ad, config
-from engine.ad.rename import map_stmt
-from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
+from engine import ad
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
+from engine.ir.rewrite import map_stmt
 from engine.lang.types import (
     ArrayType,
     ScalarType,
-    ValueType,
     is_float,
     scalar_of,
-    shape_of,
 )
+from engine.runtime.errors import KernelStopped
+from engine.runtime.execute import Form, Journal, Threads, run
+from engine.runtime.pack import pack_arguments
 
 Array = NDArray[Any]
 Name = str
@@ -52,18 +51,6 @@ class Argument:
     alias: str = ""
 
 
-def pack_array(a: Array, t: ArrayType) -> bytes:
-    """The bytes of an array argument (see the launch layout in `engine.codegen`)."""
-    fields = [a.ctypes.data if a.size else 0, *a.shape[: t.ndim], *a.strides[: t.ndim]]
-    return np.array(fields, dtype=np.int64).tobytes()
-
-
-def pack_value(v: Any, t: ValueType) -> bytes:
-    """The bytes of a scalar, vector or matrix argument, padded to 8."""
-    raw = np.asarray(v, dtype=scalar_of(t).numpy).reshape(shape_of(t)).tobytes()
-    return raw + bytes(-len(raw) % 8)
-
-
 class Precision:
     """The launch in one precision: memory, forward evaluation, adjoint products."""
 
@@ -75,7 +62,6 @@ class Precision:
         self.initial: dict[Name, Array] = {}
         self.memory: dict[Name, Array] = {}
         self.owner: dict[Name, Name] = {}  # parameter -> the parameter that owns its memory
-        self.packed: list[bytes] = []
         self.values: list[Any] = []  # scalars, vectors and matrices as given, None for arrays
         wrt = set()
         for p, a in zip(self.params, args, strict=True):
@@ -87,11 +73,8 @@ class Precision:
                     shape = data.shape if data.ndim else (0,) * p.type.ndim
                     self.initial[p.name] = data.reshape(shape)
                     self.memory[p.name] = self.initial[p.name].copy()
-                self.packed.append(pack_array(self.memory[self.owner[p.name]], p.type))
                 if a.requires_grad and is_float(p.type):
                     wrt.add(p.name)
-            else:
-                self.packed.append(pack_value(a.value, p.type))
         self.wrt = frozenset(wrt)
         aliased = {a.alias for a in args if a.alias} | {a.name for a in args if a.alias}
         self.journaled = variants.journaled(frozenset(aliased))
@@ -101,42 +84,34 @@ class Precision:
             if any(self.owner[w] == name for w in self.wrt)
         }
         self.changed = sorted({self.owner[w] for w in variants.written})
-        self.forward_args = b"".join(self.packed)
-        self.launch = self._launch()
+        self.forward_args = pack_arguments(
+            [p.type for p in self.params],
+            [self.memory[self.owner[p.name]] if p.name in self.owner else v
+             for p, v in zip(self.params, self.values, strict=True)],
+        )  # fmt: skip
         self.adjoint_args: bytes | None = None
         self.tangent_args: bytes | None = None
-        self._recorded = False
-
-    def _launch(self) -> Launch:
-        out = Launch()
-        for i, d in enumerate((*self.dim, 1, 1, 1, 1)[:4]):
-            out.dim[i] = d
-        out.ndim = len(self.dim)
-        out.begin, out.end = 0, self.threads
-        return out
+        # What the last recorded run of all threads left; False where memory has changed since.
+        self._recorded: Journal | Literal[False] | None = False
 
     def close(self) -> None:
         """Gives the journal's memory back."""
-        release(self.launch)
+        self._recorded = False
 
     def run(
-        self, entry: Entry, args: bytes, begin: int = 0, end: int | None = None,
-        spare: Callable[[], Entry] | None = None,
-    ) -> None:  # fmt: skip
-        """Runs a kernel. spare: the form that takes over where the stack's limit is reached."""
-        self.launch.begin = begin
-        self.launch.end = self.threads if end is None else end
-        self.launch.error = 0
-        self.launch.stack.limit = config.stack_limit_bytes
-        written = self.launch.journal.size
-        self.launch.output.size = 0  # the launch itself has printed its messages
-        entry.call(args, ctypes.byref(self.launch))
-        if self.launch.error == ERROR_STACK and spare is not None:
-            self.launch.error = 0
-            spare().call(args, ctypes.byref(self.launch))
-            self.launch.journal.size = written
-        if self.launch.error:
-            raise LaunchFailed(ERRORS.get(self.launch.error, "unknown error"))
+        self, form: Form, args: bytes, wrt: frozenset[Name] = frozenset(),
+        threads: Threads | None = None, journal: Journal | None = None,
+        variants: Variants | None = None,
+    ) -> Journal | None:  # fmt: skip
+        """Runs a form of the launch, or of other `variants` of its kernel. Gives its journal."""
+        # Messages are dropped: the launch itself has printed them.
+        try:
+            return run(
+                variants or self.variants, form, self.dim, args, wrt=wrt, journaled=self.journaled,
+                journal=journal, journal_limit=0, threads=threads, quiet=True,
+            ).journal  # fmt: skip
+        except KernelStopped as stopped:
+            raise LaunchFailed(stopped.reason) from None
 
     def restore(self) -> None:
         """Puts the contents at record time back into what the launch changes."""
@@ -158,36 +133,30 @@ class Precision:
     def forward_again(self) -> None:
         """Runs the launch on the memory as it is."""
         self._recorded = False
-        self.run(self.variants.forward(), self.forward_args)
+        self.run("forward", self.forward_args)
 
-    def vjp(
-        self, seeds: Mapping[Name, Array], begin: int = 0, end: int | None = None
-    ) -> dict[Name, Array]:
-        """J' w for cotangents by output name. Returns live gradient arrays by owner name."""
-        if not self._recorded or begin or end is not None:
+    def vjp(self, seeds: Mapping[Name, Array], threads: Threads | None = None) -> dict[Name, Array]:
+        """J' w for cotangents by output name. Returns live gradient arrays by owner name.
+
+        threads: those that run, begin and end of their linear indices; all for None.
+        """
+        journal = self._recorded
+        if journal is False or threads is not None:
             self.restore()
-            self.launch.journal.size = 0
-            recorded = self.variants.recorded(self.wrt, self.journaled)
-            entry = recorded or self.variants.forward()
-            self.run(entry, self.forward_args, begin, end)
-            self._recorded = not begin and end is None
+            journal = self.run("recorded", self.forward_args, self.wrt, threads)
+            self._recorded = journal if threads is None else False
         if self.adjoint_args is None:
-            extra = [
-                pack_array(self.grads[self.owner[p.name]], p.type)
-                for p in self.params
-                if p.name in self.wrt and isinstance(p.type, ArrayType)
-            ]
-            self.adjoint_args = self.forward_args + b"".join(extra)
+            moving = [p for p in self.params if p.name in self.wrt]
+            self.adjoint_args = self.forward_args + pack_arguments(
+                [p.type for p in moving], [self.grads[self.owner[p.name]] for p in moving]
+            )
         for g in self.grads.values():
             g.fill(0)
         for name, w in seeds.items():
             self.grads[name][...] = w
         # What native replays write is put back, as after a backward pass.
         kept = {self.owner[p]: self.memory[self.owner[p]].copy() for p in self.variants.rewritten}
-        self.run(
-            self.variants.adjoint(self.wrt, self.journaled), self.adjoint_args, begin, end,
-            lambda: self.variants.checkpointed(self.wrt, self.journaled),
-        )  # fmt: skip
+        self.run("adjoint", self.adjoint_args, self.wrt, threads, journal)
         for name, before in kept.items():
             np.copyto(self.memory[name], before)
         return self.grads
@@ -214,10 +183,12 @@ class Precision:
                 for name in self.memory
                 if any(self.owner[p.name] == name for p in arrays)
             }
-            extra = [pack_array(self.tangents[self.owner[p.name]], p.type) for p in arrays]  # type: ignore[arg-type]
-            self.tangent_args = self.forward_args + b"".join(extra)
+            self.tangent_args = self.forward_args + pack_arguments(
+                [p.type for p in arrays], [self.tangents[self.owner[p.name]] for p in arrays]
+            )
+        variants = plain(self.variants)
         try:
-            entry = plain(self.variants).tangent(self.moving)
+            variants.tangent(self.moving)
         except (TypeError, EngineError) as why:
             raise LaunchFailed(f"it has no forward mode: {why}") from None
         self.restore()
@@ -226,7 +197,7 @@ class Precision:
             t.fill(0)
         for name, v in seeds.items():
             self.tangents[name][...] = v
-        self.run(entry, self.tangent_args)
+        self.run("tangent", self.tangent_args, self.moving, variants=variants)
         return self.tangents
 
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from engine.ir.nodes import Function
 
 KERNEL_ONLY: dict[str, str] = {
-    "tid": "tid(): the thread's index; up to four names on the left take grid coordinates.",
+    "tid": "tid(): the thread's first coordinate in the launch grid; up to four names on the left "
+    "take as many coordinates. Along an axis that the grid has not, it is 0.",
     "atomic_add": "atomic_add(array, i..., value): adds to an element, gives the old value.",
     "atomic_sub": "atomic_sub(array, i..., value): subtracts from an element, gives the old value.",
     "atomic_min": "atomic_min(array, i..., value): lowers an element, gives the old value.",

@@ -137,7 +137,7 @@ class Body:
         return "return {};" if self.fn.results else "return;"
 
     def widen(self, s: n.Let) -> None:
-        if s.op == "tid":
+        if s.op in ("tid", "thread"):
             self.wide[s.dst] = (index_name(tid_part(s)), 0)
         elif s.op == "copy" and isinstance(s.args[0], n.Var) and s.args[0] in self.wide:
             self.wide[s.dst] = self.wide[s.args[0]]
@@ -154,7 +154,7 @@ class Body:
 
     def let(self, s: n.Let) -> None:
         self.widen(s)
-        if s.op == "tid":
+        if s.op in ("tid", "thread"):
             self.assign(s.dst, f"int32_t({index_name(tid_part(s))})")
         elif s.op == "shape":
             self.assign(s.dst, f"int32_t({self.atom(s.args[0])}.shape[{self.index(s.args[1])}])")

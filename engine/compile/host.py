@@ -10,7 +10,6 @@ import ctypes
 import functools
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from engine.compile.snippet_errors import snippet_errors
 from engine.compile.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function, Message
+from engine.locks import Lock
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
 _SYMBOL = "ENGINE_ENTRY"
@@ -89,14 +89,15 @@ class Launch(ctypes.Structure):
 class Entry:
     """A compiled kernel. `call(args, ctypes.byref(launch))` runs it, without the GIL.
 
-    symbol: the kernel's name and a hash. messages: what the numbers in its output stand for;
-    for the recipe to fill in.
+    symbol: the kernel's name and a hash. messages: what the numbers in its output stand for.
+    bound: arguments that follow those of each call. Both are for the recipe to fill in.
     """
 
     symbol: str
     address: int
     call: Callable[[bytes, Any], None]
     messages: tuple[Message, ...] = ()
+    bound: bytes = b""
 
 
 def new_launch(dim: Sequence[int]) -> Launch:
@@ -168,7 +169,7 @@ class _Loader:
     """The kernels of this process. Each object is loaded once."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self.entries: dict[str, Entry] = {}
         self.libraries: dict[Path, ctypes.CDLL] = {}
         self.free: Callable[[int], None] | None = None

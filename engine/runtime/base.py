@@ -19,7 +19,8 @@ from engine.runtime.storage import Export, Storage, allocate, byte_range
 if TYPE_CHECKING:
     from engine.runtime.array import array
 
-_HEADER = {n: struct.Struct(f"<Q{2 * n}q").pack for n in range(1, 5)}
+# An array as kernels read it, by its dimensions: address, shape, byte strides.
+HEADER = {n: struct.Struct(f"<Q{2 * n}q").pack for n in range(1, 5)}
 
 
 class ArrayBase:
@@ -79,6 +80,7 @@ class ArrayBase:
     # ---- construction
 
     def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool) -> None:
+        d.check_extents(dims)
         storage = allocate(d.check_size(dims, kind), zero)
         self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)
 
@@ -90,6 +92,7 @@ class ArrayBase:
         strides: tuple[int, ...],
         kind: ElementType,
     ) -> None:
+        d.check_extents(shape)
         self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
         self.ndim, self.size = len(shape), math.prod(shape)
         info = self._info = element_info(kind)
@@ -100,7 +103,7 @@ class ArrayBase:
             self.lo, self.hi = ptr, ptr + self.size * info.size
         else:
             self.lo, self.hi = byte_range(ptr, shape, strides, info.size)
-        self._packed = _HEADER[self.ndim](ptr, *shape, *strides)
+        self._packed = HEADER[self.ndim](ptr, *shape, *strides)
         self._own_view = None
         self.retain_grad = self._flag = False
         self._grad = self._grad_view = None
@@ -151,7 +154,7 @@ class ArrayBase:
         out.is_contiguous = self.size == 0
         after = self._info.size - offset - info.size  # in the last element
         out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
-        out._packed = _HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
+        out._packed = HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
         out._own_view = out._grad = out._grad_view = out._origin = None
         out.retain_grad = out._flag = False
         out._whole = self

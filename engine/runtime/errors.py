@@ -10,6 +10,14 @@ class IndexLaunchError(LaunchError, IndexError):
     """An index outside an array, on the host."""
 
 
+class KernelStopped(LaunchError):
+    """A kernel that ended early. reason: why, without the kernel's name."""
+
+    def __init__(self, *diagnostics: Diagnostic, reason: str = "") -> None:
+        super().__init__(*diagnostics)
+        self.reason = reason
+
+
 def fail(code: str, message: str, *notes: str, help: str = "") -> LaunchError:
     """A LaunchError whose span is the user's call; the caller raises it."""
     return LaunchError(Diagnostic(code, message, call_span(), help, notes))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -28,11 +27,13 @@ from engine.frontend import (
     signature_of,
 )
 from engine.ir import nodes as n
+from engine.ir.unassigned import UnassignedRead
+from engine.locks import Lock
 from engine.runtime import instances, modules
 from engine.runtime.errors import fail
 from engine.runtime.plan import Plan
 
-_lock = threading.RLock()
+_lock = Lock()
 # What `@func` makes; as an annotation, a parameter of a function that takes a function.
 Function = UserFunc
 
@@ -173,7 +174,7 @@ class Kernel:
 
 # Kernels that have a plan. The lock is never held for long: decorators wait for it.
 _planned: weakref.WeakSet[Kernel] = weakref.WeakSet()
-_swap = threading.Lock()
+_swap = Lock()
 
 
 def _doubt() -> None:
@@ -188,7 +189,7 @@ on_function_change(_doubt)
 
 
 # Reads that were warned of.
-_warned: set[n.UnassignedRead] = set()
+_warned: set[UnassignedRead] = set()
 
 
 def warn_of_unassigned_reads(ir: n.Function) -> None:

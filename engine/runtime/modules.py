@@ -64,6 +64,8 @@ def get_module(name: str) -> Module:
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:
     """Sets options (`enable_backward`, ...) of the caller's module, or of another."""
+    if not isinstance(options, dict):
+        raise fail("E202", f"module options are a dictionary, got {options!r}")
     find(module).options.update(options)
 
 

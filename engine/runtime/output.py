@@ -48,6 +48,11 @@ def tell(entry: Entry, output: Buffer) -> list[Failure]:
     return failures
 
 
+def discard(output: Buffer) -> None:
+    """Forgets the messages of a launch."""
+    release_buffer(output)
+
+
 def _decoded(entry: Entry, data: bytes) -> Iterator[tuple[Message, int, list[Any]]]:
     at = 0
 

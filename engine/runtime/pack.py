@@ -7,14 +7,15 @@ matrix its components, an array its address, shape and byte strides.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType, shape_of
+from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType, shape_of
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
+from engine.runtime.base import HEADER
 from engine.runtime.storage import wrap
 
 _CODES = {
@@ -33,6 +34,30 @@ class Mismatch(Exception):
         self.code = code
         self.got = got
         self.help = help
+
+
+def pack_arguments(kinds: Sequence[Type], values: Sequence[Any]) -> bytes:
+    """Arguments that are known to fit, as kernels read them.
+
+    values: for an array parameter a NumPy array of the parameter's dimensions, components of
+    vectors and matrices last, which must outlive the run; None for none.
+    """
+    return b"".join(
+        (null(k) if v is None else _pack_numpy(v, k.ndim))
+        if isinstance(k, ArrayType)
+        else packer(k)(v)
+        for k, v in zip(kinds, values, strict=True)
+    )
+
+
+def _pack_numpy(a: np.ndarray[Any, Any], ndim: int) -> bytes:
+    address = a.__array_interface__["data"][0] if a.size else 0
+    return HEADER[ndim](address, *a.shape[:ndim], *a.strides[:ndim])
+
+
+def null(kind: ArrayType) -> bytes:
+    """An array argument that is none."""
+    return bytes(8 + 16 * kind.ndim)
 
 
 def packer(kind: ScalarType | VectorType | MatrixType) -> Packer:

@@ -15,10 +15,10 @@ from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.errors import fail
-from engine.runtime.pack import Mismatch, Packer, as_array, packer
+from engine.runtime.execute import Executable
+from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
 
 if TYPE_CHECKING:
-    from engine.compile.host import Entry
     from engine.runtime.kernel import Kernel
 
 
@@ -36,7 +36,7 @@ class Param:
         self.null = b""
         if isinstance(var.type, ArrayType):
             self.array_kind = array_type(var.type.element, var.type.ndim)
-            self.null = bytes(8 + 16 * var.type.ndim)
+            self.null = null(var.type)
         else:
             self.pack = packer(var.type)
 
@@ -46,13 +46,13 @@ class Selection:
     """How a launch with a certain set of gradients is recorded and differentiated.
 
     useful: False where no gradient can flow, so that nothing runs in the backward
-    pass. entry: what a recorded launch runs. recorded: whether it writes a journal.
+    pass. executable: what a recorded launch runs. recorded: whether it writes a journal.
     """
 
     wrt: frozenset[str]
     journaled: frozenset[str]
     useful: bool
-    entry: Entry
+    executable: Executable
     recorded: bool
 
 
@@ -93,13 +93,13 @@ class Plan:
         touched = _arrays(ir, _accessed, _certain, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
-        self._forward: Entry | None = None
+        self._forward: Executable | None = None
 
     @property
-    def forward(self) -> Entry:
+    def forward(self) -> Executable:
         """The compiled kernel as written."""
         if self._forward is None:
-            self._forward = self.variants.forward()
+            self._forward = Executable(self.variants, "forward")
         return self._forward
 
     def bind(self, args: list[Any], dim: tuple[int, ...] = (1,)) -> tuple[list[Any], bytes]:
@@ -223,8 +223,11 @@ class Plan:
             wrt = frozenset(p.name for bit, p in enumerate(self.floats) if mask >> bit & 1)
             useful = bool(wrt & self.variants.written) and enabled
             journaled = self.variants.journaled(aliased)
-            entry = self.variants.recorded(wrt, journaled) if useful else None
-            found = Selection(wrt, journaled, useful, entry or self.forward, entry is not None)
+            recorded = useful and self.variants.needs_journal(wrt, journaled)
+            executable = (
+                Executable(self.variants, "recorded", wrt, journaled) if recorded else self.forward
+            )
+            found = Selection(wrt, journaled, useful, executable, recorded)
             self._selections[key] = found
         return found
 

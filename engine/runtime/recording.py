@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
-    from engine.compile.host import Entry
     from engine.runtime.array import array
-    from engine.runtime.execute import Journal
+    from engine.runtime.execute import Executable, Journal
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 class PendingLaunch(Protocol):
     """A launch that is about to run for a recorder."""
 
-    entry: Entry
+    executable: Executable
 
     def finish(self, journal: Journal | None) -> None:
         """Called after the kernel ran, with what it wrote to its journal."""

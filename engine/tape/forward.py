@@ -116,7 +116,7 @@ def run_tangent(
             tan = tangents.of(values[p.index])
             alive.append(tan)
             parts.append(tan._packed)
-    run(plan.variants.tangent(wrt), dim, b"".join(parts))
+    run(plan.variants, "tangent", dim, b"".join(parts), wrt=wrt)
 
 
 # ---- tapes

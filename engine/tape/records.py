@@ -16,7 +16,7 @@ from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.ir.nodes import Function
 from engine.runtime.array import array
-from engine.runtime.execute import Journal, run_adjoint
+from engine.runtime.execute import Journal, run
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Call, Plan, Selection
@@ -276,16 +276,16 @@ class LaunchRecord(Record):
                 grads.append(a.grad or array._allocate(a.shape, a._ir.element, zero=True))
         for g in grads:
             g.storage.before_write(g.lo, g.hi)
-        entry = self.plan.variants.adjoint(selection.wrt, selection.journaled)
         blob, _alive = (
             self._restored() if config.tape_overwritten == "restored" else (self.blob, ())
         )
         blob += b"".join([g._packed for g in grads])
         with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
-            self.stack_bytes = run_adjoint(
-                entry, self.dim, blob, self.journal,
-                lambda: self.plan.variants.checkpointed(selection.wrt, selection.journaled),
+            done = run(
+                self.plan.variants, "adjoint", self.dim, blob, wrt=selection.wrt,
+                journaled=selection.journaled, journal=self.journal,
             )  # fmt: skip
+            self.stack_bytes = done.stack_bytes
 
     def tell_stops(self, wrt: frozenset[str], stacklevel: int = 5) -> None:
         """Warns where gradients end at native functions. Raises KernelError (E110) for `grad`."""

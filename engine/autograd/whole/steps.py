@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import config
-from engine.autograd.problem import LaunchFailed, lifted, pack_array, pack_value
+from engine.autograd.problem import LaunchFailed, lifted
 from engine.autograd.whole.memory import Memory, Part, parts_of
-from engine.compile.host import ERROR_STACK, ERRORS, Entry, Launch, release
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError
-from engine.lang.types import ArrayType
+from engine.runtime.errors import KernelStopped
+from engine.runtime.execute import Form, Journal, run
+from engine.runtime.pack import pack_arguments
 from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
@@ -98,20 +97,6 @@ class Step:
         """Gives memory back."""
 
 
-def _run(
-    entry: Entry, args: bytes, state: Launch, spare: Callable[[], Entry] | None = None
-) -> None:
-    state.error = 0
-    state.stack.limit = config.stack_limit_bytes
-    state.output.size = 0
-    entry.call(args, ctypes.byref(state))
-    if state.error == ERROR_STACK and spare is not None:
-        state.error = 0
-        spare().call(args, ctypes.byref(state))
-    if state.error:
-        raise LaunchFailed(ERRORS.get(state.error, "unknown error"))
-
-
 class LaunchStep(Step):
     """A kernel launch. restored: whether its adjoint runs at what its inputs held."""
 
@@ -136,17 +121,8 @@ class LaunchStep(Step):
         written = self.plan.variants.written
         self.useful = bool(self.wrt & written) and self.plan.kernel.enable_backward
         self.idle = 0 in record.dim
-        self.state, self.scratch = self._launch(), self._launch()
+        self._journal: Journal | None = None
         self._kept: list[Array] = []
-
-    def _launch(self) -> Launch:
-        out = Launch()
-        for i, d in enumerate((*self.record.dim, 1, 1, 1, 1)[:4]):
-            out.dim[i] = d
-        out.ndim, out.begin = len(self.record.dim), 0
-        out.end = int(np.prod(self.record.dim, dtype=np.int64))
-        out.journal.limit = config.journal_limit_bytes
-        return out
 
     @property
     def touched(self) -> Sequence[Part]:
@@ -160,7 +136,7 @@ class LaunchStep(Step):
         out: list[Request] = [(self.exact, "forward", none, none)]
         if self.useful:
             out.append((self.exact, "adjoint", self.wrt, self.journaled))
-            if self.exact.adjoint_ir(self.wrt, self.journaled).sites:
+            if self.exact.needs_journal(self.wrt, self.journaled):
                 out.append((self.exact, "recorded", self.wrt, self.journaled))
         return out
 
@@ -170,34 +146,42 @@ class LaunchStep(Step):
         self.own_args = self._pack(self.plan.variants, own)
         self.args = self._pack(self.exact, self.views)
         params = self.exact.ir.params
-        self.adjoints = b"".join(
-            pack_array(world.grads.view(self.parts[p.index]), params[p.index].type)  # type: ignore[arg-type]
-            for p in self.plan.floats if p.name in self.wrt
-        )  # fmt: skip
+        moving = [p.index for p in self.plan.floats if p.name in self.wrt]
+        self.adjoints = pack_arguments(
+            [params[i].type for i in moving], [world.grads.view(self.parts[i]) for i in moving]
+        )
         self.tangents = {i: world.tangents.view(p) for i, p in self.parts.items() if p.float}
-        self.moved = b"".join(
-            pack_array(self.tangents[p.index], params[p.index].type)  # type: ignore[arg-type]
-            for p in self.plan.floats if p.name in self.moving
-        )  # fmt: skip
+        moving = [p.index for p in self.plan.floats if p.name in self.moving]
+        self.moved = pack_arguments(
+            [params[i].type for i in moving], [self.tangents[i] for i in moving]
+        )
 
     def _pack(self, variants: Variants, views: Mapping[int, Array]) -> bytes:
-        out = []
-        for i, (p, value) in enumerate(zip(variants.ir.params, self.record.values, strict=True)):
-            if not isinstance(p.type, ArrayType):
-                out.append(pack_value(value, p.type))
-            elif i in views:
-                out.append(pack_array(views[i], p.type))
-            else:
-                out.append(self.plan.params[i].null)
-        return b"".join(out)
+        kinds = [p.type for p in variants.ir.params]
+        return pack_arguments(
+            kinds,
+            [views.get(i, None if p.array_kind else self.record.values[i])
+             for i, p in enumerate(self.plan.params)],
+        )  # fmt: skip
+
+    def _run(
+        self, variants: Variants, form: Form, args: bytes, wrt: frozenset[str] = frozenset(),
+        journal: Journal | None = None,
+    ) -> Journal | None:  # fmt: skip
+        # Messages are dropped: the launch itself has printed them.
+        try:
+            return run(
+                variants, form, self.record.dim, args, wrt=wrt, journaled=self.journaled,
+                journal=journal, quiet=True,
+            ).journal  # fmt: skip
+        except KernelStopped as stopped:
+            raise LaunchFailed(stopped.reason) from None
 
     def own(self) -> None:
-        if not self.idle:
-            _run(self.plan.forward, self.own_args, self.scratch)
+        self._run(self.plan.variants, "forward", self.own_args)
 
     def forward(self) -> None:
-        if not self.idle:
-            _run(self.exact.forward(), self.args, self.scratch)
+        self._run(self.exact, "forward", self.args)
 
     def recorded(self) -> None:
         if self.idle:
@@ -207,9 +191,8 @@ class LaunchStep(Step):
             views[i] = self.views[i].copy()
         self._kept = [views[i] for i in self.restored]
         self.adjoint_args = self._pack(self.exact, views) + self.adjoints
-        entry = self.exact.recorded(self.wrt, self.journaled) if self.useful else None
-        self.state.journal.size = 0
-        _run(entry or self.exact.forward(), self.args, self.state)
+        form: Form = "recorded" if self.useful else "forward"
+        self._journal = self._run(self.exact, form, self.args, self.wrt)
 
     def backward(self) -> None:
         if not self.useful or self.idle:
@@ -218,10 +201,7 @@ class LaunchStep(Step):
         params = self.plan.params
         written = [i for i in self.views if params[i].name in self.exact.rewritten]
         kept = {i: self.views[i].copy() for i in written}
-        _run(
-            self.exact.adjoint(self.wrt, self.journaled), self.adjoint_args, self.state,
-            lambda: self.exact.checkpointed(self.wrt, self.journaled),
-        )  # fmt: skip
+        self._run(self.exact, "adjoint", self.adjoint_args, self.wrt, self._journal)
         for i, was in kept.items():
             self.views[i][...] = was
 
@@ -229,14 +209,13 @@ class LaunchStep(Step):
         if self.idle:
             return
         try:
-            entry = self.exact.tangent(self.moving)
+            self.exact.tangent(self.moving)
         except (TypeError, EngineError) as why:
             raise LaunchFailed(f"{self.plan.kernel.key!r} has no forward mode: {why}") from None
-        _run(entry, self.args + self.moved, self.scratch)
+        self._run(self.exact, "tangent", self.args + self.moved, self.moving)
 
     def close(self) -> None:
-        release(self.state)
-        release(self.scratch)
+        self._journal = None
 
 
 class CopyStep(Step):

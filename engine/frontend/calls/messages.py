@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from engine.frontend.context.context import Context
 from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Value
-from engine.ir.nodes import Atom, Const, Message
+from engine.ir.nodes import Atom, Message
 from engine.lang.types import (
-    INT32,
     ArrayType,
 )
 
@@ -95,7 +94,7 @@ def say(cx: Context, text: MessageText) -> Operand:
 
 
 def _thread(cx: Context) -> Atom:
-    return cx.b.op("tid", Const(0, INT32), Const(1, INT32))
+    return cx.b.op("thread")
 
 
 def message_unless(cx: Context, holds: Atom, kind: str, text: Sequence[str | Value]) -> None:

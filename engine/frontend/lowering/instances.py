@@ -23,7 +23,8 @@ from engine.frontend.operands.operand import Operand, Value, View
 from engine.frontend.operands.type_names import type_names
 from engine.frontend.parsing.parsed_function import ParsedFunction, parse_function
 from engine.frontend.parsing.signature import Signature, signature_of
-from engine.ir.nodes import Block, For, Function, If, Stmt, While
+from engine.ir.nodes import Function
+from engine.ir.rewrite import rewrite, with_span
 
 # How often one function may be under way, each time for other arguments.
 _MAX_DEPTH = 8
@@ -161,7 +162,8 @@ class Instances:
         types = dict(zip(parsed.annotated, kinds, strict=True))
         made = lower_body(parsed, function.name, types, self)
         if function.library:
-            return replace(made, body=_placeless(made.body), span=UNKNOWN)
+            body = rewrite(made.body, lambda s: with_span(s, UNKNOWN))
+            return replace(made, body=body, span=UNKNOWN)
         return self._with_custom(key, made, needs)
 
     def _with_custom(self, key: Key, primal: Function, needs: Dependencies) -> Function:
@@ -198,17 +200,3 @@ def _recursion(active: Sequence[UserFunc], again: UserFunc, at: Span | None) -> 
             "write the recursion as a loop, with the pending work in local variables",
         )
     )
-
-
-def _placeless(block: Block) -> Block:
-    return tuple(_without_place(s) for s in block)
-
-
-def _without_place(s: Stmt) -> Stmt:
-    if isinstance(s, If):
-        return replace(s, then=_placeless(s.then), orelse=_placeless(s.orelse), span=UNKNOWN)
-    if isinstance(s, For):
-        return replace(s, body=_placeless(s.body), span=UNKNOWN)
-    if isinstance(s, While):
-        return replace(s, test=_placeless(s.test), body=_placeless(s.body), span=UNKNOWN)
-    return replace(s, span=UNKNOWN)

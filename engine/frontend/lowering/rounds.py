@@ -34,7 +34,8 @@ from engine.frontend.statements.returns import (
     returned_kinds,
     value_type,
 )
-from engine.ir.nodes import Function, Return, UnassignedRead, Var
+from engine.ir.nodes import Function, Return, Var
+from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import COMPOUND, Argument, UserType
 from engine.lang.types import ValueType
 

@@ -1,5 +1,7 @@
 """Launches and assignments that are refused because they could not mean anything."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -200,7 +202,7 @@ def test_assign_fills_the_first_elements_as_in_warp():
 
 
 @pytest.mark.parametrize(("kernel", "dim"), [
-    (linear, (1 << 31) - 1), (linear, (1 << 16, 1 << 16)), (flat, (1, (1 << 31) - 1)),
+    (linear, (1 << 31) - 1), (linear, ((1 << 31) - 1, 2)), (flat, (1, (1 << 31) - 1)),
 ])  # fmt: skip
 @pytest.mark.parametrize("on_tape", [False, True])
 def test_more_threads_than_an_index_counts(kernel, dim, on_tape):
@@ -227,5 +229,7 @@ def test_what_the_error_numbers_of_kernels_say(error, code):
     def call(blob, state):
         state._obj.error = error
 
-    found = refused(lambda: run(Entry("my_kernel_0123456789abcdef", 0, call), (2,), b""), code)
+    entry = Entry("my_kernel_0123456789abcdef", 0, call)
+    variants = SimpleNamespace(forward=lambda: entry)
+    found = refused(lambda: run(variants, "forward", (2,), b""), code)
     assert "'my_kernel'" in found.message
