@@ -90,8 +90,10 @@ class Overload(Generic[F]):
         """
         if self.key == earlier.key:
             return True
-        texts = {f.text.file for f in (self.function, earlier.function) if f.text is not None}
-        if len(texts) != 2 or len(self.key) != len(earlier.key):
+        new, old = self.function.text, earlier.function.text
+        if new is None or old is None or (new.file == old.file and new.newest is old.newest):
+            return False
+        if len(self.key) != len(earlier.key):
             return False
         return all(_covers(a, b) for a, b in zip(self.key, earlier.key, strict=True))
 

@@ -34,18 +34,22 @@ def _still_meant(before: UserFunc | None, text: FunctionText | None) -> tuple[Us
     """Functions of the same name and scope that a new one stands beside, by its text.
 
     One run of a text defines its functions from top to bottom, the same one again only in a
-    loop. Anything else means that the text runs again (a module is reloaded): functions of
-    the run before are gone, as the names of a module would be.
+    loop. Anything else means that the text runs again, as when a module is reloaded: functions
+    of the run before are gone. So are those of an earlier text of the same file.
     """
     if before is None or text is None:
         return ()
-    same = [f for f in before.overloads if f.text and f.text.file == text.file]
-    codes = [f.text.code for f in same if f.text is not None]
-    edited = any(f.text is not None and f.text.versions[:1] != text.versions[:1] for f in same)
-    loop = any(code is text.code for code in codes)
-    below = all(code.co_firstlineno < text.code.co_firstlineno for code in codes)
-    again = edited or not (loop or below)
-    return tuple(f for f in before.overloads if f not in same or not again)
+    earlier = [(f, f.text) for f in before.overloads if f.text is not None]
+    same = [t.code for _, t in earlier if t.file == text.file and t.newest is text.newest]
+    loop = any(code is text.code for code in same)
+    below = all(code.co_firstlineno < text.code.co_firstlineno for code in same)
+
+    def meant(other: FunctionText) -> bool:
+        if other.file != text.file:
+            return True
+        return (loop or below) if other.newest is text.newest else not text.has_file
+
+    return tuple(f for f, other in earlier if meant(other))
 
 
 class UserFunc:

@@ -99,6 +99,16 @@ class FunctionText:
         return self.code.co_filename
 
     @property
+    def newest(self) -> Version | None:
+        """The text that the file had when the decorator ran."""
+        return self.versions[0] if self.versions else None
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the name is that of a file, which has one text at a time."""
+        return not _is_unnamed(self.file)
+
+    @property
     def lines(self) -> list[str] | None:
         """Lines of the file as the function was compiled from; None where none fit."""
         if self.sure:
@@ -128,11 +138,15 @@ def function_text(func: Callable[..., Any]) -> FunctionText | None:
         if not (known and known[-1].lines == lines):
             known.append(Version(file, lines))
             del known[:-_MAX_VERSIONS]
-    unnamed = file.startswith("<") and file.endswith(">")
+    unnamed = _is_unnamed(file)
     loader = names.get("__loader__")
     hooked = loader is not None and not unnamed and type(loader) is not SourceFileLoader
     sure = len(known) == 1 and not unnamed and not _touched(file)
     return FunctionText(code, tuple(reversed(known)), sure, hooked)
+
+
+def _is_unnamed(file: str) -> bool:
+    return file.startswith("<") and file.endswith(">")
 
 
 def _touched(file: str) -> bool:

@@ -134,6 +134,16 @@ def test_in_one_text_the_order_does_not_matter(kinds: list[str]) -> None:
     assert results(space["f"]) == {"float": 11.0, "int": 21.0}
 
 
+def test_overloads_from_a_generator_of_programs() -> None:
+    """Programs that are run one after the other under one name, each from a text of its own."""
+    space: dict[str, Any] = {"__name__": "generated"}
+    for kind, n in (("int", 1), ("float", 2)):
+        text = text_of([(kind, n)])
+        linecache.cache["<generated>"] = (len(text), None, text.splitlines(True), "<generated>")
+        exec(compile(text, "<generated>", "exec", dont_inherit=True), space)
+    assert results(space["f"]) == {"float": 21.0, "int": 11.0}
+
+
 def test_overloads_from_a_loop() -> None:
     for t in (int, float, wp.vec2):
 
