@@ -1,4 +1,4 @@
-"""Structs in kernels: construction, and names that stand for more than one variable.
+"""Structs and views under names: what stands for more than one variable, and what fields take.
 
 A struct is a value, as a vector is: assigning it copies its fields. A field for an
 array refers to the array. No array is chosen at run time: inside of branches and loops,

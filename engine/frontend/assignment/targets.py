@@ -102,7 +102,7 @@ def _variable_behind(cx: Context, base: Atom) -> Var | None:
 
 
 def write(cx: Context, target: ast.expr, where: LValue, got: Value | Bad, value: ast.expr) -> None:
-    """Stores a value at a place."""
+    """Gives an lvalue a value."""
     if isinstance(got, Bad) or isinstance(where, Bad):
         return
     if isinstance(where, Element):

@@ -1,6 +1,6 @@
 """Slices of vectors and matrices: `v[1:3]`, `m[:, 0]`, `m[1:, :2]`, and `t.p`, `t.q` of transforms.
 
-A region is a place like a single component: it is read, written and indexed further
+A region is an lvalue like a single component: it is read, written and indexed further
 without a copy of the whole value. Its bounds are known while compiling, since its length
 is part of its type.
 """

@@ -1,4 +1,4 @@
-"""Conditions and choices: `and`, `or`, `not`, comparisons, `a if c else b`, `where`.
+"""Conditions and choices: `and`, `or`, `not`, `a if c else b`, `where`.
 
 The right side of `and` and `or` and the arms of a conditional expression are
 evaluated only when Python would: with an `If` where evaluating them always could be

@@ -1,6 +1,6 @@
 """Subscripts and attributes: `a[i, j]`, `a[i][0]`, `v.x`, `m[i, j]`, `a.shape[0]`, `wp.sin`.
 
-A place is resolved without reading it, so that `a[i].x` reads one number and not the
+An lvalue is resolved without reading it, so that `a[i].x` reads one number and not the
 whole element, and so that the same code serves reading and writing.
 """
 
@@ -52,7 +52,7 @@ def lvalue(cx: Context, node: ast.expr) -> LValue:
 
 
 def read(cx: Context, got: LValue) -> Operand:
-    """The value at a place."""
+    """The value of an lvalue."""
     if isinstance(got, Element):
         if got.is_row:
             whole = cx.b.load(got.array, got.index, (), got.element)
