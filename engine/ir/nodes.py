@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from engine.diagnostics import UNKNOWN, Span
+from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import Argument
 from engine.lang.types import Type, ValueType
 
@@ -462,6 +463,8 @@ class Function:
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()
     returns: tuple[Any, ...] = ()
+    # What its author is warned of. Of the function as lowered; passes need not keep it.
+    unassigned: tuple[UnassignedRead, ...] = ()
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from engine.compile.pipeline import Variants, prefetch
 from engine.diagnostics import CompilerError, EngineError
-from engine.frontend.userfunc import UserFunc
 from engine.runtime.errors import fail
 
 if TYPE_CHECKING:
@@ -38,14 +37,6 @@ class Module:
 
 
 _modules: dict[str, Module] = {}
-# Every function made by `@func`.
-_functions: weakref.WeakSet[UserFunc] = weakref.WeakSet()
-
-
-def add_function(function: UserFunc) -> UserFunc:
-    """Notes a function that kernels can call."""
-    _functions.add(function)
-    return function
 
 
 def find(module: Any = None, func: Any = None) -> Module:
@@ -104,8 +95,6 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
                 found.append(Variants(lower(other)))
             except EngineError:
                 continue  # its own launch says what is wrong
-    for function in list(_functions) if others else ():
-        function.clear()  # what it captured, it captured too early for the others
     if len(found) > 1:
         try:
             prefetch([(backend, v, "forward", none, none) for v in found])
