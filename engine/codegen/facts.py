@@ -9,7 +9,8 @@ from engine.lang.types import ArrayType
 
 LINEAR = -1  # the thread's linear index (`thread`); 0 to 3 are coordinates (`tid`)
 
-_SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead, n.Message)
+# What needs the context of the thread, and may end it with an error.
+SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead, n.Message)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
         tids: set[int] = set()
         axes = 0
         for s in n.walk(f.body):
-            if isinstance(s, _SAVES):
+            if isinstance(s, SAVES):
                 context = True
                 writes |= isinstance(s, n.JournalWrite)
                 reads |= isinstance(s, n.JournalRead)
