@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.runtime.storage import Storage, bytes_at, watching
+from engine.runtime.storage import Storage, watching
 from engine.tape.records import Record
 from engine.tape.tape import Tape
 
@@ -31,7 +31,7 @@ class Keeper:
             return
         if not storage.writable or not storage.nbytes:
             return
-        data = bytes_at(storage.lo, storage.lo + storage.nbytes, storage).copy()
+        data = storage.bytes(storage.lo, storage.lo + storage.nbytes).copy()
         # Memory from outside lives on without its storage; the engine's own does not.
         self._kept[id(storage)] = (storage if storage.external else weakref.ref(storage), data)
 
@@ -41,7 +41,7 @@ class Keeper:
             storage = _alive(held)
             if storage is None:
                 continue
-            now = bytes_at(storage.lo, storage.lo + storage.nbytes, storage)
+            now = storage.bytes(storage.lo, storage.lo + storage.nbytes)
             if not np.array_equal(now, data):
                 storage.before_write(storage.lo, storage.lo + storage.nbytes)
                 now[...] = data

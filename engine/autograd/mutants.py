@@ -23,6 +23,7 @@ from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import names_in
 from engine.lang.types import FLOAT64, INT32, ArrayType, is_float, scalar_of, shape_of
+from engine.runtime.device import HOST
 from engine.runtime.pack import pack_arguments
 from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
@@ -135,9 +136,10 @@ class Trial:
         wrt, journaled = self.record.wrt, self.record.selection.journaled
         none: frozenset[str] = frozenset()
         for v in (own, problem.lifted(own)):
-            out += [(v, "forward", none, none), (v, "adjoint", wrt, journaled)]
+            host = HOST.backend
+            out += [(host, v, "forward", none, none), (host, v, "adjoint", wrt, journaled)]
             if v.needs_journal(wrt, journaled):
-                out.append((v, "recorded", wrt, journaled))
+                out.append((host, v, "recorded", wrt, journaled))
         return out
 
     def check(self, mutation: Mutation = NONE) -> LaunchResult:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import ad
+from engine.compile.backend import Journal
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
@@ -25,7 +26,7 @@ from engine.lang.types import (
     scalar_of,
 )
 from engine.runtime.errors import KernelStopped
-from engine.runtime.execute import Form, Journal, Threads, run
+from engine.runtime.execute import Form, Threads, run
 from engine.runtime.pack import pack_arguments
 
 Array = NDArray[Any]
@@ -188,7 +189,7 @@ class Precision:
             )
         variants = plain(self.variants)
         try:
-            variants.tangent(self.moving)
+            variants.tangent_ir(self.moving)
         except (TypeError, EngineError) as why:
             raise LaunchFailed(f"it has no forward mode: {why}") from None
         self.restore()

@@ -7,14 +7,12 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from engine.lang.structs import ElementType
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
-from engine.runtime.errors import fail
 from engine.runtime.device import HOST, Device
+from engine.runtime.errors import fail
 from engine.runtime.storage import Storage, allocate, byte_range
 
 if TYPE_CHECKING:
@@ -80,9 +78,7 @@ class ArrayBase:
 
     # ---- construction
 
-    def _new(
-        self, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device
-    ) -> None:
+    def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device) -> None:
         d.check_extents(dims)
         storage = allocate(d.check_size(dims, kind), zero, device)
         self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)

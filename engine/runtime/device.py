@@ -64,20 +64,20 @@ DeviceLike = Device | str | None
 
 # The one whose memory Python and NumPy see. The others are registered beside it.
 HOST = Device("cpu", CPU)
-_devices: list[Device] = [HOST]
+DEVICES: list[Device] = [HOST]
 _current: ContextVar[Device | None] = ContextVar("engine_device", default=None)
 
 
 def register(device: Device) -> None:
     """Makes a device available by its name. Raises ValueError where the name is taken."""
-    if device.alias in {d.alias for d in _devices}:
+    if device.alias in {d.alias for d in DEVICES}:
         raise ValueError(f"there is a device {device.alias!r} already")
-    _devices.append(device)
+    DEVICES.append(device)
 
 
 def unregister(device: Device) -> None:
     """Forgets a device; arrays that live there stay as they are."""
-    _devices.remove(device)
+    DEVICES.remove(device)
 
 
 def get_device(ident: DeviceLike = None) -> Device:
@@ -95,7 +95,7 @@ def get_device(ident: DeviceLike = None) -> Device:
     if isinstance(ident, Device):
         return ident
     name = ident.strip().lower() if isinstance(ident, str) else ""
-    for device in _devices:
+    for device in DEVICES:
         if device == name:
             return device
     if name == "cuda" or name.startswith("cuda:"):
@@ -118,12 +118,12 @@ def get_preferred_device() -> Device:
 
 def get_devices() -> list[Device]:
     """Every device that can be used."""
-    return list(_devices)
+    return list(DEVICES)
 
 
 def get_cuda_device_count() -> int:
     """How many GPUs can be used."""
-    return sum(d.is_cuda for d in _devices)
+    return sum(d.is_cuda for d in DEVICES)
 
 
 def is_cpu_available() -> bool:

@@ -15,13 +15,13 @@ from engine.compile.backend import (
     ASSERTED,
     JOURNAL_LIMIT,
     NOT_SAVED,
+    NOTHING,
     STACK_LIMIT,
     TOO_LARGE,
     Backend,
     Entry,
     Journal,
     Limits,
-    NOTHING,
     Outcome,
 )
 from engine.compile.pipeline import NONE, Names, Variants

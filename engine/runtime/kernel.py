@@ -30,6 +30,7 @@ from engine.ir import nodes as n
 from engine.ir.unassigned import UnassignedRead
 from engine.locks import Lock
 from engine.runtime import instances, modules
+from engine.runtime.device import get_device
 from engine.runtime.errors import fail
 from engine.runtime.plan import Plan
 
@@ -154,7 +155,7 @@ class Kernel:
             names = bindings(self.func)
             plan = self._latest
             if plan is None or names != self._bindings:
-                plan = Plan(self, lower(self))
+                plan = Plan(self, Variants(lower(self)), get_device().backend)
                 warn_of_unassigned_reads(plan.variants.ir)
                 modules.compile_group(self.module, self, plan)
                 self._latest, self._bindings = plan, names

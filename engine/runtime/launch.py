@@ -10,7 +10,7 @@ from engine.diagnostics.site import call_site
 from engine.lang.types import is_float
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
@@ -63,8 +63,7 @@ def launch(
     """
     if kernel.__class__ is not Kernel:
         raise fail("E202", f"launch takes a function decorated with @kernel, got {kernel!r}")
-    if device is not None:
-        get_device(device)
+    place = get_device(device)
     if inputs.__class__ is not list or outputs.__class__ is not list:
         inputs, outputs = as_list(kernel, inputs), as_list(kernel, outputs)
     given = [*inputs, *outputs]
@@ -72,14 +71,16 @@ def launch(
     if plan is None:
         kernel = kernel.for_arguments(given)
         plan = kernel._plan or kernel.plan
+    if plan.backend is not place.backend:
+        plan = plan.on(place.backend)
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
-    values, blob = plan.bind(given, shape)
+    values, blob = plan.bind(given, shape, place if len(DEVICES) > 1 else None)
     if adjoint:
         adjoints = [*(adj_inputs or [None] * len(inputs)), *(adj_outputs or [None] * len(outputs))]
         return run_adjoint(plan, shape, values, blob, adjoints)
     if record_cmd:
         kept = [copy(v) if isinstance(v, Struct) else v for v in given]
-        return Command(kernel, shape, values if plan.arguments is None else kept)
+        return Command(kernel, shape, values if plan.arguments is None else kept, place)
     if recording.observers:
         for observe in recording.observers:
             observe(kernel, shape)
@@ -176,8 +177,11 @@ def run_adjoint(
 class Command:
     """A launch with its arguments, to be run many times with little overhead. Never recorded."""
 
-    def __init__(self, kernel: Kernel, dim: tuple[int, ...], values: list[Any]) -> None:
+    def __init__(
+        self, kernel: Kernel, dim: tuple[int, ...], values: list[Any], device: Device
+    ) -> None:
         self.kernel = kernel
+        self.device = device
         self.dim = dim
         self.params = values
 
@@ -204,4 +208,4 @@ class Command:
     def launch(self, stream: object = None) -> None:
         """Runs the kernel."""
         del stream
-        launch(self.kernel, self.dim, self.params, record_tape=False)
+        launch(self.kernel, self.dim, self.params, device=self.device, record_tape=False)

@@ -15,7 +15,7 @@ from engine.runtime.annotation import array_type, describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
-from engine.runtime.device import HOST
+from engine.runtime.device import Device
 from engine.runtime.errors import fail
 from engine.runtime.execute import Executable
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
@@ -73,12 +73,14 @@ class Call:
 
 
 class Plan:
-    """A lowered kernel, ready to be launched."""
+    """A lowered kernel, ready to be launched on one kind of device."""
 
-    def __init__(self, kernel: Kernel, ir: n.Function) -> None:
+    def __init__(self, kernel: Kernel, variants: Variants, backend: Backend) -> None:
         self.kernel = kernel
-        self.variants = Variants(ir)
-        self.backend: Backend = HOST.backend
+        self.variants = variants
+        self.backend = backend
+        ir = variants.ir
+        self._siblings: dict[Backend, Plan] = {backend: self}
         self.params = tuple(Param(i, p) for i, p in enumerate(ir.params))
         self.count = len(self.params)
         arrays = [p for p in self.params if p.array_kind is not None]
@@ -98,6 +100,14 @@ class Plan:
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._forward: Executable | None = None
 
+    def on(self, backend: Backend) -> Plan:
+        """The plan of the same lowered kernel for another kind of device."""
+        found = self._siblings.get(backend)
+        if found is None:
+            found = self._siblings[backend] = Plan(self.kernel, self.variants, backend)
+            found._siblings = self._siblings
+        return found
+
     @property
     def forward(self) -> Executable:
         """The compiled kernel as written."""
@@ -105,11 +115,14 @@ class Plan:
             self._forward = Executable(self.backend, self.variants, "forward")
         return self._forward
 
-    def bind(self, args: list[Any], dim: tuple[int, ...] = (1,)) -> tuple[list[Any], bytes]:
+    def bind(
+        self, args: list[Any], dim: tuple[int, ...] = (1,), device: Device | None = None
+    ) -> tuple[list[Any], bytes]:
         """Checks arguments; gives them as arrays and values, and as bytes.
 
-        dim: the grid; without threads, None will do for any array.
-        Raises LaunchError E201 (count), E202 (type), E203 (dimensions).
+        dim: the grid; without threads, None will do for any array. device: where all arrays
+        have to be; None where there is but one.
+        Raises LaunchError E201 (count), E202 (type), E203 (dimensions), E204 (device).
         """
         if self.arguments is not None:
             args = self.split(args)
@@ -133,7 +146,19 @@ class Plan:
                     parts.append(p.null if v is None else v._packed)
             except Mismatch as e:
                 raise self.mismatch(p, e) from None
+        if device is not None:
+            self.check_device(args, device)
         return args, b"".join(parts)
+
+    def check_device(self, values: list[Any], device: Device) -> None:
+        """Raises LaunchError (E204) where an array is on another device."""
+        for p in self.array_params:
+            a = values[p.index]
+            if a is not None and a.device != device:
+                raise fail("E204", f"kernel {self.kernel.key!r}, argument {p.name!r}: the array is "
+                           f"on device {a.device}, and the launch on {device}",
+                           help=f"copy it: {p.name}.to({str(device)!r}), or launch with "
+                           f"device={str(a.device)!r}")  # fmt: skip
 
     def split(self, args: list[Any]) -> list[Any]:
         """The user's arguments taken apart. Raises LaunchError E201, E202, E203."""

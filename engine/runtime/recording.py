@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
-    from engine.runtime.array import array
     from engine.compile.backend import Journal
+    from engine.runtime.array import array
     from engine.runtime.execute import Executable
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call

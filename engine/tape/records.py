@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.compile.backend import Journal
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.ir.nodes import Function
 from engine.runtime.array import array
-from engine.compile.backend import Journal
 from engine.runtime.execute import run
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts

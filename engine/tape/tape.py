@@ -8,11 +8,12 @@ from copy import copy
 from typing import Any
 
 from engine import config
+from engine.compile.backend import Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.compile.backend import Journal
+from engine.runtime.device import get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Call
@@ -114,11 +115,12 @@ class Tape:
         Raises TapeError (E401) for a kernel that overwrites what its adjoint needs:
         those values are saved only by a launch that runs on the tape.
         """
-        del max_blocks, device, block_dim, metadata
+        del max_blocks, block_dim, metadata
         if not isinstance(kernel, Kernel):
             raise self._misused(f"record_launch takes a kernel, got {kernel!r}")
-        plan = kernel.plan
-        values, blob = plan.bind([*inputs, *outputs])
+        place = get_device(device)
+        plan = kernel.plan.on(place.backend)
+        values, blob = plan.bind([*inputs, *outputs], device=place)
         call = Call(plan, grid(dim, kernel), values, blob, len(inputs))
         record = self._launch_record(call, call_site())
         if record.selection.recorded:

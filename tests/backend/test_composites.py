@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.compile.host import Entry, new_launch, release
+from engine.compile.backend import Entry, Limits
+from engine.compile.cpu import CPU
 from engine.compile.pipeline import Variants, prefetch
 from engine.ir import interp
 from engine.lang.types import ArrayType, is_float, scalar_of, shape_of
@@ -45,11 +45,11 @@ def batches(cases: list[Overload], form: str) -> Any:
             for x in cases[first : first + BATCH]:
                 kernel, wrt = kernel_of(x)
                 group[x] = (Variants(kernel), wrt)
-            prefetch([(v, form, wrt, NONE) for v, wrt in group.values()])  # type: ignore[misc]
+            prefetch([(CPU, v, form, wrt, NONE) for v, wrt in group.values()])  # type: ignore[misc]
             made.clear()
             made.update(group)
         v, wrt = made[o]
-        return v, wrt, v.entry(form, wrt, NONE)  # type: ignore[arg-type]
+        return v, wrt, v.entry(CPU, form, wrt, NONE)  # type: ignore[arg-type]
 
     return get
 
@@ -70,12 +70,8 @@ def call(entry: Entry, arrays: Sequence[Any]) -> None:
         for a in arrays
         for x in (a.ctypes.data, a.shape[0], a.strides[0])
     ]  # fmt: skip
-    launch = new_launch((THREADS,))
-    try:
-        entry.call(np.array(fields, np.int64).tobytes(), ctypes.byref(launch))
-        assert launch.error == 0
-    finally:
-        release(launch)
+    done = CPU.run(entry, (THREADS,), np.array(fields, np.int64).tobytes(), Limits(0, 0))
+    assert done.error == 0
 
 
 def memory(o: Overload) -> list[Any]:

@@ -7,7 +7,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from engine.compile.host import ERRORS, Entry, compile_functions, new_launch
+from engine.compile.backend import Entry
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.runner import new_launch
 from engine.ir.verify import verify
 from engine.lang.types import is_float, scalar_of
 from tests.backend.signatures import Array, Signature, signatures
@@ -34,8 +36,8 @@ def compiled(request: pytest.FixtureRequest) -> dict[Signature, Entry]:
 def apply(entry: Entry, arrays: list[Array]) -> None:
     fields = [(a.ctypes.data, a.shape[0], a.strides[0]) for a in arrays]
     launch = new_launch((len(arrays[-1]),))
-    entry.call(np.array(fields, np.int64).tobytes(), ctypes.byref(launch))
-    assert launch.error == 0, ERRORS[launch.error]
+    entry.code(np.array(fields, np.int64).tobytes(), ctypes.byref(launch))
+    assert launch.error == 0, launch.error
 
 
 def spread(a: Array) -> Array:

@@ -7,7 +7,6 @@ Programs with odd numbers are cut into pieces, as large ones are.
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,7 +15,8 @@ import numpy as np
 import pytest
 
 from engine.codegen import outline
-from engine.compile.host import Launch, release
+from engine.compile.backend import Limits
+from engine.compile.cpu import CPU
 from engine.compile.pipeline import Variants, prefetch
 from engine.ir import interp
 from tests.property.programs import ARRAYS, DIM, SIZE, program
@@ -26,6 +26,7 @@ COUNT = int(os.environ.get("ENGINE_COMPILED_PROGRAMS", "20"))
 BATCH = 30  # programs that are compiled together
 WRT = frozenset(ARRAYS)
 TRIPS = 3
+FREE = Limits(0, 0)
 FORMS = ("forward", "recorded", "adjoint", "checkpointed", "tangent")
 
 
@@ -41,7 +42,7 @@ def variants(seed: int, compiled: dict[int, Variants]) -> Variants:
         for cut in (False, True):
             some = [v for k, v in made.items() if k % 2 == cut]
             with in_pieces() if cut else nullcontext():
-                prefetch([(v, form, WRT, _journaled(v, form)) for v in some for form in FORMS])
+                prefetch([(CPU, v, form, WRT, _journaled(v, form)) for v in some for form in FORMS])
         compiled.clear()
         compiled.update(made)
     return compiled[seed]
@@ -67,12 +68,6 @@ def pack(arrays: list[np.ndarray], extra: tuple[np.ndarray, ...] = ()) -> bytes:
     return b"".join([*map(one, arrays), np.int64(TRIPS).tobytes(), *map(one, extra)])
 
 
-def launch(entry, args: bytes, state: Launch) -> None:
-    state.dim[0], state.ndim, state.begin, state.end = DIM, 1, 0, DIM
-    entry.call(args, ctypes.byref(state))
-    assert state.error == 0
-
-
 def assert_close(got: list[np.ndarray], expected: list[np.ndarray], rtol: float) -> None:
     for x, y in zip(got, expected, strict=True):
         scale = float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
@@ -96,21 +91,21 @@ def test_compiled_code_means_what_the_interpreter_says(seed: int, compiled) -> N
     moved = [t.copy() for t in direction]
     interp.run(v.tangent_ir(WRT), [*[a.copy() for a in start], TRIPS, *moved], DIM)
 
-    state = Launch()
-    try:
-        for entry in (v.forward(), v.recorded(WRT, v.journaled())):
-            if entry is not None:
-                got = [a.copy() for a in start]
-                launch(entry, pack(got), state)
-                assert_close(got, expected, 1e-12)
-        for entry in (v.adjoint(WRT, v.journaled()), v.checkpointed(WRT, v.journaled())):
-            grads = [w.copy() for w in weights]
-            launch(entry, pack(got, tuple(grads)), state)
-            assert_close(grads, want, 1e-9)
-        ahead, tangents = [a.copy() for a in start], [t.copy() for t in direction]
-        launch(v.tangent(WRT), pack(ahead, tuple(tangents)), state)
-        assert_close(ahead, expected, 1e-12)
-        assert_close(tangents, moved, 1e-9)
-        assert_transposed(tangents, weights, direction, grads)
-    finally:
-        release(state)
+    def ran(form, args, **words):
+        return CPU.run(v.entry(CPU, form, WRT, _journaled(v, form)), (DIM,), args, FREE, **words)
+
+    left = None
+    for form in ("forward", "recorded"):
+        got = [a.copy() for a in start]
+        left = ran(form, pack(got))
+        assert left.error == 0
+        assert_close(got, expected, 1e-12)
+    for form in ("adjoint", "checkpointed"):
+        grads = [w.copy() for w in weights]
+        assert ran(form, pack(got, tuple(grads)), journal=left.journal).error == 0
+        assert_close(grads, want, 1e-9)
+    ahead, tangents = [a.copy() for a in start], [t.copy() for t in direction]
+    assert ran("tangent", pack(ahead, tuple(tangents))).error == 0
+    assert_close(ahead, expected, 1e-12)
+    assert_close(tangents, moved, 1e-9)
+    assert_transposed(tangents, weights, direction, grads)

@@ -10,6 +10,7 @@ import pytest
 import engine as wp
 from engine.autograd import jacobian
 from engine.compile.pipeline import prefetch
+from engine.runtime.device import HOST
 from tests.corpus import control, exact, memory, parts, values  # noqa: F401 (they register cases)
 from tests.corpus import oracle as o
 from tests.corpus.case import CASES
@@ -28,7 +29,9 @@ def made():
         out[case.name] = (run.kernel, case.dim, run.arrays(True))
     found = [kernel.variants for kernel, _, _ in out.values()]
     none: frozenset[str] = frozenset()
-    prefetch([(v, "accesses", none, none) for v in found if v.accesses_ir() is not None])
+    prefetch(
+        [(HOST.backend, v, "accesses", none, none) for v in found if v.accesses_ir() is not None]
+    )
     return out
 
 

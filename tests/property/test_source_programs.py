@@ -68,8 +68,8 @@ class Loaded:
             values = plan.split(arguments(seed, self))
             wrt = kernel.variants.differentiable
             journaled = kernel.variants.journaled(plan.aliased(values))
-            requests += [(kernel.variants, form, wrt, journaled) for form in FORMS]
-            requests.append((kernel.variants, "tangent", wrt, frozenset()))
+            requests += [(plan.backend, kernel.variants, form, wrt, journaled) for form in FORMS]
+            requests.append((plan.backend, kernel.variants, "tangent", wrt, frozenset()))
         prefetch(requests)
 
 

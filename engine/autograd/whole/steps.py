@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from engine.autograd.problem import LaunchFailed, lifted
 from engine.autograd.whole.memory import Memory, Part, parts_of
+from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError
+from engine.runtime.device import HOST
 from engine.runtime.errors import KernelStopped
-from engine.runtime.execute import Form, Journal, run
+from engine.runtime.execute import Form, run
 from engine.runtime.pack import pack_arguments
 from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
@@ -133,11 +135,12 @@ class LaunchStep(Step):
         if self.idle:
             return []
         none: frozenset[str] = frozenset()
-        out: list[Request] = [(self.exact, "forward", none, none)]
+        host = HOST.backend
+        out: list[Request] = [(host, self.exact, "forward", none, none)]
         if self.useful:
-            out.append((self.exact, "adjoint", self.wrt, self.journaled))
+            out.append((host, self.exact, "adjoint", self.wrt, self.journaled))
             if self.exact.needs_journal(self.wrt, self.journaled):
-                out.append((self.exact, "recorded", self.wrt, self.journaled))
+                out.append((host, self.exact, "recorded", self.wrt, self.journaled))
         return out
 
     def bind(self, world: World) -> None:
@@ -209,7 +212,7 @@ class LaunchStep(Step):
         if self.idle:
             return
         try:
-            self.exact.tangent(self.moving)
+            self.exact.tangent_ir(self.moving)
         except (TypeError, EngineError) as why:
             raise LaunchFailed(f"{self.plan.kernel.key!r} has no forward mode: {why}") from None
         self._run(self.exact, "tangent", self.args + self.moved, self.moving)

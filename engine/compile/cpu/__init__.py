@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.codegen import cpp
-from engine.compile.backend import Backend, Entry, Limits, Outcome, Journal
+from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
 from engine.compile.cpu import compiler, runner
 from engine.ir.nodes import Function
 

@@ -34,6 +34,7 @@ _BATCH_CHARS = 8_000
 # Scalar operations of a kernel from which on the compiler may do as little as it can.
 HUGE = 15_000
 
+
 def compile_functions(fns: Sequence[Function]) -> list[Entry]:
     """The entry points of kernels, in order; from memory, from the cache, or compiled.
 

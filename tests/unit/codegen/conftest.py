@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compile.host import ERRORS, Entry, Launch, compile_functions, new_launch, release
+from engine.compile.backend import Entry
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.runner import Launch, new_launch, release
 from engine.ir import interp
 from engine.ir.nodes import Function
 from engine.ir.verify import verify
@@ -35,7 +37,7 @@ def pack(value: Any, t: Type) -> bytes:
 
 def call(entry: Entry, fn: Function, args: Sequence[Any], launch: Launch) -> None:
     packed = b"".join(pack(a, p.type) for a, p in zip(args, fn.params, strict=True))
-    entry.call(packed, ctypes.byref(launch))
+    entry.code(packed, ctypes.byref(launch))
 
 
 def run(fn: Function, args: Sequence[Any], dim: int | Sequence[int]) -> None:
@@ -45,7 +47,7 @@ def run(fn: Function, args: Sequence[Any], dim: int | Sequence[int]) -> None:
     launch = new_launch((dim,) if isinstance(dim, int) else dim)
     try:
         call(entry, fn, args, launch)
-        assert launch.error == 0, ERRORS[launch.error]
+        assert launch.error == 0, launch.error
         assert launch.stack.size == 0
     finally:
         release(launch)

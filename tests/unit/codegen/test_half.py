@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.cpp import NATIVE
-from engine.compile.toolchain import find_toolchain
+from engine.compile.cpu.toolchain import find_toolchain
 
 SOURCE = """
 #include "half.h"

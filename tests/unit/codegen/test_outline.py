@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from engine.codegen import cpp, outline
-from engine.compile.host import HUGE, _Unit
-from engine.compile.toolchain import find_toolchain
+from engine.compile.cpu.compiler import HUGE, _Unit
+from engine.compile.cpu.toolchain import find_toolchain
 from engine.ir.builder import Builder, Names, const
 from engine.ir.nodes import (
     Break,

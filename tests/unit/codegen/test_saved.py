@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compile.host import compile_functions, new_launch, release
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.runner import new_launch, release
 from engine.ir import interp
 from engine.ir.builder import Builder, const
 from engine.ir.nodes import (
@@ -150,7 +151,8 @@ def test_a_launch_too_large_for_its_index_is_an_error(call: Any) -> None:
 OUT_OF_MEMORY = """
 import resource, sys
 import numpy as np
-from engine.compile.host import compile_functions, new_launch, release
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.runner import new_launch, release
 from engine.ir.nodes import Push, Store, Var
 from tests.unit.codegen.conftest import call
 from tests.unit.codegen.native_ir import F1, f32, function, i32, kernel, tid
@@ -190,5 +192,5 @@ def test_running_out_of_memory_ends_the_launch(root: Path) -> None:
 def test_structures_are_those_of_c() -> None:
     launch = new_launch((2, 3, 4))
     assert ctypes.sizeof(launch) == 20 * 8
-    assert list(launch.dim) == [2, 3, 4, 0]
+    assert list(launch.dim) == [2, 3, 4, 1]
     assert (launch.ndim, launch.begin, launch.end, launch.error) == (3, 0, 24, 0)

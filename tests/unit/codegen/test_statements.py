@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compile.host import compile_functions, new_launch
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.runner import new_launch
 from engine.ir.builder import Builder
 from engine.ir.nodes import (
     Atomic,

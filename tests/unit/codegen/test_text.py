@@ -12,7 +12,7 @@ import pytest
 from engine.codegen import cpp
 from engine.codegen.layout import arg_offsets
 from engine.codegen.literals import literal
-from engine.compile.toolchain import find_toolchain
+from engine.compile.cpu.toolchain import find_toolchain
 from engine.diagnostics import Span
 from engine.ir.builder import Builder
 from engine.ir.nodes import Atomic, Call, Const, Function, If, Return, Stmt, Store, Var

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.compile import cache, host, toolchain
+from engine.compile import cache
+from engine.compile.cpu import compiler, toolchain
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +25,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 def forget() -> None:
     """Makes this process one that has loaded no kernel and found no compiler."""
-    host._loader.entries.clear()
-    host._loader.libraries.clear()
+    compiler._loader.entries.clear()
+    compiler._loader.libraries.clear()
     cache._open.cache_clear()
     toolchain._find.cache_clear()
 

@@ -15,10 +15,10 @@ import pytest
 
 from engine import config
 from engine.compile import toolchain
-from engine.compile.host import compile_functions
-from engine.compile.toolchain import find_toolchain
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.toolchain import find_toolchain
 from engine.diagnostics import CompilerError
-from tests.unit.compile.test_host import filled, filling
+from tests.unit.compile.test_compiler import filled, filling
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def run(program: str, *args: str, **environment: str) -> str:
 
 
 def test_while_a_thread_compiles(tmp_path: Path) -> None:
-    from engine.compile.toolchain import find_toolchain
+    from engine.compile.cpu.toolchain import find_toolchain
 
     slow, marker = tmp_path / "slow", tmp_path / "started"
     compiler = " ".join(find_toolchain().command)

@@ -7,7 +7,7 @@ import pytest
 
 import engine as wp
 from engine import LaunchError
-from engine.compile.host import Entry
+from engine.compile.backend import Entry
 from engine.runtime.execute import run
 
 
@@ -229,7 +229,7 @@ def test_what_the_error_numbers_of_kernels_say(error, code):
     def call(blob, state):
         state._obj.error = error
 
-    entry = Entry("my_kernel_0123456789abcdef", 0, call)
-    variants = SimpleNamespace(forward=lambda: entry)
+    entry = Entry("my_kernel_0123456789abcdef", call)
+    variants = SimpleNamespace(entry=lambda *names: entry)
     found = refused(lambda: run(variants, "forward", (2,), b""), code)
     assert "'my_kernel'" in found.message

@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 
 from engine import config
-from engine.compile import host
-from engine.compile.host import Entry, compile_functions, new_launch
+from engine.compile.backend import Entry
+from engine.compile.cpu import compiler
+from engine.compile.cpu.compiler import compile_functions
+from engine.compile.cpu.runner import new_launch
 from engine.diagnostics import CompilerError, Span
 from engine.ir.builder import Builder
 from engine.ir.nodes import Function, Store, Var
@@ -36,7 +38,7 @@ def filling(value: float) -> Function:
 def filled(entry: Entry) -> float:
     out = np.zeros(3, np.float32)
     args = np.array([out.ctypes.data, 3, 4], np.int64).tobytes()
-    entry.call(args, ctypes.byref(new_launch((3,))))
+    entry.code(args, ctypes.byref(new_launch((3,))))
     assert out[0] == out[1] == out[2]
     return float(out[0])
 
@@ -58,8 +60,8 @@ def test_a_batch_is_one_compilation_and_one_object(fresh: Path, counted: Callabl
 def test_large_batches_are_shared_by_processors(
     counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "_processors", lambda: 3)
-    monkeypatch.setattr(host, "_BATCH_CHARS", 1000)
+    monkeypatch.setattr(compiler, "_processors", lambda: 3)
+    monkeypatch.setattr(compiler, "_BATCH_CHARS", 1000)
     entries = compile_functions([filling(v) for v in range(7)])
     assert counted() == 3
     assert [filled(e) for e in entries] == list(range(7))
@@ -103,7 +105,7 @@ def test_headers_are_part_of_the_key(
     counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compile_functions([filling(1)])
-    monkeypatch.setattr(host.cpp, "headers_hash", lambda: "other headers")
+    monkeypatch.setattr(compiler.cpp, "headers_hash", lambda: "other headers")
     compile_functions([filling(1)])
     assert counted() == 2
 
@@ -121,8 +123,8 @@ def damage(path: Path, how: str) -> None:
 
 CHILD = """
 import sys, time
-from tests.unit.compile.test_host import filling, filled
-from engine.compile.host import compile_functions
+from tests.unit.compile.test_compiler import filling, filled
+from engine.compile.cpu.compiler import compile_functions
 while time.time() < float(sys.argv[1]):
     pass
 entries = compile_functions([filling(v) for v in range(6)])
