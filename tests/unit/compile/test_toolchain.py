@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engine import config
-from engine.compile import toolchain
+from engine.compile.cpu import toolchain
 from engine.compile.cpu.compiler import compile_functions
 from engine.compile.cpu.toolchain import find_toolchain
 from engine.diagnostics import CompilerError
