@@ -93,7 +93,7 @@ def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) 
         )
     if options.plot:
         _draw(shown, options, folder, f"{record.kernel.key} (launch {number}:{index})")
-    span, site = record.plan.variants.ir.span, record.site
+    span, site = record.definition, record.site
     report = JacobianReport(
         record.kernel.key, number, index, len(mine), tuple(record.dim), span.file, span.line,
         "" if site is None else site.file, 0 if site is None else site.line,

@@ -28,7 +28,7 @@ from adtool.report import Failure
 
 if TYPE_CHECKING:
     from adtool.jacobian import JacobianReport
-    from engine.autograd.results import TapeResult
+    from engine.autograd import TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
 

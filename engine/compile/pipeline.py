@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -55,6 +55,8 @@ class Variants:
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Form, Key], Entry] = {}
+        # Kernels that others make of this one, by keys of theirs: they live as long as it does.
+        self.derived: dict[Hashable, Variants | None] = {}
 
     @functools.cached_property
     def can_lift(self) -> bool:

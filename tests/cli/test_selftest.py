@@ -10,7 +10,8 @@ import pytest
 import engine as wp
 from adtool.selftest.run import Outcome, corpus
 from adtool.selftest.score import lines, score
-from engine.autograd.mutants import MUTATIONS, NONE, Mutation, Trial
+from engine.autograd import MUTATIONS, Mutation, Trial
+from engine.autograd.mutation.trial import NONE
 from tests.unit.autograd import verdict_kernels as k
 from tests.unit.autograd.verdict_kernels import floats, recorded
 

@@ -22,7 +22,7 @@ from engine.autograd import (
     jacobian_plot,
     plot_kernel_jacobians,
 )
-from engine.autograd.panels import MOST, image_of
+from engine.autograd.plots.images import MOST, image_of
 from tests.unit.autograd import jacobian_kernels as k
 from tests.unit.autograd.test_jacobian import bodies_arguments, mixed_arguments
 
@@ -148,7 +148,7 @@ def test_errors() -> None:
 
 
 def test_gradcheck_and_jacobian_draw(monkeypatch) -> None:
-    from engine.autograd import figures, plot
+    from engine.autograd.plots import errors, figures
 
     shown = []
     original = figures.draw
@@ -157,7 +157,7 @@ def test_gradcheck_and_jacobian_draw(monkeypatch) -> None:
         shown.append(title)
         return original(panels, title, **more)
 
-    for module in (plot, figures):
+    for module in (errors, figures):
         monkeypatch.setattr(module, "draw", draw)
     inputs, outputs = mixed_arguments()
     given = {"dim": 2, "inputs": inputs, "outputs": outputs}

@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse as scipy_sparse
 
 import engine as wp
-from engine.autograd import compressed, jacobian, jacobian_fd, launch_jacobian
-from engine.autograd.colouring import _greedy, colour
-from engine.autograd.pattern import Pattern
+from engine.autograd import jacobian, jacobian_fd
+from engine.autograd.jacobians import compressed, of_launch
+from engine.autograd.jacobians.colouring import _greedy, colour
+from engine.autograd.jacobians.sparsity import Pattern
 from tests.unit.autograd import jacobian_kernels as k
 from tests.unit.autograd.test_jacobian import bodies_arguments, floats, mixed_arguments
 
@@ -100,7 +101,7 @@ def test_large_dense_jacobians_are_evaluated_compressed(monkeypatch) -> None:
     quick = jacobian_fd(k.stencil, **given)[0, 0].numpy()
     limited = jacobian(k.stencil, **given, max_outputs_per_var=300)[0, 0].numpy()
     assert len(calls) == 3
-    monkeypatch.setattr(launch_jacobian, "FEW", 10**9)
+    monkeypatch.setattr(of_launch, "FEW", 10**9)
     np.testing.assert_array_equal(fast, jacobian(k.stencil, **given)[0, 0].numpy())
     np.testing.assert_allclose(quick, fast, rtol=1e-6, atol=1e-7)
     assert np.isnan(limited[300:]).all()
@@ -178,7 +179,7 @@ def test_a_wrong_pattern_is_noticed(monkeypatch, how) -> None:
     found = how(kernel, **given, sparse=True)[0, 0]
     assert found.colours == 0
     np.testing.assert_allclose(found.toarray(), dense, rtol=1e-7, atol=1e-9)
-    monkeypatch.setattr(launch_jacobian, "MOST_DENSE", 10)
+    monkeypatch.setattr(of_launch, "MOST_DENSE", 10)
     with pytest.raises(wp.TapeError, match="E401") as error:
         how(kernel, **given, sparse=True)
     assert "random vector" in str(error.value)

@@ -179,14 +179,14 @@ def test_rounding_of_a_right_adjoint(n: int) -> None:
 
 
 def test_results_that_differ_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.autograd.problem import Precision
+    from engine.autograd.launch.evaluation import Evaluation
 
-    run, rng = Precision.forward_again, np.random.default_rng(0)
+    run, rng = Evaluation.forward_again, np.random.default_rng(0)
 
     def restless(self: Any) -> None:
         run(self)
         self.memory["y"][...] *= 1.0 + 0.1 * rng.random()
 
-    monkeypatch.setattr(Precision, "forward_again", restless)
+    monkeypatch.setattr(Evaluation, "forward_again", restless)
     pair = one(k.waves, [0.5, 1.0])
     assert pair.verdict == "nondeterministic" and "its results differ" in pair.reason

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd import check_tape, gradcheck_tape
-from engine.autograd.results import WholeResult
+from engine.autograd import WholeResult, check_tape, gradcheck_tape
 
 F = wp.array(dtype=float)
 N = 5

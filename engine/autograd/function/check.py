@@ -1,0 +1,55 @@
+"""The check of a Python function: its tape's backward pass against running it again.
+
+What differences in the arrays' own precision cannot tell is settled launch by launch, where
+they can be had in float64: a pair passes only if no launch fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.autograd.comparison.judgement import Comparison
+from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.function.call import FunctionCall, restored
+from engine.autograd.function.compare import Subject, compare
+from engine.autograd.function.displaced import DisplacedFunction
+from engine.autograd.results import LaunchResult, PairResult, TapeResult
+from engine.autograd.tape.check import check_records
+from engine.autograd.tape.options import Options
+from engine.autograd.variables.roles import Mask, Pair
+from engine.diagnostics import UNKNOWN
+from engine.diagnostics.site import call_span
+
+
+def check_function_call(call: FunctionCall, mask: Mask | None, options: Options) -> TapeResult:
+    """Checks a function. Gives its result, first, and those of its launches."""
+    with restored(call) as restorer:
+        run = call.run()
+        roles = call.roles(run.results)
+        pairs = roles.pairs(mask)
+        outputs = list({id(p.output): p.output for p in pairs}.values())
+        subject = Subject(
+            call, run, pairs, DisplacedFunction(call, restorer, outputs, run), restorer.restore,
+            options.tolerance, options.max_inputs, options.max_outputs,
+            np.random.default_rng(options.seed),
+        )  # fmt: skip
+        compared = compare(subject)
+        restorer.restore()
+        inner = TapeResult(0, ())
+        if options.tolerance == Tolerance():
+            inner = check_records(run.tape.records, Options(seed=options.seed))
+    found = tuple(_result(p, compared[p.key]) for p in pairs)
+    own = LaunchResult(-1, call.key, (), found, call_span() or UNKNOWN)
+    return TapeResult(0, (own, *inner.launches), inner.unchecked)
+
+
+def _result(p: Pair, c: Comparison) -> PairResult:
+    """A pair's result, with the names of the worst entry's scalars."""
+    out = c.result(p.input.label, p.output.label)
+    e = out.worst
+    if e is None or e.row < 0:
+        return out
+    named = replace(e, row_name=p.output.place(e.row), col_name=p.input.place(e.col))
+    return replace(out, worst=named)
