@@ -13,8 +13,10 @@ import numpy as np
 from engine.autograd.comparison.judgement import Comparison
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.function.call import FunctionCall, restored
-from engine.autograd.function.compare import Subject, compare
+from engine.autograd.function.compared import ComparedFunction
+from engine.autograd.function.directions import compare_directions
 from engine.autograd.function.displaced import DisplacedFunction
+from engine.autograd.function.entries import compare_entries
 from engine.autograd.results import LaunchResult, PairResult, TapeResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
@@ -30,12 +32,14 @@ def check_function_call(call: FunctionCall, mask: Mask | None, options: Options)
         roles = call.roles(run.results)
         pairs = roles.pairs(mask)
         outputs = list({id(p.output): p.output for p in pairs}.values())
-        subject = Subject(
+        function = ComparedFunction(
             call, run, pairs, DisplacedFunction(call, restorer, outputs, run), restorer.restore,
             options.tolerance, options.max_inputs, options.max_outputs,
             np.random.default_rng(options.seed),
         )  # fmt: skip
-        compared = compare(subject)
+        # The adjoint is asked first: runs of the function then change what its tape has seen.
+        compare = compare_entries if function.small else compare_directions
+        compared = compare(function)
         restorer.restore()
         inner = TapeResult(0, ())
         if options.tolerance == Tolerance():
@@ -47,6 +51,8 @@ def check_function_call(call: FunctionCall, mask: Mask | None, options: Options)
 
 def _result(p: Pair, c: Comparison) -> PairResult:
     """A pair's result, with the names of the worst entry's scalars."""
+    if not p.input.size or not p.output.size:
+        c = replace(c, reason="the array is empty")
     out = c.result(p.input.label, p.output.label)
     e = out.worst
     if e is None or e.row < 0:

@@ -11,9 +11,9 @@ from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.judgement import Comparison
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.directions import (
+    ComparedLaunch,
     Comparisons,
     Pair,
-    Subject,
     compare_directions,
     compare_repeated,
 )
@@ -72,19 +72,19 @@ def compare(
         pair: c.judged(displaced.unjudged) if dead.intersection(pair) else c
         for pair, c in compared.items()
     }
-    subject = Subject(
+    live = ComparedLaunch(
         displaced, tuple(a for a in inputs if a not in dead),
         tuple(b for b in outputs if b not in dead), rng,
     )  # fmt: skip
-    if not subject.inputs or not subject.outputs:
+    if not live.inputs or not live.outputs:
         return LaunchComparison(compared)
-    repeated = compare_repeated(subject, compared)
-    directional = compare_directions(subject, repeated, tolerance.rtol)
+    repeated = compare_repeated(live, compared)
+    directional = compare_directions(live, repeated, tolerance.rtol)
     suspicious = any(c.verdict not in _SETTLED for c in directional.pairs.values())
-    every = options.every_entry and not is_large(subject)
+    every = options.every_entry and not is_large(live)
     if not (suspicious or every or options.asks_for_entries):
         return LaunchComparison(directional.pairs)
-    found = compare_entries(subject, directional, options.max_inputs, options.max_outputs)
+    found = compare_entries(live, directional, options.max_inputs, options.max_outputs)
     return LaunchComparison(found.pairs, found.blocks)
 
 

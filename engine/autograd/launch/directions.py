@@ -35,7 +35,7 @@ LEVEL = 1e-4
 
 
 @dataclass(frozen=True)
-class Subject:
+class ComparedLaunch:
     """What is compared: the inputs and outputs that have live elements, and the random numbers."""
 
     displaced: DisplacedLaunch
@@ -68,18 +68,18 @@ class Directional:
     disagreements: Mapping[Pair, Disagreement]
 
 
-def compare_repeated(subject: Subject, pairs: Comparisons) -> Comparisons:
+def compare_repeated(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons:
     """Runs the launch and its adjoint twice: both must give the same again."""
-    own = subject.displaced.launch.own
-    w = {b: subject.cotangent(b) for b in subject.outputs}
+    own = launch.displaced.evaluations.own
+    w = {b: launch.cotangent(b) for b in launch.outputs}
     runs = []
     for _ in range(2):
-        made = {b: own.forward()[b].copy() for b in subject.outputs}
-        runs.append((made, {a: own.vjp(w)[a].copy() for a in subject.inputs}))
+        made = {b: own.forward()[b].copy() for b in launch.outputs}
+        runs.append((made, {a: own.vjp(w)[a].copy() for a in launch.inputs}))
     (results, gradients), (results_again, gradients_again) = runs
     out = dict(pairs)
     for a, b in pairs:
-        if a not in subject.inputs or b not in subject.outputs:
+        if a not in launch.inputs or b not in launch.outputs:
             continue
         for what, x, y in (
             ("its results", results[b], results_again[b]),
@@ -95,7 +95,9 @@ def compare_repeated(subject: Subject, pairs: Comparisons) -> Comparisons:
     return out
 
 
-def compare_directions(subject: Subject, pairs: Comparisons, rtol: float | None) -> Directional:
+def compare_directions(
+    launch: ComparedLaunch, pairs: Comparisons, rtol: float | None
+) -> Directional:
     """Compares w'Jv along random directions.
 
     rtol: what was asked for, if anything.
@@ -108,28 +110,28 @@ def compare_directions(subject: Subject, pairs: Comparisons, rtol: float | None)
     rounding, to agree as closely; where neither does (rough functions without a forward
     mode), an error of m tolerances passes with probability (0.8/m)^3 at most.
     """
-    displaced = subject.displaced
+    displaced = launch.displaced
     out = dict(pairs)
     disagreements: dict[Pair, Disagreement] = {}
     grads: dict[str, dict[str, Array]] = {}
     w: dict[str, Array] = {}
     for _ in range(DIRECTIONS):
         # Later ones keep the magnitudes, so that `levelled` knows what each part counts for.
-        w = {b: subject.flipped(w[b]) if w else subject.cotangent(b) for b in subject.outputs}
-        v = {a: displaced.direction(a, subject.rng) for a in subject.inputs}
+        w = {b: launch.flipped(w[b]) if w else launch.cotangent(b) for b in launch.outputs}
+        v = {a: displaced.direction(a, launch.rng) for a in launch.inputs}
         if grads:
-            v = {a: levelled(v[a], [grads[b][a] for b in subject.outputs]) for a in v}
-        grads = {b: subject.gradients(displaced.exact, b, w[b]) for b in subject.outputs}
-        for a in subject.inputs:
-            asked = [b for b in subject.outputs if (a, b) in out]
+            v = {a: levelled(v[a], [grads[b][a] for b in launch.outputs]) for a in v}
+        grads = {b: launch.gradients(displaced.exact, b, w[b]) for b in launch.outputs}
+        for a in launch.inputs:
+            asked = [b for b in launch.outputs if (a, b) in out]
             found = [Disagreement(a, b, w[b], grads[b][a], v[a]) for b in asked]
             sums = displaced.slope_of(displaced.weighted(a, v[a], {b: w[b] for b in asked}))
             for d, c in zip(found, _along(displaced, found, sums, out), strict=True):
                 out[d.a, d.b] = c
                 if c.verdict == "fail":
                     disagreements.setdefault((d.a, d.b), d)
-        for b in subject.outputs:
-            out |= _in_own_precision(subject, out, b, w[b], grads[b], rtol)
+        for b in launch.outputs:
+            out |= _in_own_precision(launch, out, b, w[b], grads[b], rtol)
     return Directional(out, disagreements)
 
 
@@ -198,15 +200,15 @@ def _not_finite(displaced: DisplacedLaunch, c: Comparison, ref: float) -> Compar
 
 
 def _in_own_precision(
-    subject: Subject, pairs: Comparisons, b: str, w: Array, exact: Mapping[str, Array],
+    launch: ComparedLaunch, pairs: Comparisons, b: str, w: Array, exact: Mapping[str, Array],
     rtol: float | None,
 ) -> dict[Pair, Comparison]:  # fmt: skip
     """The launch's own adjoint must be finite, and near the lifted one."""
-    displaced = subject.displaced
-    own = displaced.launch.own
-    found = subject.gradients(own, b, w)
+    displaced = launch.displaced
+    own = displaced.evaluations.own
+    found = launch.gradients(own, b, w)
     out = {}
-    for a in subject.inputs:
+    for a in launch.inputs:
         if (a, b) not in pairs:
             continue
         c, live = pairs[a, b], displaced.live[a]

@@ -31,7 +31,7 @@ class DisplacedLaunch:
         self, launch: Evaluations, inputs: Sequence[str], outputs: Sequence[str],
         tolerance: Tolerance,
     ) -> None:  # fmt: skip
-        self.launch = launch
+        self.evaluations = launch
         self.exact = launch.exact
         self.outputs = outputs
         self.tolerance = tolerance

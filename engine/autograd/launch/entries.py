@@ -21,7 +21,7 @@ from engine.autograd.comparison.judgement import (
     Judgement,
 )
 from engine.autograd.comparison.tolerance import largest
-from engine.autograd.launch.directions import Comparisons, Directional, Pair, Subject
+from engine.autograd.launch.directions import ComparedLaunch, Comparisons, Directional, Pair
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.tracing import (
     between_one_sided,
@@ -69,38 +69,38 @@ class _Traced:
     complete: frozenset[Pair]
 
 
-def is_large(subject: Subject) -> bool:
+def is_large(launch: ComparedLaunch) -> bool:
     """Whether there are too many entries to compare each: random directions have to do."""
-    size = subject.displaced.launch.size
-    cols = sum(size(a) for a in subject.inputs)
-    rows = sum(size(b) for b in subject.outputs)
+    size = launch.displaced.evaluations.size
+    cols = sum(size(a) for a in launch.inputs)
+    rows = sum(size(b) for b in launch.outputs)
     return cols * rows > DENSE_ENTRIES or max(cols, rows) > DENSE_SIDE
 
 
 def compare_entries(
-    subject: Subject, found: Directional, max_inputs: int, max_outputs: int
+    launch: ComparedLaunch, found: Directional, max_inputs: int, max_outputs: int
 ) -> EntryWise:
     """Compares entries, all or a sample; their verdicts replace those of the directions.
 
     found: what the directions said. max_inputs, max_outputs: how many scalars of each array
     to look at, as asked for; all that is feasible if <= 0.
     """
-    displaced, rng = subject.displaced, subject.rng
-    fallback = SAMPLED if is_large(subject) else -1
+    displaced, rng = launch.displaced, launch.rng
+    fallback = SAMPLED if is_large(launch) else -1
     ask_in = max_inputs if max_inputs > 0 else fallback
     ask_out = max_outputs if max_outputs > 0 else fallback
-    sampled = {a: _columns(displaced, a, ask_in, rng) for a in subject.inputs}
+    sampled = {a: _columns(displaced, a, ask_in, rng) for a in launch.inputs}
     traced = _trace(displaced, found, sampled)
     cols = traced.columns
-    slopes = {a: [displaced.column(a, j) for j in cols[a]] for a in subject.inputs}
+    slopes = {a: [displaced.column(a, j) for j in cols[a]] for a in launch.inputs}
     out, blocks = dict(found.pairs), {}
-    for b in subject.outputs:
+    for b in launch.outputs:
         part = displaced.spans[b]
-        rows = _rows(displaced, b, ask_out, [s for a in subject.inputs for s in slopes[a]], rng)
+        rows = _rows(displaced, b, ask_out, [s for a in launch.inputs for s in slopes[a]], rng)
         rows = sorted({*rows, *_rows_behind(displaced, found, b, traced, slopes)})
         ads = _adjoint_rows(displaced, b, rows, cols)
         at = part.start + np.asarray(rows, dtype=np.intp)
-        for a in subject.inputs:
+        for a in launch.inputs:
             if (a, b) in out:
                 block = EntryBlock(
                     tuple(rows), tuple(cols[a]), ads[a],
@@ -108,7 +108,7 @@ def compare_entries(
                     np.stack([s.error[at] for s in slopes[a]], axis=1),
                 )  # fmt: skip
                 blocks[a, b] = block
-                out[a, b] = _compare(subject, found, (a, b), block, (a, b) in traced.complete)
+                out[a, b] = _compare(launch, found, (a, b), block, (a, b) in traced.complete)
     return EntryWise(out, blocks)
 
 
@@ -135,7 +135,7 @@ def _rows(
     every = np.flatnonzero(live)
     if limit <= 0 or len(every) <= limit:
         return [int(i) for i in every]
-    moved = np.zeros(displaced.launch.size(b))
+    moved = np.zeros(displaced.evaluations.size(b))
     for s in columns:
         moved += np.nan_to_num(np.abs(s.value[part]), posinf=0.0)
     strongest = [int(i) for i in np.argsort(-moved, kind="stable") if live[i]]
@@ -198,10 +198,10 @@ def _adjoint_rows(
 
 
 def _compare(
-    subject: Subject, found: Directional, pair: Pair, block: EntryBlock, complete: bool
+    launch: ComparedLaunch, found: Directional, pair: Pair, block: EntryBlock, complete: bool
 ) -> Comparison:
     """Judges a pair by its entries. complete: no other element can be behind a failure."""
-    displaced, size = subject.displaced, subject.displaced.launch.size
+    displaced, size = launch.displaced, launch.displaced.evaluations.size
     before, d = found.pairs[pair], found.disagreements.get(pair)
     if before.verdict == "nan":
         return replace(before, checked=before.checked + block.ad.size)
@@ -216,7 +216,7 @@ def _compare(
     # The directions saw something that the sampled entries do not account for.
     if only_by_size(displaced, d):
         return c.judged(UNEQUAL)
-    if differs_near_by(displaced, d, subject.rng):
+    if differs_near_by(displaced, d, launch.rng):
         return c.judged(UNSAMPLED)
     if c.verdict == "kink" or between_one_sided(displaced, d):
         return c.judged(KINK)
