@@ -114,7 +114,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
 def _look(
     captured: list[CapturedTape], options: JacobianOptions, page: status.StatusWriter, folder: Path
 ) -> Outcome:
-    from adtool.jacobian import look
+    from adtool.jacobian_report import look
 
     signal.alarm(0)
     tapes = [t for t in captured if t.records]

@@ -133,6 +133,6 @@ def _missing(
 
 
 def _draw(shown: Jacobians, options: JacobianOptions, folder: Path, title: str) -> None:
-    from adtool.figures.jacobian import save
+    from adtool.figures.heatmaps import save
 
     save(shown, folder / files.PLOT, options.plot, title, options.error)

@@ -16,7 +16,7 @@ from adtool.render.words import clean, print_table, short
 from adtool.report import SCHEMA
 
 if TYPE_CHECKING:
-    from adtool.jacobian import JacobianReport
+    from adtool.jacobian_report import JacobianReport
     from adtool.session import Session
     from engine.autograd import MatrixSummary
 
