@@ -8,8 +8,9 @@ from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.call import function_call, relaunched
-from engine.autograd.function.check import check_function_call
-from engine.autograd.jacobian import jacobian, jacobian_fd
+from engine.autograd.function.check import CheckedFunction, check_function_call
+from engine.autograd.function.recorded import conclude
+from engine.autograd.jacobian import ByAdjoint, ByDifferences, evaluate
 from engine.autograd.launch.call import launch_call
 from engine.autograd.launch.recorded import overlaps
 from engine.autograd.plots.errors import plot_differences
@@ -60,13 +61,12 @@ def gradcheck(
     max_inputs_per_var, max_outputs_per_var: how many entries of each array to look at one by
     one; all if <= 0 (of large arrays random directions, which cover them all).
     plot_relative_error, plot_absolute_error draw the errors. show_summary prints a table.
-    max_blocks and block_dim mean nothing on the CPU; nor does restore_inputs: arrays and
-    gradients are always left bit for bit as they were.
+    max_blocks and block_dim mean nothing on the CPU. restore_inputs: see `jacobian`.
 
     Returns True if something was checked and nothing was wrong. Raises also what
     `jacobian` raises.
     """
-    del max_blocks, block_dim, restore_inputs
+    del max_blocks, block_dim
     options = Options(
         Tolerance(eps, atol, rtol),
         max_inputs=whole(max_inputs_per_var, "max_inputs_per_var"),
@@ -74,15 +74,18 @@ def gradcheck(
         all_entries=True,
     )  # fmt: skip
     given = (function, dim, inputs, outputs, input_output_mask, device)
-    result = _checked(*given, options)
+    checked = _checked(*given, options)
+    result = checked.result
     if show_summary:
         sys.stdout.write(summary(result))
     if plot_relative_error or plot_absolute_error:
         sparse = _large(result)
         plot_differences(
-            jacobian(*given, sparse=sparse), jacobian_fd(*given, eps=eps, sparse=sparse),
+            evaluate(*given, ByAdjoint(-1, sparse)).jacobians,
+            evaluate(*given, ByDifferences(-1, sparse, eps)).jacobians,
             relative=plot_relative_error, absolute=plot_absolute_error,
         )  # fmt: skip
+    conclude(result.launches[0].kernel, checked.changed, restore_inputs, stacklevel=2)
     if raise_exception and not result.passed:
         raise _error(result)
     return result.passed
@@ -109,21 +112,21 @@ def check_function(
     """
     options = Options(Tolerance(eps, atol, rtol), (), (), max_inputs, max_outputs, seed,
                       all_entries=True)  # fmt: skip
-    return _checked(function, dim, inputs, outputs, input_output_mask, device, options)
+    return _checked(function, dim, inputs, outputs, input_output_mask, device, options).result
 
 
 def _checked(
     function: Function, dim: Any, inputs: Any, outputs: Any, mask: Mask | None,
     device: DeviceLike, options: Options,
-) -> TapeResult:  # fmt: skip
+) -> CheckedFunction:  # fmt: skip
     if not isinstance(function, Kernel):
         return check_function_call(function_call(function, inputs, outputs), mask, options)
     call = launch_call(function, dim, inputs, outputs, device)
     pairs = call.roles.pairs(mask)
     result = check_call(call, None if mask is None else pairs, options)
     if result.launches[0].skipped and overlaps(call.record):
-        return check_function_call(relaunched(call), [p.key for p in pairs], options)
-    return result
+        result = check_function_call(relaunched(call), [p.key for p in pairs], options).result
+    return CheckedFunction(result, ())
 
 
 def _large(result: TapeResult) -> bool:

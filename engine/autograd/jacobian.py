@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.adjoint import adjoint_rows
-from engine.autograd.function.call import FunctionCall, Run, function_call, relaunched, restored
+from engine.autograd.function.call import FunctionCall, function_call, relaunched
 from engine.autograd.function.displaced import DisplacedFunction, difference_columns
-from engine.autograd.function.restoring import Restorer
+from engine.autograd.function.recorded import (
+    ChangedInput,
+    RecordedCall,
+    conclude,
+    recorded_call,
+)
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.of_launch import Matrices, by_adjoint, by_differences, sparsely
 from engine.autograd.launch.call import LaunchCall, launch_call
@@ -57,7 +63,10 @@ def jacobian(
         metadata: names and types for plots; filled in where it is empty.
         max_blocks: accepted for GPU code; it means nothing on the CPU.
         block_dim: accepted for GPU code; it means nothing on the CPU.
-        restore_inputs: accepted; arrays and gradients are always left bit for bit as they were.
+        restore_inputs: of a function. True leaves all arrays and gradients bit for bit as they
+            were, and warns where the function changes an input that it does not return. False
+            leaves its inputs as one run makes them. Derivatives are taken at the values from
+            before, in any case.
         sparse: gives `SparseJacobian`s, which keep only entries that can differ from zero.
 
     Large Jacobians of kernels are evaluated many rows (or columns) at once: see
@@ -72,11 +81,12 @@ def jacobian(
     there or has no gradient, E209 for matrices that do not fit into memory;
     GradcheckError E404 where there is nothing to differentiate.
     """
-    del max_blocks, block_dim, restore_inputs
+    del max_blocks, block_dim
     mask = renamed(input_output_mask, metadata)
-    how = _Adjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
-    result = _of(function, dim, inputs, outputs, mask, device, how)
-    return _finished(result, metadata, plot_jacobians, "Jacobian")
+    how = ByAdjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
+    found = evaluate(function, dim, inputs, outputs, mask, device, how)
+    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
+    return _finished(found.jacobians, metadata, plot_jacobians, "Jacobian")
 
 
 def jacobian_fd(
@@ -108,15 +118,16 @@ def jacobian_fd(
     The other arguments, the result and errors are those of `jacobian`, but entries are
     float64. E405 also for a step that is not positive.
     """
-    del max_blocks, block_dim, restore_inputs
+    del max_blocks, block_dim
     Tolerance(eps)  # says what is wrong with it
     mask = renamed(input_output_mask, metadata)
-    how = _Differences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
-    result = _of(function, dim, inputs, outputs, mask, device, how)
-    return _finished(result, metadata, plot_jacobians, "Jacobian by finite differences")
+    how = ByDifferences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
+    found = evaluate(function, dim, inputs, outputs, mask, device, how)
+    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
+    return _finished(found.jacobians, metadata, plot_jacobians, "Jacobian by finite differences")
 
 
-class _Adjoint:
+class ByAdjoint:
     """How to fill matrices from adjoints. limit: rows of each output."""
 
     wide = False
@@ -128,11 +139,11 @@ class _Adjoint:
     def launch(self, call: LaunchCall, pairs: list[Pair]) -> Matrices:
         return by_adjoint(call, pairs, self.limit, self.sparse)
 
-    def function(self, call: FunctionCall, run: Run, _: Restorer, dense: Dense) -> None:
-        adjoint_rows(call, run, dense.pairs, dense.entries, self.limit)
+    def function(self, recorded: RecordedCall, dense: Dense) -> None:
+        adjoint_rows(recorded, dense.pairs, dense.entries, self.limit)
 
 
-class _Differences:
+class ByDifferences:
     """How to fill matrices from differences. limit: columns of each input."""
 
     wide = True
@@ -145,39 +156,49 @@ class _Differences:
     def launch(self, call: LaunchCall, pairs: list[Pair]) -> Matrices:
         return by_differences(call, pairs, self.eps, self.limit, self.sparse)
 
-    def function(self, call: FunctionCall, run: Run, restorer: Restorer, dense: Dense) -> None:
-        restorer.restore()
+    def function(self, recorded: RecordedCall, dense: Dense) -> None:
+        recorded.restore()
         outputs = list({id(p.output): p.output for p in dense.pairs}.values())
-        displaced = DisplacedFunction(call, restorer, outputs, run)
+        displaced = DisplacedFunction(recorded, outputs)
         difference_columns(displaced, dense.pairs, dense.entries, self.eps, self.limit)
 
 
-def _of(
+@dataclass(frozen=True)
+class Evaluated:
+    """Jacobians, and the inputs that the function changed in the one run that was recorded."""
+
+    jacobians: Jacobians
+    changed: tuple[ChangedInput, ...] = ()
+
+
+def evaluate(
     function: Function, dim: Any, inputs: Any, outputs: Any, mask: Mask | None,
-    device: DeviceLike, how: _Adjoint | _Differences,
-) -> Jacobians:  # fmt: skip
+    device: DeviceLike, how: ByAdjoint | ByDifferences,
+) -> Evaluated:  # fmt: skip
+    """The Jacobians of a kernel or function. Its arrays are as they were afterwards."""
     if not isinstance(function, Kernel):
         return _of_function(function_call(function, inputs, outputs), mask, how)
     call = launch_call(function, dim, inputs, outputs, device)
     pairs = call.roles.pairs(mask)
     try:
-        found = how.launch(call, pairs).by_key
+        matrices = how.launch(call, pairs).by_key
     except NotRepeatable:
         # Arguments that overlap in memory: the launch is run on the user's own arrays.
-        found = _of_function(relaunched(call), [p.key for p in pairs], how)
-    return Jacobians(found, call.roles.metadata())
+        matrices = _of_function(relaunched(call), [p.key for p in pairs], how).jacobians
+    return Evaluated(Jacobians(matrices, call.roles.metadata()))
 
 
-def _of_function(call: FunctionCall, mask: Mask | None, how: _Adjoint | _Differences) -> Jacobians:
-    with restored(call) as restorer:
-        run = call.run()
-        roles = call.roles(run.results)
+def _of_function(
+    call: FunctionCall, mask: Mask | None, how: ByAdjoint | ByDifferences
+) -> Evaluated:
+    with recorded_call(call) as recorded:
+        roles = call.roles(recorded.results)
         dense = Dense(roles.pairs(mask), how.wide)
-        how.function(call, run, restorer, dense)
+        how.function(recorded, dense)
     found: dict[tuple[int, int], Any] = dict(dense.arrays)
     if how.sparse:
         found = {key: sparsely(m) for key, m in dense.entries.items()}
-    return Jacobians(found, roles.metadata())
+    return Evaluated(Jacobians(found, roles.metadata()), recorded.changed)
 
 
 def _finished(

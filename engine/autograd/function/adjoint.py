@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.function.call import FunctionCall, Run, arrays_of, leaves_of
+from engine.autograd.function.call import arrays_of, leaves_of
 from engine.autograd.function.private_tape import PrivateTape
+from engine.autograd.function.recorded import RecordedCall
 from engine.autograd.variables.roles import Pair
 from engine.runtime.array import array
 
@@ -17,26 +18,26 @@ Array = NDArray[Any]
 
 
 def adjoint_rows(
-    call: FunctionCall, run: Run, pairs: Sequence[Pair], matrices: Mapping[tuple[int, int], Array],
+    recorded: RecordedCall, pairs: Sequence[Pair], matrices: Mapping[tuple[int, int], Array],
     limit: int,
 ) -> None:  # fmt: skip
-    """Fills matrices row by row by backward passes of a run's tape; to be called `restored`.
+    """Fills matrices row by row by backward passes of the recorded tape.
 
     limit: rows of each output; all if <= 0.
     """
-    inputs = [leaves_of(a) for a in call.given]
-    loose = arrays_of([*call.given, *run.results])
+    inputs = [leaves_of(a) for a in recorded.call.given]
+    loose = arrays_of([*recorded.call.given, *recorded.results])
     for b in {id(p.output): p.output for p in pairs}.values():
         targets = [p for p in pairs if p.output is b]
-        outs = leaves_of(run.results[b.index])
+        outs = leaves_of(recorded.results[b.index])
         for part in b.parts:
             out = outs[part.leaf]
             for f, row in enumerate(part.index().tolist()):
                 if 0 < limit <= row:
                     continue
-                clear(run.tape, loose)
+                clear(recorded.tape, loose)
                 seed(out, f, 1.0)
-                run.tape.backward(grads={})
+                recorded.tape.backward(grads={})
                 for p in targets:
                     matrix = matrices[p.key]
                     for piece in p.input.parts:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.autograd.function.private_tape import PrivateTape
-from engine.autograd.function.restoring import Restorer, restoring
 from engine.autograd.launch.call import LaunchCall
 from engine.autograd.variables.roles import Roles
 from engine.autograd.variables.variable import Variable, variable
@@ -19,14 +17,6 @@ from engine.runtime.array import array
 from engine.runtime.errors import fail
 from engine.runtime.indexed import indexedarray
 from engine.runtime.structs import Struct
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of the function: the tape that it was recorded on, and the arrays that came out."""
-
-    tape: PrivateTape
-    results: Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -43,12 +33,15 @@ class FunctionCall:
     inputs: dict[int, tuple[str, Any, Variable | None]]
     named: dict[int, str] = field(default_factory=dict)
 
-    def run(self) -> Run:
-        """Calls the function on a tape of its own. Raises LaunchError (E202) for no array."""
+    def run(self) -> tuple[PrivateTape, list[Any]]:
+        """Calls the function on a tape of its own. Gives that, and the arrays that came out.
+
+        Raises LaunchError (E202) for no array.
+        """
         tape = PrivateTape()
         with tape:
             out = self.function(*self.given)
-        return Run(tape, self._results(out))
+        return tape, self._results(out)
 
     def _results(self, out: Any) -> list[Any]:
         found = self.declared if out is None else out
@@ -158,13 +151,6 @@ def arrays_of(values: Sequence[Any]) -> list[array]:
     found = [v for a in values for v in leaves_of(a) if isinstance(v, array)]
     whole = [v._whole or v for v in found]
     return list({id(a): a for a in whole}.values())
-
-
-@contextmanager
-def restored(call: FunctionCall) -> Iterator[Restorer]:
-    """Runs of the function leave every array and gradient as it was, also after an exception."""
-    with restoring(arrays_of([*call.given, *call.declared])) as restorer:
-        yield restorer
 
 
 def parameter_names(function: Callable[..., Any], count: int) -> list[str]:

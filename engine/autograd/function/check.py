@@ -6,17 +6,18 @@ they can be had in float64: a pair passes only if no launch fails.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.autograd.comparison.judgement import Comparison
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.function.call import FunctionCall, restored
+from engine.autograd.function.call import FunctionCall
 from engine.autograd.function.compared import ComparedFunction
 from engine.autograd.function.directions import compare_directions
 from engine.autograd.function.displaced import DisplacedFunction
 from engine.autograd.function.entries import compare_entries
+from engine.autograd.function.recorded import ChangedInput, recorded_call, unexpected
 from engine.autograd.results import LaunchResult, PairResult, TapeResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
@@ -25,28 +26,36 @@ from engine.diagnostics import UNKNOWN
 from engine.diagnostics.site import call_span
 
 
-def check_function_call(call: FunctionCall, mask: Mask | None, options: Options) -> TapeResult:
-    """Checks a function. Gives its result, first, and those of its launches."""
-    with restored(call) as restorer:
-        run = call.run()
-        roles = call.roles(run.results)
-        pairs = roles.pairs(mask)
+@dataclass(frozen=True)
+class CheckedFunction:
+    """The results of a function, first, and of its launches; and which inputs a run changed."""
+
+    result: TapeResult
+    changed: tuple[ChangedInput, ...]
+
+
+def check_function_call(call: FunctionCall, mask: Mask | None, options: Options) -> CheckedFunction:
+    """Checks a function. Its arrays are as they were afterwards."""
+    with recorded_call(call) as recorded:
+        pairs = call.roles(recorded.results).pairs(mask)
         outputs = list({id(p.output): p.output for p in pairs}.values())
         function = ComparedFunction(
-            call, run, pairs, DisplacedFunction(call, restorer, outputs, run), restorer.restore,
-            options.tolerance, options.max_inputs, options.max_outputs,
-            np.random.default_rng(options.seed),
+            recorded, pairs, DisplacedFunction(recorded, outputs), options.tolerance,
+            options.max_inputs, options.max_outputs, np.random.default_rng(options.seed),
         )  # fmt: skip
         # The adjoint is asked first: runs of the function then change what its tape has seen.
         compare = compare_entries if function.small else compare_directions
         compared = compare(function)
-        restorer.restore()
+        recorded.restore()
         inner = TapeResult(0, ())
         if options.tolerance == Tolerance():
-            inner = check_records(run.tape.records, Options(seed=options.seed))
-    found = tuple(_result(p, compared[p.key]) for p in pairs)
-    own = LaunchResult(-1, call.key, (), found, call_span() or UNKNOWN)
-    return TapeResult(0, (own, *inner.launches), inner.unchecked)
+            inner = check_records(recorded.tape.records, Options(seed=options.seed))
+    own = LaunchResult(
+        -1, call.key, (), tuple(_result(p, compared[p.key]) for p in pairs),
+        call_span() or UNKNOWN, changed_inputs=unexpected(recorded.changed),
+    )  # fmt: skip
+    result = TapeResult(0, (own, *inner.launches), inner.unchecked)
+    return CheckedFunction(result, recorded.changed)
 
 
 def _result(p: Pair, c: Comparison) -> PairResult:

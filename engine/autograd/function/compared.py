@@ -6,7 +6,7 @@ precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.judgement import NAN, Judgement
 from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance
-from engine.autograd.function.call import FunctionCall, Run, leaves_of
+from engine.autograd.function.call import leaves_of
 from engine.autograd.function.displaced import POWER, DisplacedFunction
+from engine.autograd.function.recorded import RecordedCall
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Part, Variable
 from engine.runtime.array import array
@@ -33,15 +34,12 @@ ENTRIES = 100_000
 class ComparedFunction:
     """What is compared: pairs of a function's variables, at one run of it.
 
-    max_inputs, max_outputs: how many scalars of each variable to look at; all if <= 0. restore:
-    puts back what runs changed.
+    max_inputs, max_outputs: how many scalars of each variable to look at; all if <= 0.
     """
 
-    call: FunctionCall
-    run: Run
+    recorded: RecordedCall
     pairs: Sequence[Pair]
     displaced: DisplacedFunction
-    restore: Callable[[], None]
     tolerance: Tolerance
     max_inputs: int
     max_outputs: int
@@ -69,9 +67,9 @@ class ComparedFunction:
 
     @cached_property
     def _types(self) -> list[Any]:
-        found = [leaves_of(self.call.given[p.input.index])[q.leaf]
+        found = [leaves_of(self.recorded.call.given[p.input.index])[q.leaf]
                  for p in self.pairs for q in p.input.parts]  # fmt: skip
-        found += [leaves_of(self.run.results[p.output.index])[q.leaf]
+        found += [leaves_of(self.recorded.results[p.output.index])[q.leaf]
                   for p in self.pairs for q in p.output.parts]  # fmt: skip
         return [a._parts.dtype for a in found]
 
@@ -90,12 +88,12 @@ class ComparedFunction:
 
     def input_leaves(self, v: Variable) -> list[tuple[Part, array]]:
         """The arrays of an input, and which of its scalars are theirs."""
-        leaves = leaves_of(self.call.given[v.index])
+        leaves = leaves_of(self.recorded.call.given[v.index])
         return [(part, leaves[part.leaf]) for part in v.parts]
 
     def output_leaves(self, v: Variable) -> list[tuple[Part, array]]:
         """The same of an output."""
-        leaves = leaves_of(self.run.results[v.index])
+        leaves = leaves_of(self.recorded.results[v.index])
         return [(part, leaves[part.leaf]) for part in v.parts]
 
     def not_finite(self, p: Pair) -> Judgement:

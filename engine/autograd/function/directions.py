@@ -46,7 +46,7 @@ class _Direction:
 def compare_directions(function: ComparedFunction) -> dict[Key, Comparison]:
     """Compares w'Jv along random directions."""
     adjoint = [_gradients(function) for _ in range(DIRECTIONS)]
-    function.restore()
+    function.recorded.restore()
     out = {p.key: Comparison() for p in function.pairs}
     for found in adjoint:
         along = {id(v): _direction(function, v) for v in function.inputs}
@@ -56,17 +56,17 @@ def compare_directions(function: ComparedFunction) -> dict[Key, Comparison]:
 
 
 def _gradients(function: ComparedFunction) -> dict[Key, _Directed]:
-    loose = arrays_of([*function.call.given, *function.run.results])
+    loose = arrays_of([*function.recorded.call.given, *function.recorded.results])
     found = {}
     for b in function.outputs:
         w = function.rng.standard_normal(b.size)
-        clear(function.run.tape, loose)
+        clear(function.recorded.tape, loose)
         for part, out in function.output_leaves(b):
             grad = out.grad
             assert grad is not None
             grad.storage.before_write(grad.lo, grad.hi)
             grad._parts[...] = w[part.places()].reshape(grad._parts.shape)
-        function.run.tape.backward(grads={})
+        function.recorded.tape.backward(grads={})
         for p in function.pairs:
             if p.output is b:
                 found[p.key] = _Directed(w, _gradient(function, p.input))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.function.call import FunctionCall, Run, leaves_of
-from engine.autograd.function.restoring import Restorer
+from engine.autograd.function.call import leaves_of
+from engine.autograd.function.recorded import RecordedCall
 from engine.autograd.reference.differences import Slope
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Variable
@@ -32,14 +32,12 @@ class DisplacedFunction:
     Every run starts from the same memory and is undone afterwards.
     """
 
-    def __init__(
-        self, call: FunctionCall, restorer: Restorer, outputs: Sequence[Variable], run: Run
-    ) -> None:
-        """run: one of the function, of whose results `outputs` are variables."""
-        self.call = call
+    def __init__(self, recorded: RecordedCall, outputs: Sequence[Variable]) -> None:
+        """outputs: variables of the recorded results."""
+        self.call = recorded.call
         self.outputs = outputs
-        self._restorer = restorer
-        leaves = [leaves_of(run.results[v.index])[p.leaf] for v in outputs for p in v.parts]
+        self._restore = recorded.restore
+        leaves = [leaves_of(recorded.results[v.index])[p.leaf] for v in outputs for p in v.parts]
         # The relative rounding of the outputs.
         self.precision = max(float(np.finfo(a._parts.dtype).eps) for a in leaves)
 
@@ -55,7 +53,7 @@ class DisplacedFunction:
             try:
                 return float(moved) - float(before), self.values()
             finally:
-                self._restorer.restore()
+                self._restore()
 
     def along(self, moves: Sequence[tuple[array, Array]], t: float) -> Array:
         """Outputs with arrays displaced by t times directions."""
@@ -65,11 +63,11 @@ class DisplacedFunction:
                 a._parts[...] = (a._parts + t * v).astype(a._parts.dtype)
             return self.values()
         finally:
-            self._restorer.restore()
+            self._restore()
 
     def values(self) -> Array:
         """The outputs of a run as float64, one variable after the other."""
-        results = self.call.run().results
+        results = self.call.run()[1]
         out = [np.zeros(0)]
         for v in self.outputs:
             flat = np.empty(v.size)

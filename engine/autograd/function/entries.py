@@ -33,8 +33,8 @@ def compare_entries(function: ComparedFunction) -> dict[Key, Comparison]:
     """Compares single entries, all or as many as were asked for."""
     dense = Dense(list(function.pairs), True)
     limit = function.max_outputs
-    adjoint_rows(function.call, function.run, function.pairs, dense.entries, limit)
-    function.restore()
+    adjoint_rows(function.recorded, function.pairs, dense.entries, limit)
+    function.recorded.restore()
     out = {p.key: Comparison() for p in function.pairs}
     for v in function.inputs:
         columns = _columns(function, v)

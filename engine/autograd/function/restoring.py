@@ -31,6 +31,15 @@ class Restorer:
         # Memory from outside lives on without its storage; the engine's own does not.
         self._kept[id(storage)] = (storage if storage.external else weakref.ref(storage), data)
 
+    def changed(self, a: array) -> bool:
+        """Whether an array holds other bits than it did when its memory was kept."""
+        known = self._kept.get(id(a.storage))
+        if known is None or not a.size:
+            return False
+        now, at = a._parts, a.ptr - a.storage.lo
+        before = np.ndarray(now.shape, now.dtype, known[1], at, now.strides)
+        return bool(now.tobytes() != before.tobytes())
+
     def restore(self) -> None:
         """Gives all memory its contents back."""
         for held, data in self._kept.values():
