@@ -1,4 +1,17 @@
-"""Verification of gradients: checks that compare adjoints with an independent oracle."""
+"""Derivatives of kernels, functions and tapes, and checks that compare them with a reference.
+
+Public is what `__all__` names. The rooms behind it, from low to high:
+
+variables     inputs and outputs in their roles, and the scalars of each
+reference     derivatives by differences, with their own error
+comparison    adjoint beside reference: tolerances and verdicts
+launch        one recorded launch: evaluated, compared, explained
+tape          all launches of a tape, and its backward pass as a whole
+function      a Python function, run on its user's arrays
+jacobians     matrices, dense or sparse, entry by entry or compressed
+plots         pictures of matrices and of errors
+mutation      adjoints that are wrong on purpose
+"""
 
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape

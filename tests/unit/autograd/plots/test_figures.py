@@ -24,7 +24,7 @@ from engine.autograd import (
 )
 from engine.autograd.plots.images import MOST, image_of
 from tests.unit.autograd import jacobian_kernels as k
-from tests.unit.autograd.test_jacobian import bodies_arguments, mixed_arguments
+from tests.unit.autograd.jacobian_kernels import bodies_arguments, mixed_arguments
 
 
 def drawn(figure) -> list:
@@ -197,6 +197,7 @@ def test_infinite_entries_are_seen() -> None:
 
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_the_largest_numbers_of_all(logarithmic, tmp_path) -> None:
+    """Drawing them overflows nowhere: a warning would be an error."""
     entries = np.array([[1e308, -1e308], [1e-308, 0.0]])
     figure = jacobian_plot({(0, 0): entries}, show_plot=False, log_scale=logarithmic)
     with warnings.catch_warnings():

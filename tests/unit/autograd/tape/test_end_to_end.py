@@ -9,6 +9,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import WholeResult, check_tape, gradcheck_tape
+from tests.unit.autograd.verdict_kernels import twice
 
 F = wp.array(dtype=float)
 N = 5
@@ -139,8 +140,6 @@ def test_an_alarm_is_an_error_of_gradcheck_tape(capsys: Any) -> None:
 
 
 def test_a_wrong_launch_and_a_right_composition() -> None:
-    from tests.unit.autograd.verdict_kernels import twice
-
     x, y, z = ramp(), zeros(), zeros()
     with wp.Tape() as tape:
         wp.launch(twice, N, [x], [y])

@@ -8,7 +8,7 @@ import pytest
 import engine as wp
 from engine.autograd import gradcheck, jacobian, jacobian_fd
 from tests.unit.autograd import jacobian_kernels as k
-from tests.unit.autograd.test_jacobian import floats
+from tests.unit.autograd.jacobian_kernels import floats
 
 HOW = [
     pytest.param(how, sparse, id=f"{how.__name__}-{'sparse' if sparse else 'dense'}")
