@@ -38,8 +38,7 @@ from engine.diagnostics import (
     TapeError,
 )
 from engine.frontend import features as _features
-from engine.frontend.gradient import grad
-from engine.frontend.static import static
+from engine.frontend import grad, static
 from engine.lang.generics import Float, Int, Scalar
 from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
 from engine.lang.names import __all__ as _type_names

@@ -11,7 +11,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draws no window; child processes import this checkout, whatever is installed."""
+    """Draws no window; child processes import this checkout, whatever is installed.
+
+    The IR is checked between all passes, here and in child processes.
+    """
+    os.environ.setdefault("ENGINE_VERIFY_IR", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
     path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)

@@ -19,7 +19,7 @@ import numpy as np
 
 from engine import ad
 from engine.builtins.composite import COMPOSITES, Composite
-from engine.frontend.composites import library_func
+from engine.frontend import lower_composite
 from engine.ir import interp
 from engine.ir.builder import Builder, Names
 from engine.ir.nodes import Call, Const, Function, Store, Var
@@ -67,7 +67,7 @@ class Overload:
     @property
     def function(self) -> Function:
         """Its IR."""
-        return library_func(self.composite).instance(self.types)
+        return lower_composite(self.composite, self.types)
 
     @property
     def oracle(self) -> Oracle:

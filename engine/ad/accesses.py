@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.ad.rename import names_in
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.ops import OPS, NoDerivative
+from engine.ir.rewrite import names_in, rewrite
 from engine.lang.types import INT32, INT64, ArrayType, is_float, shape_of
 
 
@@ -69,8 +69,15 @@ def accesses(fn: n.Function) -> Accesses | None:
         for _, s in found.values()
     )
     names = Names(names_in(fn))
-    numbers = {key: number for key, (number, _) in found.items()}
-    body = _block(fn.body, names, numbers, len(found))
+
+    def step(s: n.Stmt) -> list[n.Stmt]:
+        b = Builder(names, s.span)
+        b.add(s)
+        if id(s) in found and isinstance(s, (n.Load, n.Store, n.Atomic)):
+            b.add(n.JournalWrite(_word(b, s, found[id(s)][0], len(found)), -1, s.span))
+        return b.stmts
+
+    body = rewrite(fn.body, step)
     return Accesses(replace(fn, name=f"{fn.name}_accesses", body=body), sites)
 
 
@@ -121,32 +128,6 @@ class _Flow:
     def sources(self, s: n.Store | n.Atomic) -> frozenset[int]:
         mask = self.masks.get(s.value, 0)
         return frozenset(k for k in range(mask.bit_length()) if mask >> k & 1)
-
-
-def _block(block: n.Block, names: Names, numbers: dict[int, int], count: int) -> n.Block:
-    out: list[n.Stmt] = []
-    for s in block:
-        key = id(s)
-        if isinstance(s, n.If):
-            s = replace(
-                s,
-                then=_block(s.then, names, numbers, count),
-                orelse=_block(s.orelse, names, numbers, count),
-            )
-        elif isinstance(s, n.For):
-            s = replace(s, body=_block(s.body, names, numbers, count))
-        elif isinstance(s, n.While):
-            s = replace(
-                s,
-                test=_block(s.test, names, numbers, count),
-                body=_block(s.body, names, numbers, count),
-            )
-        out.append(s)
-        if key in numbers and isinstance(s, (n.Load, n.Store, n.Atomic)):
-            b = Builder(names, s.span)
-            b.add(n.JournalWrite(_word(b, s, numbers[key], count), -1, s.span))
-            out += b.stmts
-    return tuple(out)
 
 
 def _word(b: Builder, s: n.Load | n.Store | n.Atomic, number: int, count: int) -> n.Atom:

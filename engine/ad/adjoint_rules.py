@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from engine.ad.extremum import replaced
 from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, Names, const
@@ -145,7 +146,7 @@ class AdjointRules:
             path = (*s.path, *at)
             value = b.op("extract", s.value, *at) if at else s.value
             before = b.op("extract", s.dst, *at) if at else s.dst
-            replaced = b.op("lt" if s.kind == "min" else "gt", value, before)
+            took = replaced(b, s, value, before)
             inner = b.child()
             grad = self.arrays[s.array.name]
             ct: n.Atom = inner.load(grad, s.index, path, zero.type, "ct")
@@ -154,7 +155,7 @@ class AdjointRules:
                 blank = const(0, s.value.type)  # type: ignore[arg-type]
                 ct = inner.op("insert", blank, *at, ct)
             self.add(inner, s.value, ct)
-            b.add(n.If(replaced, inner.block(), (), b.span))
+            b.add(n.If(took, inner.block(), (), b.span))
 
     def called(self, b: Builder, s: n.Call) -> None:
         """A function with a user's own adjoint: call it with the cotangents.

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.ad.rename import fresh_copy
-from engine.ad.structure import trip_count
+from engine.ad.structure import known_trips, offset_at, trip_count
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, const
-from engine.lang.types import INT32, INT64, ArrayType, ScalarType, Type
+from engine.ir.rewrite import fresh_copy
+from engine.lang.types import INT64, UINT64, ArrayType, Type
 
 SLOT = 8  # bytes of a slot of the stack or the journal
 SEGMENT = 1024  # iterations
@@ -47,25 +47,23 @@ def may_be_long(s: n.For | n.While) -> bool:
     """False for loops of a known, small number of iterations."""
     if not isinstance(s, n.For):
         return True
-    if s.var.type not in (INT32, INT64):  # few values, or none known to be used
-        return False
-    if all(isinstance(a, n.Const) for a in (s.start, s.stop, s.step)):
-        start, stop, step = (int(a.value) for a in (s.start, s.stop, s.step))  # type: ignore[union-attr,arg-type]
-        return bool(step) and len(range(start, stop, step)) > SEGMENT
-    return True
+    known = known_trips(s)
+    if known is not None:
+        return known > SEGMENT
+    return 1 << s.var.type.size * 8 > SEGMENT  # type: ignore[union-attr]
 
 
 def counted(b: Builder, s: n.For | n.While, most: n.Var) -> None:
     """The loop `s`, which also raises `most` to the number of its iterations."""
     if isinstance(s, n.For):
-        trips: n.Atom = b.op("cast", trip_count(b, s), result=INT64)
+        trips = trip_count(b, s)
         b.add(s)
     else:
-        count = b.variable(INT64, "count")
-        b.set(count, const(0, INT64))
+        count = b.variable(UINT64, "count")
+        b.set(count, const(0, UINT64))
         body = b.child()
         body.stmts += s.body
-        body.set(count, body.op("add", count, const(1, INT64)))
+        body.set(count, body.op("add", count, const(1, UINT64)))
         b.add(replace(s, body=body.block()))
         trips = count
     b.set(most, b.op("max", most, trips))
@@ -77,9 +75,9 @@ def reserve(b: Builder, measured: Mapping[n.Var, int]) -> None:
     measured: for each of them, the variable that has its most iterations, and the bytes
     that one saves. Each saves for one iteration of the loop around it at a time.
     """
-    total: n.Atom = const(0, INT64)
+    total: n.Atom = const(0, UINT64)
     for most, size in measured.items():
-        total = b.op("add", total, b.op("mul", most, const(size, INT64)))
+        total = b.op("add", total, b.op("mul", most, const(size, UINT64)))
     b.add(n.Reserve(total, b.span))
 
 
@@ -92,6 +90,15 @@ def checkpointed(b: Builder, stacks: Stacks, s: n.Stmt) -> tuple[n.Var, list[n.S
     body.add(n.If(due, save, (), s.span))
     body.set(left, body.op("sub", left, const(1, INT64)))
     return left, body.stmts
+
+
+def count_down(b: Builder, count: n.Atom, body: Callable[[Builder, n.Atom], None]) -> None:
+    """A loop that runs what `body` emits for k = count - 1 to 0, all of unsigned 64 bits."""
+    inner = b.child()
+    done = b.temp(UINT64, "done")
+    last = b.op("sub", count, const(1, UINT64))
+    body(inner, inner.op("sub", last, done))
+    b.add(n.For(done, const(0, UINT64), count, const(1, UINT64), inner.block(), b.span))
 
 
 @dataclass(frozen=True)
@@ -110,13 +117,6 @@ class Loop:
     body: n.Block
 
 
-def value_at(b: Builder, loop: Loop, k: n.Atom) -> n.Atom:
-    """The loop variable of a `for` in iteration k."""
-    assert loop.bounds is not None
-    start, step = loop.bounds
-    return b.op("add", start, b.op("mul", k, step))
-
-
 def reversed_in_segments(
     b: Builder, loop: Loop, reverse: Callable[[Builder, n.Atom], None]
 ) -> None:
@@ -124,29 +124,31 @@ def reversed_in_segments(
 
     reverse(builder, k): emits the reverse of iteration k, whose variables are taken back.
     """
-    s, t = loop.s, loop.trips.type
-    assert isinstance(t, ScalarType)
-    zero, one, minus, size = (const(i, t) for i in (0, 1, -1, SEGMENT))
-    last = b.op("floordiv", b.op("sub", loop.trips, one), size)  # -1 where there is none
-    segment = b.child()
-    g = b.temp(t, "segment")
-    segment.stmts += pop(loop.segments, s)
-    first = segment.op("mul", g, size)
-    count = segment.op("min", segment.op("sub", loop.trips, first), size)
+    s = loop.s
+    zero, one, size = (const(i, UINT64) for i in (0, 1, SEGMENT))
+    rest = b.op("ne", b.op("mod", loop.trips, size), zero)
+    segments = b.op("add", b.op("floordiv", loop.trips, size), b.op("cast", rest, result=UINT64))
 
-    again = segment.child()
-    j = segment.temp(t, "again")
-    again.stmts += push(loop.iterations, s)
-    given: dict[n.Var, n.Atom] = {}
-    if isinstance(s, n.For):
-        given[s.var] = value_at(again, loop, again.op("add", first, j))
-    again.stmts += fresh_copy(loop.body, b.names, given)[0]
-    again.stmts += fresh_copy(loop.test, b.names)[0]
-    segment.add(n.For(j, zero, count, one, again.block(), s.span))
+    def segment(outer: Builder, g: n.Atom) -> None:
+        outer.stmts += pop(loop.segments, s)
+        first = outer.op("mul", g, size)
+        count = outer.op("min", outer.op("sub", loop.trips, first), size)
+        again = outer.child()
+        j = outer.temp(UINT64, "again")
+        again.stmts += push(loop.iterations, s)
+        given: dict[n.Var, n.Atom] = {}
+        if loop.bounds is not None and isinstance(s, n.For):
+            start, step = loop.bounds
+            offset = offset_at(again, step, again.op("add", first, j))
+            given[s.var] = again.op("add", start, offset)
+        again.stmts += fresh_copy(loop.body, b.names, given)[0]
+        again.stmts += fresh_copy(loop.test, b.names)[0]
+        outer.add(n.For(j, zero, count, one, again.block(), s.span))
 
-    back = segment.child()
-    i = segment.temp(t, "back")
-    back.stmts += pop(loop.iterations, s)
-    reverse(back, back.op("add", first, i))
-    segment.add(n.For(i, segment.op("sub", count, one), minus, minus, back.block(), s.span))
-    b.add(n.For(g, last, minus, minus, segment.block(), s.span))
+        def back(inner: Builder, i: n.Atom) -> None:
+            inner.stmts += pop(loop.iterations, s)
+            reverse(inner, inner.op("add", first, i))
+
+        count_down(outer, count, back)
+
+    count_down(b, segments, segment)

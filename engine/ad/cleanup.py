@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ad.components import component
-from engine.ad.rename import map_stmt
 from engine.ir import nodes as n
 from engine.ir.builder import const
+from engine.ir.rewrite import map_stmt
 from engine.lang.types import ArrayType, is_float
 
 Env = dict[n.Var, n.Atom]
@@ -65,6 +65,8 @@ class _Propagate:
         self.alias: Env = {}
         # How values were put together from components.
         self.made: dict[n.Var, n.Let] = {}
+        # Mutable variables that the present block, as it was, has changed so far.
+        self.changed: dict[n.Var, None] = {}
 
     def atom(self, a: n.Atom, env: Env) -> n.Atom:
         if not isinstance(a, n.Var):
@@ -80,6 +82,7 @@ class _Propagate:
         return tuple(out)
 
     def stmt(self, s: n.Stmt, env: Env, out: list[n.Stmt]) -> None:
+        self.changed.update([(v, None) for v in n.defs_of(s) if v.mutable])
         if isinstance(s, n.If):
             self.branch(s, env, out)
         elif isinstance(s, (n.For, n.While)):
@@ -115,8 +118,11 @@ class _Propagate:
             out.extend(self.block(s.then if cond.value else s.orelse, env))
             return
         yes, no = dict(env), dict(env)
+        outer, self.changed = self.changed, {}
         then, orelse = self.block(s.then, yes), self.block(s.orelse, no)
-        for v in {**n.set_in(s.then), **n.set_in(s.orelse)}:
+        inner, self.changed = self.changed, outer
+        self.changed |= inner
+        for v in inner:
             if v in yes and yes[v] == no.get(v):
                 env[v] = yes[v]
             else:
@@ -156,7 +162,7 @@ class _Dead:
 
     def has_effect(self, block: n.Block) -> bool:
         for s in n.walk(block):
-            if isinstance(s, (n.Store, n.Atomic, n.JournalWrite, n.Reserve, n.Message)):
+            if s.EFFECT:
                 return True
             if isinstance(s, n.Push) and s.stack in self.stacks:
                 return True

@@ -14,13 +14,13 @@ from engine.ad import tangent_rules as rules
 from engine.ad.activity import active
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.prepare import inline
-from engine.ad.rename import map_stmt, names_in
 from engine.ad.reverse import backward_code
 from engine.ad.silence import silent
 from engine.ad.structure import structure
 from engine.ad.tangent import tangent
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.ir.rewrite import Rewriter, names_in
 from engine.lang.types import ArrayType, Type, VectorType, is_float, scalar_of, shape_of
 
 
@@ -29,40 +29,13 @@ def derivatives(fn: n.Function) -> n.Function:
     return _Writer().function(fn)
 
 
-class _Writer:
+class _Writer(Rewriter):
     """Writes each derivative once."""
 
-    def __init__(self) -> None:
-        self.made: dict[int, tuple[n.Function, n.Function]] = {}
-
-    def function(self, fn: n.Function) -> n.Function:
-        if id(fn) not in self.made:
-            self.made[id(fn)] = (fn, self._write(fn))  # fn stays alive, so that id is its
-        return self.made[id(fn)][1]
-
-    def _write(self, fn: n.Function) -> n.Function:
+    def change(self, fn: n.Function) -> n.Function:
         if fn.derivative_of is not None:
             return _derivative(fn, silent(self.function(fn.derivative_of)))
-        parts = {
-            "body": self.block(fn.body),
-            "grad": fn.grad and self.function(fn.grad),
-            "replay": fn.replay and self.function(fn.replay),
-        }
-        same = all(getattr(fn, name) is part for name, part in parts.items())
-        return fn if same else replace(fn, **parts)  # type: ignore[arg-type]
-
-    def block(self, block: n.Block) -> n.Block:
-        out: list[n.Stmt] = []
-        for s in block:
-            if isinstance(s, n.Call):
-                called = self.function(s.func)
-                out.append(s if called is s.func else replace(s, func=called))
-            elif any(n.blocks_of(s)):
-                made = map_stmt(s, lambda a: a, self.block)
-                out.append(s if made == s else made)
-            else:
-                out.append(s)
-        return block if all(a is b for a, b in zip(out, block, strict=True)) else tuple(out)
+        return super().change(fn)
 
 
 def _inputs(f: n.Function) -> list[n.Var]:
@@ -88,7 +61,7 @@ def _derivative(fn: n.Function, f: n.Function) -> n.Function:
         body = _by_tangents(f)
     else:
         body = _by_adjoint(f, body, results, names)
-    return replace(fn, params=f.params, body=body, derivative_of=None)
+    return replace(fn, params=f.params, body=body, derivative_of=None, mirrored=True)
 
 
 def _by_adjoint(f: n.Function, body: n.Block, results: tuple[n.Var, ...], names: Names) -> n.Block:

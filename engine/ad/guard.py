@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.ad.prepare import written_params
-from engine.ad.rename import names_in
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.ir.rewrite import Rewriter, names_in, rewrite
 from engine.lang.types import INT32, ArrayType, is_float, scalar_of
 
 Access = n.Load | n.Store | n.Atomic
@@ -50,7 +50,7 @@ class _Loose:
         return loose
 
     def stmt(self, s: n.Stmt, loose: bool) -> bool:
-        if isinstance(s, (n.Break, n.Continue, n.Return)):
+        if s.LEAVES:
             return loose
         if isinstance(s, n.If):
             inside = loose or self.any((s.cond,))
@@ -83,43 +83,27 @@ class _Loose:
 
 
 def _leaves(block: n.Block) -> bool:
-    return any(isinstance(s, (n.Break, n.Continue, n.Return)) for s in n.walk(block))
+    return any(s.LEAVES for s in n.walk(block))
 
 
-class _Guard:
-    def __init__(self) -> None:
-        self.functions: dict[int, n.Function] = {}
+class _Guard(Rewriter):
+    def change(self, fn: n.Function) -> n.Function:
+        names, marks = Names(names_in(fn)), _Loose(fn).guarded
 
-    def function(self, fn: n.Function) -> n.Function:
-        if id(fn) not in self.functions:
-            names, marks = Names(names_in(fn)), _Loose(fn).guarded
-            self.functions[id(fn)] = replace(
-                fn,
-                body=self.block(fn.body, names, marks),
-                grad=None if fn.grad is None else self.function(fn.grad),
-                replay=None if fn.replay is None else self.function(fn.replay),
-                native=fn.native and replace(fn.native, guarded=True),
-            )
-        return self.functions[id(fn)]
+        def step(s: n.Stmt) -> n.Stmt | Iterable[n.Stmt]:
+            if isinstance(s, n.Call):
+                return self.call(s)
+            if isinstance(s, (n.Load, n.Store, n.Atomic)) and id(s) in marks:
+                return _guarded(s, names)
+            return s
 
-    def block(self, block: n.Block, names: Names, marks: set[int]) -> n.Block:
-        out: list[n.Stmt] = []
-        for s in block:
-            if isinstance(s, n.If):
-                then, orelse = (self.block(b, names, marks) for b in (s.then, s.orelse))
-                out.append(replace(s, then=then, orelse=orelse))
-            elif isinstance(s, n.For):
-                out.append(replace(s, body=self.block(s.body, names, marks)))
-            elif isinstance(s, n.While):
-                test, body = (self.block(b, names, marks) for b in (s.test, s.body))
-                out.append(replace(s, test=test, body=body))
-            elif isinstance(s, n.Call):
-                out.append(replace(s, func=self.function(s.func)))
-            elif isinstance(s, (n.Load, n.Store, n.Atomic)) and id(s) in marks:
-                out += _guarded(s, names)
-            else:
-                out.append(s)
-        return tuple(out)
+        return replace(
+            fn,
+            body=rewrite(fn.body, step),
+            grad=None if fn.grad is None else self.function(fn.grad),
+            replay=None if fn.replay is None else self.function(fn.replay),
+            native=fn.native and replace(fn.native, guarded=True),
+        )
 
 
 def _guarded(s: Access, names: Names) -> list[n.Stmt]:

@@ -6,13 +6,14 @@ is the same function and differs from the original by rounding alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from engine.ad.rename import map_stmt
 from engine.ad.silence import silent
 from engine.ir import nodes as n
+from engine.ir.rewrite import Rewriter, map_stmt, rewrite
 from engine.lang.types import (
     FLOAT64,
     ArrayType,
@@ -43,10 +44,7 @@ def _round(value: object, t: ScalarType) -> object:
         return float(t.numpy.type(value))
 
 
-class _Lift:
-    def __init__(self) -> None:
-        self.functions: dict[int, n.Function] = {}
-
+class _Lift(Rewriter):
     def atom(self, a: n.Atom) -> n.Atom:
         if isinstance(a, n.Var):
             return n.Var(a.name, lift_type(a.type), a.mutable)
@@ -56,17 +54,15 @@ class _Lift:
     def var(self, v: n.Var) -> n.Var:
         return n.Var(v.name, lift_type(v.type), v.mutable)
 
-    def block(self, block: n.Block) -> n.Block:
-        out: list[n.Stmt] = []
-        for s in block:
+    def body(self, fn: n.Function) -> n.Block:
+        def step(s: n.Stmt) -> n.Stmt | Iterable[n.Stmt]:
             if isinstance(s, n.Let) and s.op == "reinterpret":
-                out += self.bits(s)
-                continue
-            s = map_stmt(s, self.atom, self.block)
+                return self.bits(s)
             if isinstance(s, n.Call):
-                s = replace(s, func=self.function(s.func))
-            out.append(s)
-        return tuple(out)
+                s = self.call(s)
+            return map_stmt(s, self.atom, lambda b: b)
+
+        return rewrite(fn.body, step)
 
     def bits(self, s: n.Let) -> list[n.Stmt]:
         """The bytes of a float32 are those of the number rounded to float32."""
@@ -83,21 +79,17 @@ class _Lift:
             out.append(n.Let(dst, "cast", (raw,), s.span))
         return out
 
-    def function(self, fn: n.Function) -> n.Function:
-        if id(fn) not in self.functions:
-            self.functions[id(fn)] = replace(
-                fn,
-                name=f"{fn.name}_lifted",
-                params=tuple(self.var(p) for p in fn.params),
-                results=tuple(_value(t) for t in fn.results),
-                body=self.block(fn.body),
-                grad=None if fn.grad is None else self.function(fn.grad),
-                replay=None if fn.replay is None else self.function(fn.replay),
-                derivative_of=(
-                    None if fn.derivative_of is None else self.function(fn.derivative_of)
-                ),
-            )
-        return self.functions[id(fn)]
+    def change(self, fn: n.Function) -> n.Function:
+        return replace(
+            fn,
+            name=f"{fn.name}_lifted",
+            params=tuple(self.var(p) for p in fn.params),
+            results=tuple(_value(t) for t in fn.results),
+            body=self.body(fn),
+            grad=None if fn.grad is None else self.function(fn.grad),
+            replay=None if fn.replay is None else self.function(fn.replay),
+            derivative_of=None if fn.derivative_of is None else self.function(fn.derivative_of),
+        )
 
 
 def lift(fn: n.Function) -> n.Function:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.ir import nodes as n
 from engine.ir.builder import const
+from engine.ir.rewrite import rewrite
 from engine.lang.types import ArrayType, ValueType
 
 
@@ -30,27 +32,18 @@ class Muted:
         return self.made[key]
 
     def block(self, block: n.Block, arrays: frozenset[str]) -> n.Block:
-        out: list[n.Stmt] = []
-        for s in block:
-            if isinstance(s, n.If):
-                s = replace(s, then=self.block(s.then, arrays), orelse=self.block(s.orelse, arrays))
-            elif isinstance(s, n.For):
-                s = replace(s, body=self.block(s.body, arrays))
-            elif isinstance(s, n.While):
-                s = replace(s, test=self.block(s.test, arrays), body=self.block(s.body, arrays))
-            elif isinstance(s, n.Call):
+        def step(s: n.Stmt) -> n.Stmt | Iterable[n.Stmt]:
+            if isinstance(s, n.Call):
+                given = zip(s.func.params, s.args, strict=True)
                 passed = frozenset(
-                    p.name
-                    for p, a in zip(s.func.params, s.args, strict=True)
-                    if isinstance(a, n.Var) and a.name in arrays
+                    p.name for p, a in given if isinstance(a, n.Var) and a.name in arrays
                 )
-                s = replace(s, func=self.function(s.func, passed))
-            elif isinstance(s, (n.Load, n.Store, n.Atomic)) and s.array.name in arrays:
-                if not isinstance(s, n.Store) and s.dst is not None:
-                    out.append(n.Let(s.dst, "copy", (_zero(s.dst),), s.span))
-                continue
-            out.append(s)
-        return tuple(out)
+                return replace(s, func=self.function(s.func, passed))
+            if isinstance(s, (n.Load, n.Store, n.Atomic)) and s.array.name in arrays:
+                return [n.Let(d, "copy", (_zero(d),), s.span) for d in n.defs_of(s)]
+            return s
+
+        return rewrite(block, step)
 
 
 def _zero(v: n.Var) -> n.Const:

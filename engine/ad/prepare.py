@@ -7,15 +7,16 @@ so that their site numbers agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from engine.ad.cleanup import propagate, remove_dead
-from engine.ad.rename import fresh_copy, map_stmt, names_in
 from engine.ad.structure import structure
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.ir.builder import Names, const
+from engine.ir.rewrite import fresh_copy, map_stmt, names_in, rewrite, with_span
 
 
 def read_params(fn: n.Function) -> frozenset[str]:
@@ -104,13 +105,13 @@ def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
 
 def inline(block: n.Block, names: Names) -> n.Block:
     """The block with calls expanded, but for functions with a derivative of the user's own."""
-    out: list[n.Stmt] = []
-    for s in block:
+
+    def step(s: n.Stmt) -> n.Stmt | Iterable[n.Stmt]:
         if isinstance(s, n.Call) and s.func.grad is None and s.func.native is None:
-            out += _expand(s, names)
-        else:
-            out.append(map_stmt(s, lambda a: a, lambda b: inline(b, names)))
-    return tuple(out)
+            return _expand(s, names)
+        return map_stmt(s, None, lambda b: b)
+
+    return rewrite(block, step)
 
 
 def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
@@ -153,26 +154,21 @@ def _expand(call: n.Call, names: Names) -> list[n.Stmt]:
 
 def _at(block: n.Block, span: Span) -> n.Block:
     """The block with a place for the statements that have none."""
-    out: list[n.Stmt] = []
-    for s in block:
-        if s.span == UNKNOWN:
-            s = replace(s, span=span)
-        out.append(map_stmt(s, lambda a: a, lambda b: _at(b, span)))
-    return tuple(out)
+    return rewrite(block, lambda s: with_span(s, span) if s.span == UNKNOWN else s)
 
 
-def _number(block: n.Block, names: Names, counter: list[int]) -> n.Block:
-    out: list[n.Stmt] = []
-    for s in block:
-        if isinstance(s, (n.Load, n.Call, n.Atomic)):
-            s = replace(s, site=counter[0])
-            counter[0] += 1
-            if isinstance(s, n.Atomic) and s.dst is None and s.kind in ("min", "max", "cas"):
-                # The winner is known by the value that it replaced.
-                t = s.value.type
-                s = replace(s, dst=n.Var(names.fresh("before"), t))
-        out.append(map_stmt(s, lambda a: a, lambda b: _number(b, names, counter)))
-    return tuple(out)
+def _number(block: n.Block, names: Names) -> n.Block:
+    counter = itertools.count()
+
+    def step(s: n.Stmt) -> n.Stmt:
+        if not isinstance(s, (n.Load, n.Call, n.Atomic)):
+            return s
+        if isinstance(s, n.Atomic) and s.dst is None and s.kind in ("min", "max", "cas"):
+            # The winner is known by the value that it replaced.
+            s = replace(s, dst=n.Var(names.fresh("before"), s.value.type))
+        return replace(s, site=next(counter))
+
+    return rewrite(block, step)
 
 
 def prepare(fn: n.Function) -> n.Function:
@@ -180,6 +176,6 @@ def prepare(fn: n.Function) -> n.Function:
     names = Names(names_in(fn))
     body, _ = structure(fn, names)
     body = inline(body, names)
-    out = replace(fn, body=body)
+    out = replace(fn, body=body, mirrored=any(f.mirrored for f in n.callees(fn)))
     out = remove_dead(propagate(out))
-    return replace(out, body=_number(out.body, names, [0]))
+    return replace(out, body=_number(out.body, names))

@@ -28,11 +28,11 @@ from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.prepare import has_native_replay, read_params
-from engine.ad.rename import fresh_copy, names_in
-from engine.ad.structure import trip_count
+from engine.ad.structure import offset_at, trip_count
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
-from engine.lang.types import INT64
+from engine.ir.rewrite import fresh_copy, names_in
+from engine.lang.types import INT64, UINT64
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _Forward:
                     if isinstance(loop, n.While):
                         loop = replace(loop, test=self.plain(loop.test))
                     if measure and id(s) in self.measured:
-                        self.most[id(s)] = b.variable(INT64, "most")
+                        self.most[id(s)] = b.variable(UINT64, "most")
                         cp.counted(b, loop, self.most[id(s)])
                     else:
                         b.add(loop)
@@ -187,14 +187,14 @@ class _Forward:
             copied, _ = fresh_copy(body, self.names, {s.var: k})
             b.add(n.For(k, start, stop, step, (*pushes, *copied), s.span))
             return
-        trips = b.variable(INT64, "trips")
-        b.set(trips, const(0, INT64))
+        trips = b.variable(UINT64, "trips")
+        b.set(trips, const(0, UINT64))
         tested, table = fresh_copy(test, self.names)
         cond = table.get(s.cond, s.cond) if isinstance(s.cond, n.Var) else s.cond
         copied, _ = fresh_copy(body, self.names)
         inner = b.child()
         inner.stmts += [*pushes, *copied]
-        inner.set(trips, inner.op("add", trips, const(1, INT64)))
+        inner.set(trips, inner.op("add", trips, const(1, UINT64)))
         b.add(n.While(tested, cond, inner.block(), s.span))
         self.trips[id(s)] = b.op("copy", trips)
 
@@ -245,15 +245,12 @@ class _Reverse:
             loop = cp.Loop(s, segments, stacks, trips, bounds, test, again)
             cp.reversed_in_segments(b, loop, lambda body, k: self.iteration(body, s, k))
         else:
-            t = s.var.type if isinstance(s, n.For) else INT64
-            body = b.child()
-            k = b.temp(t, "k")
-            body.stmts += pop(stacks, s)
-            self.iteration(body, s, k)
-            one = const(1, t)  # type: ignore[arg-type]
-            last = b.op("sub", trips, one)
-            minus = const(-1, t)  # type: ignore[arg-type]
-            b.add(n.For(k, last, minus, minus, body.block(), s.span))
+
+            def back(body: Builder, k: n.Atom) -> None:
+                body.stmts += pop(stacks, s)
+                self.iteration(body, s, k)
+
+            cp.count_down(b, trips, back)
         for (v, _), was in zip(stacks, kept, strict=True):
             b.set(v, was)
 
@@ -261,8 +258,7 @@ class _Reverse:
         """The reverse of iteration k, whose variables have been taken back."""
         if isinstance(s, n.For):
             start, step = self.f.bounds[id(s)]
-            offset = body.op("mul", k, step)
-            body.add(n.Let(s.var, "add", (start, offset), s.span))
+            body.add(n.Let(s.var, "add", (start, offset_at(body, step, k)), s.span))
         forward = self.f.saving(s.body)
         backward = self.block(s.body)
         # Zero already, by the invariant of the rules: said here so that it is known.
@@ -349,6 +345,7 @@ def _build(
         is_kernel=True,
         span=fn.span,
         adjoints=frozenset(a.name for a in adjoints.values()),
+        mirrored=True,
     )
     out = remove_dead(propagate(out))
     live = {s.stack for s in n.walk(out.body) if isinstance(s, n.Push)}

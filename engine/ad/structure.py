@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
-from engine.lang.types import BOOL
+from engine.ir.ops import OPS
+from engine.lang.types import BOOL, UINT64
 
 TRUE = n.Const(True, BOOL)
 FALSE = n.Const(False, BOOL)
@@ -52,15 +53,27 @@ def _has(block: n.Block, kind: type, loops: bool) -> bool:
 
 
 def trip_count(b: Builder, s: n.For) -> n.Atom:
-    """Iterations of a `for`: max(0, ceil((stop - start) / step)), 0 for a step of 0."""
-    if all(isinstance(a, n.Const) for a in (s.start, s.stop, s.step)):
-        start, stop, step = (int(a.value) for a in (s.start, s.stop, s.step))  # type: ignore[union-attr,arg-type]
-        return const(len(range(start, stop, step)) if step else 0, s.var.type)  # type: ignore[arg-type]
-    if s.step == const(1, s.var.type) and s.start == const(0, s.var.type):  # type: ignore[arg-type]
-        return b.op("max", s.stop, const(0, s.var.type), base="trips")  # type: ignore[arg-type]
-    back = b.op("sub", s.start, s.stop)
-    count = b.op("neg", b.op("floordiv", back, s.step))
-    return b.op("max", count, const(0, s.var.type), base="trips")  # type: ignore[arg-type]
+    """Iterations of a `for`, as unsigned 64 bits: its own type need not hold their number."""
+    known = known_trips(s)
+    if known is not None:
+        return const(known, UINT64)
+    return b.op("trips", s.start, s.stop, s.step, base="trips")
+
+
+def known_trips(s: n.For) -> int | None:
+    """The number of iterations where the bounds are constants."""
+    if not all(isinstance(a, n.Const) for a in (s.start, s.stop, s.step)):
+        return None
+    bounds = (a.value for a in (s.start, s.stop, s.step) if isinstance(a, n.Const))
+    return int(OPS["trips"].numpy(*bounds))
+
+
+def offset_at(b: Builder, step: n.Atom, k: n.Atom) -> n.Atom:
+    """How far from its start the variable of a `for` is in iteration `k` (unsigned 64 bits).
+
+    In the variable's own type: what wraps there on the way comes back in the sum.
+    """
+    return b.op("mul", k if k.type == step.type else b.op("cast", k, result=step.type), step)
 
 
 class _Structurer:
@@ -151,17 +164,15 @@ class _Structurer:
     def counted(self, s: n.For, brk: n.Var, body: n.Block) -> list[n.Stmt]:
         """`for` with a break: a while over a hidden counter."""
         b = self.builder(s)
-        t = s.var.type
         trips = trip_count(b, s)
-        k = b.variable(t, "count")
-        b.set(k, const(0, t))  # type: ignore[arg-type]
+        k = b.variable(UINT64, "count")
+        b.set(k, const(0, UINT64))
         test = b.child()
         cond = test.op("land", test.op("lt", k, trips), test.op("lnot", brk))
         inner = b.child()
-        offset = inner.op("mul", k, s.step)
-        inner.add(n.Let(s.var, "add", (s.start, offset), s.span))
+        inner.add(n.Let(s.var, "add", (s.start, offset_at(inner, s.step, k)), s.span))
         inner.stmts.extend(body)
-        inner.set(k, inner.op("add", k, const(1, t)))  # type: ignore[arg-type]
+        inner.set(k, inner.op("add", k, const(1, UINT64)))
         b.add(n.While(test.block(), cond, inner.block(), s.span))
         return b.stmts
 

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.ad import tangent_rules as rules
-from engine.ad.rename import map_stmt, names_in
 from engine.ad.silence import silent
 from engine.ad.tangent_rules import Maybe
 from engine.ad.varied import Activity, by_values, moving_params
 from engine.diagnostics import Diagnostic, KernelError
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names
+from engine.ir.rewrite import map_stmt, names_in
 from engine.lang.types import ArrayType, is_float
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.ad.extremum import replaced
 from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, const
@@ -103,13 +104,13 @@ def extremum(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:
     for at in components(s.value.type):
         value = b.op("extract", s.value, *at) if at else s.value
         before = b.op("extract", s.dst, *at) if at else s.dst
-        replaced = b.op("lt" if s.kind == "min" else "gt", value, before)
+        took = replaced(b, s, value, before)
         then = b.child()
         t: n.Atom = zero(part)
         if moved is not None:
             t = then.op("extract", moved, *at) if at else moved
         then.add(n.Store(tan, s.index, t, (*s.path, *at), b.span))
-        b.add(n.If(replaced, then.block(), (), b.span))
+        b.add(n.If(took, then.block(), (), b.span))
 
 
 def exchange(b: Builder, s: n.Atomic, tan: n.Var, moved: Maybe) -> None:

@@ -1179,7 +1179,8 @@ def tanh(x: Any, /) -> Any:
     ...
 
 def tid(*args: Any, **named: Any) -> Any:
-    """tid(): the thread's index; up to four names on the left take grid coordinates."""
+    """tid(): the thread's first coordinate in the launch grid; up to four names on the left take
+    as many coordinates. Along an axis that the grid has not, it is 0."""
     ...
 
 def trace(a: Any, /) -> Any:

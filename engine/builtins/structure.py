@@ -16,11 +16,14 @@ from engine.lang.ctypes_ import ctype
 from engine.lang.types import (
     BOOL,
     INT32,
+    UINT64,
     ArrayType,
     MatrixType,
+    ScalarType,
     Type,
     VectorType,
     is_float,
+    is_integer,
     scalar_of,
     shape_of,
 )
@@ -317,12 +320,47 @@ def _shape_type(types: Sequence[Type]) -> Type | None:
 register(
     Op(
         name="tid",
-        doc="tid(dim, arity): with arity 1 the thread's linear index, else coordinate `dim` "
-        "of the thread in the launch grid.",
+        doc="tid(dim, arity): coordinate `dim` of the thread in the launch grid, of `arity` that "
+        "are asked for; 0 along an axis that the grid has not.",
         infer=lambda types: INT32 if _indices(types, 2) else None,
         c=call("tid", 2),
         numpy=_needs_thread,
         derivative=NoDerivative("an index is an integer"),
+    )
+)
+register(
+    Op(
+        name="thread",
+        doc="thread(): the thread's linear index, row-major over the launch grid.",
+        infer=lambda types: INT32 if not types else None,
+        c=call("thread", 0),
+        numpy=_needs_thread,
+        derivative=NoDerivative("an index is an integer"),
+    )
+)
+
+
+def _trips_type(types: Sequence[Type]) -> Type | None:
+    same = len(types) == 3 and types[0] == types[1] == types[2]
+    return UINT64 if same and isinstance(types[0], ScalarType) and is_integer(types[0]) else None
+
+
+def _trips(start: Any, stop: Any, step: Any) -> Any:
+    a, b, c = int(start), int(stop), int(step)
+    if c < 0:
+        a, b, c = b, a, -c
+    return np.uint64((b - a + c - 1) // c if c and b > a else 0)
+
+
+register(
+    Op(
+        name="trips",
+        doc="trips(start, stop, step): how many values a range has; none for a step of 0. "
+        "Unsigned 64-bit, which holds the count for integers of any type and any bounds.",
+        infer=_trips_type,
+        c="eng::trips({0}, {1}, {2})",
+        numpy=_trips,
+        derivative=NoDerivative("a count is an integer"),
     )
 )
 register(

@@ -9,7 +9,13 @@ import numpy as np
 
 from engine.builtins.argument_names import placed
 from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
-from engine.builtins.made import MADE, NEUTRAL, make, neutral, part_names
+from engine.builtins.generic_constructors import (
+    GENERIC_CONSTRUCTORS,
+    IDENTITIES,
+    make,
+    neutral,
+    part_names,
+)
 from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.builtins.special import SPECIAL
 from engine.diagnostics import Diagnostic, EngineError
@@ -32,7 +38,8 @@ if TYPE_CHECKING:
     from engine.ir.nodes import Function
 
 KERNEL_ONLY: dict[str, str] = {
-    "tid": "tid(): the thread's index; up to four names on the left take grid coordinates.",
+    "tid": "tid(): the thread's first coordinate in the launch grid; up to four names on the left "
+    "take as many coordinates. Along an axis that the grid has not, it is 0.",
     "atomic_add": "atomic_add(array, i..., value): adds to an element, gives the old value.",
     "atomic_sub": "atomic_sub(array, i..., value): subtracts from an element, gives the old value.",
     "atomic_min": "atomic_min(array, i..., value): lowers an element, gives the old value.",
@@ -109,7 +116,7 @@ class Builtin:
         self.__name__ = name
         self.__qualname__ = name
         special = SPECIAL[name].doc if name in SPECIAL else ""
-        told = {**KERNEL_ONLY, **MADE, **NEUTRAL}.get(name)
+        told = {**KERNEL_ONLY, **GENERIC_CONSTRUCTORS, **IDENTITIES}.get(name)
         self.__doc__ = told or special or "\n".join(describe(name))
 
     def __repr__(self) -> str:
@@ -125,10 +132,10 @@ class Builtin:
             )
         if name in SPECIAL:
             return SPECIAL[name].host(*args, **named)
-        if name in NEUTRAL:
+        if name in IDENTITIES:
             return neutral(name, args, named)
         args = (*args, *(named.pop(k) for k in part_names(name) if k in named))
-        if named and name not in MADE:
+        if named and name not in GENERIC_CONSTRUCTORS:
             found_names = placed(name, len(args), list(named))
             if found_names is None:
                 _fail("E106", f"{name}() takes no argument {next(iter(named))!r} here",
@@ -146,7 +153,7 @@ class Builtin:
                 )
             types.append(known[0])
         weak = [known is not None and known[1] for known in found]
-        if name in MADE:
+        if name in GENERIC_CONSTRUCTORS:
             return make(name, args, named, types, weak)
         got = resolve(name, types, weak)
         if got is None and name in COMPOSITES:
@@ -200,6 +207,7 @@ def _describe(value: object) -> str:
 
 
 BUILTINS: dict[str, Builtin] = {
-    name: Builtin(name) for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *MADE, *NEUTRAL})
+    name: Builtin(name)
+    for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *GENERIC_CONSTRUCTORS, *IDENTITIES})
 }
 rotations.product = BUILTINS["mul"]

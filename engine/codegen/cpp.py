@@ -25,6 +25,7 @@ CPP = Dialect(
     name="c++",
     function="ENG_FN",
     thread="ENG_INLINE",
+    piece="ENG_PIECE",
     context="eng::ctx_t&",
 )
 NATIVE = Path(__file__).parent / "native"

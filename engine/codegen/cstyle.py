@@ -24,7 +24,8 @@ from engine.lang.types import ArrayType, Type
 class Dialect:
     """What differs between the languages that the emitter writes.
 
-    function, thread: qualifiers of user functions and of the body of one thread.
+    function, thread, piece: qualifiers of user functions, of the body of one thread, and of
+    a part of a large function.
     context: the parameter type through which stack and journal are reached.
     cuda: take the CUDA spelling of operations. atomics: the function of each kind.
     """
@@ -32,6 +33,7 @@ class Dialect:
     name: str
     function: str
     thread: str
+    piece: str
     context: str
     cuda: bool = False
     atomics: dict[str, str] = field(
@@ -69,6 +71,10 @@ class Emitter:
             return f"eng::array_t<{ctype(t.element)},{t.ndim},FLAT>"
         return ctype(t)
 
+    def name(self, f: n.Function) -> str:
+        """What a function is called in the text."""
+        return self.names[id(f)]
+
     def result(self, f: n.Function) -> str:
         """The C++ type that a function returns."""
         if len(f.results) < 2:
@@ -88,12 +94,17 @@ class Emitter:
         if len(f.results) > 1:
             members = " ".join(f"{ctype(t)} r{i};" for i, t in enumerate(f.results))
             self.out.append(f"struct {self.result(f)} {{ {members} }};")
-        if facts.arrays:
-            self.out.append("template <bool FLAT>")
         params = [f"{self.dialect.context} ctx"] if facts.context else []
         params += [f"{self.type(p.type)} {local(p)}" for p in f.params]
         params += [f"int64_t {index_name(p)}" for p in sorted(facts.tids)]
         qualifier = self.dialect.thread if f.is_kernel else self.dialect.function
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
-        body = Body(self, f).write if f.native is None else lambda: snippet_body(f, self.result(f))
-        self.out += [head, *body(), "}"]
+        before: list[str] = []
+        if f.native is None:
+            body = Body(self, f)
+            lines, before = body.write(), body.before
+        else:
+            lines = snippet_body(f, self.result(f))
+        if facts.arrays:
+            before = [*before, "template <bool FLAT>"]
+        self.out += [*before, head, *lines, "}"]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 
-LINEAR = -1  # the thread's linear index; 0 to 3 are coordinates
+LINEAR = -1  # the thread's linear index (`thread`); 0 to 3 are coordinates (`tid`)
 
-_SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead, n.Message)
+# What needs the context of the thread, and may end it with an error.
+SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead, n.Message)
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Facts:
 
 
 def tid_part(s: n.Let) -> int:
-    """Which part of the thread's index a `tid(dim, arity)` is."""
-    return LINEAR if _number(s.args[1]) == 1 else _number(s.args[0])
+    """Which part of the thread's index a `tid(dim, arity)` or `thread()` is."""
+    return LINEAR if s.op == "thread" else _number(s.args[0])
 
 
 def _number(a: n.Atom) -> int:
@@ -48,7 +49,7 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
         tids: set[int] = set()
         axes = 0
         for s in n.walk(f.body):
-            if isinstance(s, _SAVES):
+            if isinstance(s, SAVES):
                 context = True
                 writes |= isinstance(s, n.JournalWrite)
                 reads |= isinstance(s, n.JournalRead)
@@ -57,9 +58,9 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
                 context |= inner.context
                 tids |= inner.tids
                 axes = max(axes, inner.axes)
-            elif isinstance(s, n.Let) and s.op == "tid":
+            elif isinstance(s, n.Let) and s.op in ("tid", "thread"):
                 tids.add(tid_part(s))
-                if tid_part(s) != LINEAR:
+                if s.op == "tid":
                     axes = max(axes, _number(s.args[1]))
         arrays = any(isinstance(p.type, ArrayType) for p in f.params)
         out[id(f)] = Facts(context, writes, reads, frozenset(tids), axes, arrays)

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from engine.codegen.facts import Facts, tid_part
 from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
-from engine.codegen.scopes import declarations
+from engine.codegen.outline import Outline, Piece, outline
+from engine.codegen.scopes import Declarations, declarations
 from engine.codegen.spelling import identifier, index_name, local
 from engine.diagnostics import Span
 from engine.ir import nodes as n
@@ -28,6 +29,10 @@ class Spelling(Protocol):
     def cuda(self) -> bool: ...
     @property
     def atomics(self) -> Mapping[str, str]: ...
+    @property
+    def context(self) -> str: ...
+    @property
+    def piece(self) -> str: ...
 
 
 class Context(Protocol):
@@ -43,6 +48,17 @@ class Context(Protocol):
     def result(self, f: n.Function) -> str: ...
     def call(self, f: n.Function, args: Sequence[str]) -> str: ...
     def message(self) -> int: ...
+    def name(self, f: n.Function) -> str: ...
+
+
+# How a piece ended: by its end, or as the function around it has to go on.
+_DONE, _BREAK, _CONTINUE, _RETURN = 0, 1, 2, 3
+
+
+def _declared_in_pieces(cut: Outline) -> Declarations:
+    """Variables are declared in the frame, or at the head of their piece."""
+    return Declarations((), {}, frozenset(v for group in cut.locals.values() for v in group)
+                        | frozenset(cut.frame))  # fmt: skip
 
 
 class Body:
@@ -51,9 +67,14 @@ class Body:
     def __init__(self, emitter: Context, fn: n.Function) -> None:
         self.e = emitter
         self.fn = fn
-        self.decls = declarations(fn)
+        self.cut = outline(fn)
+        self.decls = declarations(fn) if self.cut is None else _declared_in_pieces(self.cut)
         self.inserted = uses(fn)
         self.out: list[str] = []
+        # What stands before the function: its frame and its pieces.
+        self.before: list[str] = []
+        self.home = 0  # the piece that is written; 0 is the function itself
+        self.loops = 0  # around the present place, in the present piece
         self.blocks = 0
         self.depth = 1
         self.place: tuple[str, int] | None = None
@@ -62,12 +83,71 @@ class Body:
         self.wide: dict[n.Var, tuple[str, int]] = {}
 
     def write(self) -> list[str]:
+        """The lines between the function's braces; what belongs before it is in `before`."""
+        if self.cut is not None:
+            self.frame(self.cut)
         for v in self.decls.mutable:
             self.line(f"{self.e.type(v.type)} {local(v)}{{}};")
         self.block(self.fn.body)
-        if self.fn.results and not (self.fn.body and isinstance(self.fn.body[-1], n.Return)):
+        ends = bool(self.fn.body) and isinstance(self.fn.body[-1], n.Return)
+        if self.fn.results and (self.cut is not None or not ends):
             self.line("return {};")
         return self.out
+
+    # ---- pieces of large functions
+
+    def frame(self, cut: Outline) -> None:
+        """Declares the frame, and puts the parameters into it that pieces need."""
+        name = self.e.name(self.fn)
+        flat = self.e.facts[id(self.fn)].arrays
+        members = [f"    {self.e.type(v.type)} {local(v)};" for v in cut.frame]
+        if self.fn.results:
+            members.append(f"    {self.e.result(self.fn)} result;")
+        self.before += [*(["template <bool FLAT>"] if flat else []), f"struct {name}_frame {{",
+                        *members, "};"]  # fmt: skip
+        self.line(f"{name}_frame{'<FLAT>' if flat else ''} F{{}};")
+        for p in self.fn.params:
+            if p in cut.frame:
+                self.line(f"F.{local(p)} = {local(p)};")
+        self.declare(cut, 0)
+
+    def declare(self, cut: Outline, home: int) -> None:
+        for v in cut.locals.get(home, ()):
+            self.line(f"{self.e.type(v.type)} {local(v)};")
+
+    def piece(self, cut: Outline, p: Piece) -> None:
+        """Writes a piece as a function, and its call."""
+        facts = self.e.facts[id(self.fn)]
+        name = f"{self.e.name(self.fn)}_{p.number}"
+        flat = "<FLAT>" if facts.arrays else ""
+        context = [f"{self.e.dialect.context} ctx"] if facts.context else []
+        tids = [index_name(part) for part in sorted(facts.tids)]
+        params = [*context, f"{self.e.name(self.fn)}_frame{flat}& F"]
+        params += [f"int64_t {t}" for t in tids]
+        outer = self.out, self.depth, self.home, self.loops, self.place
+        self.out, self.depth, self.home, self.loops, self.place = [], 1, p.number, 0, None
+        self.declare(cut, p.number)
+        self.block(p.stmts)
+        body = self.out
+        self.out, self.depth, self.home, self.loops, self.place = outer
+        self.before += [*(["template <bool FLAT>"] if flat else []),
+                        f"{self.e.dialect.piece} int {name}({', '.join(params)}) {{",
+                        *body, f"    return {_DONE};", "}"]  # fmt: skip
+        call = f"{name}{flat}({', '.join([*(['ctx'] if context else []), 'F', *tids])})"
+        if not p.leaves:
+            self.line(f"{call};")
+            return
+        self.line(f"if (const int end = {call}) {{")
+        self.depth += 1
+        if self.loops:
+            self.line(f"if (end == {_BREAK}) break;")
+            self.line(f"if (end == {_CONTINUE}) continue;")
+        if self.home:
+            self.line("return end;")
+        else:
+            self.line("return F.result;" if self.fn.results else "return;")
+        self.depth -= 1
+        self.line("}")
 
     def line(self, text: str) -> None:
         self.out.append("    " * self.depth + text)
@@ -77,6 +157,14 @@ class Body:
         self.blocks += 1
         for v in self.decls.at_head.get(me, ()):
             self.line(f"{self.e.type(v.type)} {local(v)};")
+        if self.cut is not None and id(block) in self.cut.parts:
+            for part in self.cut.parts[id(block)]:
+                if isinstance(part, Piece):
+                    self.piece(self.cut, part)
+                else:
+                    self.at(part.span)
+                    _WRITERS[type(part)](self, part)
+            return
         done = 0
         for k, s in enumerate(block):
             if k < done:
@@ -111,8 +199,12 @@ class Body:
             name = place[0].replace("\\", "\\\\").replace('"', '\\"')
             self.out.append(f'#line {span.line} "{name}"')
 
+    def name(self, v: n.Var) -> str:
+        """A variable where it is used or assigned."""
+        return f"F.{local(v)}" if self.cut is not None and v in self.cut.frame else local(v)
+
     def atom(self, a: n.Atom) -> str:
-        return local(a) if isinstance(a, n.Var) else literal(a)
+        return self.name(a) if isinstance(a, n.Var) else literal(a)
 
     def index(self, a: n.Atom) -> str:
         if isinstance(a, n.Const):
@@ -120,12 +212,12 @@ class Body:
         if a in self.wide:
             base, offset = self.wide[a]
             return base if offset == 0 else f"{base} {'+' if offset > 0 else '-'} {abs(offset)}"
-        return local(a)
+        return self.name(a)
 
     def assign(self, v: n.Var, text: str) -> None:
         """Gives a variable its value, declaring it if this is the place."""
         if v.mutable or v in self.decls.hoisted:
-            self.line(f"{local(v)} = {text};")
+            self.line(f"{self.name(v)} = {text};")
         else:
             # Not for structs: GCC 12 keeps a const struct in memory, and vectorises no loop
             # around it.
@@ -134,10 +226,12 @@ class Body:
 
     def leave(self) -> str:
         """The statement that abandons the thread after an error."""
+        if self.home:
+            return f"return {_RETURN};"
         return "return {};" if self.fn.results else "return;"
 
     def widen(self, s: n.Let) -> None:
-        if s.op == "tid":
+        if s.op in ("tid", "thread"):
             self.wide[s.dst] = (index_name(tid_part(s)), 0)
         elif s.op == "copy" and isinstance(s.args[0], n.Var) and s.args[0] in self.wide:
             self.wide[s.dst] = self.wide[s.args[0]]
@@ -154,7 +248,7 @@ class Body:
 
     def let(self, s: n.Let) -> None:
         self.widen(s)
-        if s.op == "tid":
+        if s.op in ("tid", "thread"):
             self.assign(s.dst, f"int32_t({index_name(tid_part(s))})")
         elif s.op == "shape":
             self.assign(s.dst, f"int32_t({self.atom(s.args[0])}.shape[{self.index(s.args[1])}])")
@@ -168,7 +262,7 @@ class Body:
 
     def element(self, s: n.Load | n.Store | n.Atomic) -> str:
         """The element or component that an access names, as an lvalue."""
-        text = f"{local(s.array)}.at({', '.join(self.index(a) for a in s.index)})"
+        text = f"{self.name(s.array)}.at({', '.join(self.index(a) for a in s.index)})"
         if s.path:
             text = f"eng::item({', '.join([text, *(self.atom(a) for a in s.path)])})"
         return text
@@ -210,6 +304,11 @@ class Body:
         else:
             self.blocks += 1  # numbered by `scopes` as well
 
+    def looped(self, head: str, block: n.Block, tail: str = "}") -> None:
+        self.loops += 1
+        self.nested(head, block, tail)
+        self.loops -= 1
+
     def for_(self, s: n.For) -> None:
         t, var = self.e.type(s.var.type), local(s.var)
         start, step = self.atom(s.start), self.atom(s.step)
@@ -221,28 +320,40 @@ class Body:
         if unit and s.var not in self.decls.hoisted:
             assert isinstance(s.step, n.Const)
             test, go = ("<", "++") if s.step.value == 1 else (">", "--")
-            self.nested(f"for ({t} {var} = {start}; {var} {test} {stop}; {go}{var}) {{", s.body)
+            self.looped(f"for ({t} {var} = {start}; {var} {test} {stop}; {go}{var}) {{", s.body)
             return
         r = f"{var}_range"
         head = f"eng::range_t<{t}> {r}({start}, {stop}, {step})"
         self.line(f"for ({head}; {r}.more(); {r}.next()) {{")
         self.depth += 1
+        self.loops += 1
         self.assign(s.var, f"{r}.value")
         self.block(s.body)
+        self.loops -= 1
         self.depth -= 1
         self.line("}")
 
     def while_(self, s: n.While) -> None:
-        self.nested("for (;;) {", s.test, "")
+        self.looped("for (;;) {", s.test, "")
         self.depth += 1
+        self.loops += 1
         self.line(f"if (!({self.atom(s.cond)})) break;")
         self.block(s.body)
+        self.loops -= 1
         self.depth -= 1
         self.line("}")
 
+    def jump(self, word: str, code: int) -> None:
+        self.line(f"{word};" if self.loops or not self.home else f"return {code};")
+
     def return_(self, s: n.Return) -> None:
         values = [self.atom(a) for a in s.values]
-        if len(values) > 1:
+        if self.home:
+            whole = ", ".join(values)
+            if len(values) > 1:
+                whole = f"{self.e.result(self.fn)}{{{whole}}}"
+            self.line(f"{f'F.result = {whole}; ' if values else ''}return {_RETURN};")
+        elif len(values) > 1:
             self.line(f"return {self.e.result(self.fn)}{{{', '.join(values)}}};")
         else:
             self.line(f"return{' ' if values else ''}{''.join(values)};")
@@ -282,8 +393,8 @@ _WRITERS: dict[type, Callable[[Body, Any], None]] = {
     n.If: Body.if_,
     n.For: Body.for_,
     n.While: Body.while_,
-    n.Break: lambda body, _: body.line("break;"),
-    n.Continue: lambda body, _: body.line("continue;"),
+    n.Break: lambda body, _: body.jump("break", _BREAK),
+    n.Continue: lambda body, _: body.jump("continue", _CONTINUE),
     n.Return: Body.return_,
     n.Push: Body.push,
     n.Pop: Body.pop,

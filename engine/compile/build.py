@@ -27,13 +27,13 @@ class Outcome:
 
 
 def build(
-    toolchain: Toolchain, sources: Sequence[Path], include: Path, timeout: float
+    toolchain: Toolchain, sources: Sequence[tuple[Path, int]], include: Path, timeout: float
 ) -> list[Outcome]:
-    """Compiles each source file to a shared object beside it, all at the same time."""
+    """Compiles source files, each at its level, to shared objects beside them, all at once."""
     runs: list[_Run] = []
     try:
-        for source in sources:
-            runs.append(_Run(toolchain, source, include))
+        for source, level in sources:
+            runs.append(_Run(toolchain, source, include, level))
         end = time.monotonic() + timeout
         return [r.wait(max(0.0, end - time.monotonic()), timeout) for r in runs]
     finally:
@@ -42,10 +42,10 @@ def build(
 
 
 class _Run:
-    def __init__(self, toolchain: Toolchain, source: Path, include: Path) -> None:
+    def __init__(self, toolchain: Toolchain, source: Path, include: Path, level: int) -> None:
         self.output = source.with_suffix(".so")
         self.words = source.with_suffix(".txt")
-        command = toolchain.compile_command(source.name, self.output.name, include)
+        command = toolchain.compile_command(source.name, self.output.name, include, level)
         self.command = shlex.join(command)
         self.process: subprocess.Popen[bytes] | None = None
         self.problem = ""

@@ -138,7 +138,11 @@ class Cache:
                     break
             yield
         finally:
-            os.close(handle)  # lets go of the lock
+            # Not by closing alone: a process forked meanwhile has the file open, too.
+            if fcntl is not None:
+                with contextlib.suppress(OSError):
+                    fcntl.flock(handle, fcntl.LOCK_UN)
+            os.close(handle)
 
     def trim(self) -> None:
         """Removes leftovers of builds that died, and the objects used longest ago."""

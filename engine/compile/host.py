@@ -10,7 +10,6 @@ import ctypes
 import functools
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,18 +17,22 @@ from typing import Any
 
 from engine import config
 from engine.codegen import cpp
+from engine.codegen.outline import LARGE, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.build import Outcome, build
 from engine.compile.cache import Cache, open_cache
 from engine.compile.snippet_errors import snippet_errors
-from engine.compile.toolchain import Toolchain, find_toolchain
+from engine.compile.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function, Message
+from engine.locks import Lock
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
 _SYMBOL = "ENGINE_ENTRY"
 # Text for one compiler run; more is shared by several at once.
 _BATCH_CHARS = 8_000
+# Scalar operations of a kernel from which on the compiler may do as little as it can.
+HUGE = 15_000
 
 ERROR_STACK = 4  # the one after which a form of the adjoint that saves less can go on
 ERRORS = {
@@ -155,6 +158,8 @@ class _Unit:
     def __init__(self, fn: Function, toolchain: Toolchain) -> None:
         self.fn = fn
         self.text = cpp.emit(fn, _SYMBOL)
+        size = weight_of(fn)
+        self.level = (size > LARGE) + (size > HUGE)
         parts = (self.text, cpp.headers_hash(), toolchain.key)
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
@@ -169,7 +174,7 @@ class _Loader:
     """The kernels of this process. Each object is loaded once."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self.entries: dict[str, Entry] = {}
         self.libraries: dict[Path, ctypes.CDLL] = {}
         self.free: Callable[[int], None] | None = None
@@ -224,11 +229,13 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
         sources = []
         for i, part in enumerate(parts):
             source = folder / f"kernels{i}.cpp"
-            text = "\n".join([f'#include "{cpp.HEADER}"', *(u.source() for u in part)])
-            source.write_text(text, encoding="utf-8")
-            sources.append(source)
+            level = part[0].level
+            large = ["#define ENG_LARGE"] if level else []
+            text = [*large, f'#include "{cpp.HEADER}"', *(u.source() for u in part)]
+            source.write_text("\n".join(text), encoding="utf-8")
+            sources.append((source, level))
         outcomes = build(toolchain, sources, cpp.NATIVE, config.compile_timeout)
-        for part, source, outcome in zip(parts, sources, outcomes, strict=True):
+        for part, (source, _), outcome in zip(parts, sources, outcomes, strict=True):
             if outcome.problem:
                 raise _failure(cache, part, source, outcome)
             cache.add(outcome.output, {u.key: u.symbol for u in part})
@@ -236,7 +243,12 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
 
 
 def _split(units: list[_Unit]) -> list[list[_Unit]]:
-    """The units as one batch, or as batches of about the same length, one a processor."""
+    """Batches of one level and of about the same length, about one a processor."""
+    levels = [[u for u in units if u.level == level] for level in range(len(LEVELS))]
+    return [part for some in levels if some for part in _evenly(some)]
+
+
+def _evenly(units: list[_Unit]) -> list[list[_Unit]]:
     total = sum(len(u.text) for u in units)
     count = max(1, min(len(units), _processors(), total // _BATCH_CHARS))
     parts: list[list[_Unit]] = [[] for _ in range(count)]

@@ -11,24 +11,24 @@ accesses  prepare -> accesses        (the kernel as written, which says what it 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from engine import ad, config
+from engine import ad
 from engine.ad.cleanup import float_params
 from engine.compile.host import Entry, compile_functions
 from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
-from engine.ir.verify import verify
+from engine.ir.verify import checked
 from engine.lang.types import ArrayType
+from engine.locks import Lock
 
 Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
 Key = tuple[frozenset[str], frozenset[str]]
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
-_lock = threading.RLock()
+_lock = Lock()
 
 
 class Variants:
@@ -39,7 +39,7 @@ class Variants:
     """
 
     def __init__(self, ir: Function) -> None:
-        ir = ad.derivatives(ir)
+        ir = checked(ad.derivatives(checked(ir)))
         self.ir = ir
         self.read = ad.read_params(ir)
         self.written = ad.written_params(ir)
@@ -68,7 +68,7 @@ class Variants:
         """The kernel without calls and jumps, from which AD starts."""
         with _lock:
             if self._prepared is None:
-                self._prepared = _checked(ad.prepare(self.ir))
+                self._prepared = checked(ad.prepare(self.ir))
             return self._prepared
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
@@ -99,7 +99,7 @@ class Variants:
             key = (wrt, journaled)
             if key not in self._adjoints:
                 out = ad.reverse(self.prepared, wrt, journaled)
-                _checked(out.fn)
+                checked(out.fn)
                 self._adjoints[key] = out
             return self._adjoints[key]
 
@@ -107,12 +107,12 @@ class Variants:
         """The adjoint that saves segments of loops. It reads the same journal."""
         out = ad.reverse(self.prepared, wrt, journaled, checkpoint=True)
         assert out.sites == self.adjoint_ir(wrt, journaled).sites
-        return _checked(out.fn)
+        return checked(out.fn)
 
     def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
         """The forward kernel that writes the journal; None where the adjoint needs none."""
         sites = self.adjoint_ir(wrt, journaled).sites
-        return _checked(ad.record(self.prepared, sites)) if sites else None
+        return checked(ad.record(self.prepared, sites)) if sites else None
 
     def needs_journal(self, wrt: frozenset[str], journaled: frozenset[str]) -> bool:
         """Whether the adjoint reads what a recorded run of the kernel has to save."""
@@ -128,7 +128,7 @@ class Variants:
         """The kernel with tangents of the arrays `wrt`; see `engine.ad.tangent`."""
         with _lock:
             if wrt not in self._tangents:
-                self._tangents[wrt] = _checked(ad.tangent(self.ir, wrt))
+                self._tangents[wrt] = checked(ad.tangent(self.ir, wrt))
             return self._tangents[wrt]
 
     def accesses_ir(self) -> ad.Accesses | None:
@@ -137,7 +137,7 @@ class Variants:
             if self._accesses is False:
                 found = ad.accesses(self.prepared)
                 if found is not None:
-                    _checked(found.fn)
+                    checked(found.fn)
                 self._accesses = found
             return self._accesses
 
@@ -210,9 +210,3 @@ def prefetch(requests: Sequence[Request]) -> None:
         for (_, form, key), (v, f), e in zip(todo, todo.values(), entries, strict=True):
             # Kernels of the same text share an entry; where they stand differs.
             v._entries[(form, key)] = replace(e, messages=messages_of(f), bound=v.bound(form))
-
-
-def _checked(fn: Function) -> Function:
-    if config.verify_ir:
-        verify(fn, strict=False)
-    return fn

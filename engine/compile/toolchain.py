@@ -21,7 +21,6 @@ from engine.diagnostics import CompilerError, Diagnostic
 
 _FLAGS = (
     "-std=c++17",
-    "-O3",
     "-march=native",
     # IEEE arithmetic: no contraction to fma, no fast-math. What is given up is errno and
     # floating-point traps, which kernels cannot see.
@@ -37,6 +36,8 @@ _FLAGS = (
     "-fPIC",
     "-shared",
 )
+# How much a compiler does for a kernel, by its length: each level bounds the time that it takes.
+LEVELS = ("-O3", "-O2", "-O1")
 _CANDIDATES = ("g++", "clang++", "c++")
 _HELP = (
     "install a C++ compiler: the package g++ (Debian, Ubuntu), gcc-c++ (Fedora, RHEL), gcc "
@@ -61,12 +62,13 @@ class Toolchain:
     @functools.cached_property
     def key(self) -> str:
         """A hash of everything but the source text that the output depends on."""
-        parts = (*self.command, self.version, *self.flags, self.cpu)
+        parts = (*self.command, self.version, *self.flags, *LEVELS, self.cpu)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def compile_command(self, source: str, output: str, include: Path) -> list[str]:
-        """The command that makes a shared object of a source file."""
-        return [*self.command, *self.flags, "-iquote", str(include), "-o", output, source, "-lm"]
+    def compile_command(self, source: str, output: str, include: Path, level: int) -> list[str]:
+        """The command that makes a shared object of a source file. level: of `LEVELS`."""
+        return [*self.command, LEVELS[level], *self.flags, "-iquote", str(include),
+                "-o", output, source, "-lm"]  # fmt: skip
 
 
 def find_toolchain() -> Toolchain:

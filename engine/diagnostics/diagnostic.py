@@ -15,7 +15,8 @@ class Diagnostic:
     """One thing that is wrong, where, and what to do about it.
 
     `code` is an entry of `engine.diagnostics.catalogue`. `help` says what to
-    write instead; `notes` add facts (an expected and a got, a file to read).
+    write instead; `notes` add facts (an expected and a got, a file to read). `line` is
+    the source line as it was read, where the file may have changed since.
     """
 
     code: str
@@ -24,6 +25,7 @@ class Diagnostic:
     help: str = ""
     notes: tuple[str, ...] = field(default=())
     severity: Severity = "error"
+    line: str = ""
 
 
 class EngineError(Exception):

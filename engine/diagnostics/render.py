@@ -8,9 +8,12 @@ from engine.diagnostics.diagnostic import Diagnostic
 from engine.diagnostics.span import Span
 
 
-def snippet(span: Span) -> str:
-    """The source line of a span with carets under it; empty where the file is gone."""
-    text = linecache.getline(span.file, span.line).rstrip("\n")
+def snippet(span: Span, line: str = "") -> str:
+    """The source line of a span with carets under it; empty where the file is gone.
+
+    line: the text, where it is known better than from the file.
+    """
+    text = (line or linecache.getline(span.file, span.line)).rstrip("\n")
     if not text:
         return ""
     shown = text.expandtabs(4)
@@ -27,7 +30,7 @@ def render(d: Diagnostic) -> str:
     lines = [f"{d.severity}[{d.code}]: {d.message}"]
     if d.span is not None:
         lines.append(f"  --> {d.span}")
-        shown = snippet(d.span)
+        shown = snippet(d.span, d.line)
         if shown:
             lines.append(shown)
     if d.help:

@@ -1,4 +1,15 @@
-"""From a Python function to typed IR: source, fence, desugar, scope, lower."""
+"""From a Python function to typed IR. The rooms, from the text to the whole function:
+
+parsing     text, fence, desugar, names and annotations: what needs no types
+operands    what an expression can be while it is lowered: values, structs, views, kinds
+functions   what `@func` and its kin make, as data, and which overload a call means
+context     the state of lowering one function, and how the rooms reach each other
+expressions, assignment, calls, statements
+            what lowers each kind of node
+lowering    whole functions: rounds, parameters, instances, custom gradients, native code
+
+Other packages use the names below, and `engine.frontend.features`.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +17,87 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from engine.builtins import stubs
+from engine.frontend.functions.called_functions import Bindings, bindings, defined_before
+from engine.frontend.functions.gradient import Gradient, grad
+from engine.frontend.functions.native_function import NativeFunc, Snippets
+from engine.frontend.functions.user_function import (
+    UserFunc,
+    function_changes,
+    on_function_change,
+)
+from engine.frontend.parsing.signature import Signature, signature_of
+from engine.frontend.parsing.static_expressions import static
+from engine.frontend.parsing.text import FunctionText, function_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.builtins.composite import Composite
+    from engine.frontend.operands.kinds import Kind
     from engine.ir.nodes import Function
     from engine.lang.structs import UserType
-    from engine.lang.types import Type
+
+# `lowering` is imported late: programs that launch nothing never need it.
 
 
-def lower_kernel(func: Callable[..., Any], types: Mapping[str, UserType] | None = None) -> Function:
+def lower_kernel(
+    func: Callable[..., Any],
+    types: Mapping[str, UserType] | None = None,
+    text: FunctionText | None = None,
+    *,
+    assertions: bool = False,
+) -> Function:
     """The IR of a kernel. Raises KernelError with everything that is wrong with it.
 
-    types: of the parameters that have none of their own.
+    types: of the parameters that have none of their own. text: as the decorator found it.
+    assertions: whether `assert` is compiled.
     """
-    from engine.frontend import lower  # late: programs that launch nothing never need it
+    from engine.frontend.lowering import kernels
 
-    return lower.lower_kernel(func, types)
-
-
-def _instantiate(composite: Composite, types: Sequence[Type]) -> Function:
-    from engine.frontend.composites import library_func
-
-    return library_func(composite).instance(types)
+    return kernels.lower_kernel(func, types, text, assertions=assertions)
 
 
-stubs.instantiate = _instantiate
+def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
+    """The IR of a function made by `@func` for kinds of arguments. Raises KernelError."""
+    from engine.frontend.lowering import kernels
 
-__all__ = ["lower_kernel"]
+    return kernels.lower_function(function, kinds)
+
+
+def lower_composite(composite: Composite, types: Sequence[Kind]) -> Function:
+    """The IR of a builtin that is written in the kernel language. Raises KernelError."""
+    from engine.frontend.lowering import kernels
+
+    return kernels.lower_composite(composite, types)
+
+
+def is_stub(func: Callable[..., Any]) -> bool:
+    """Whether a function has no statements. Raises KernelError E111 without a source."""
+    from engine.frontend.parsing import parsed_function
+
+    return parsed_function.is_stub(func)
+
+
+stubs.instantiate = lower_composite
+
+__all__ = [
+    "Bindings",
+    "FunctionText",
+    "Gradient",
+    "NativeFunc",
+    "Signature",
+    "Snippets",
+    "UserFunc",
+    "bindings",
+    "defined_before",
+    "function_changes",
+    "function_text",
+    "grad",
+    "is_stub",
+    "lower_composite",
+    "lower_function",
+    "lower_kernel",
+    "on_function_change",
+    "signature_of",
+    "static",
+]

@@ -262,7 +262,10 @@ class _Thread:
         operands = self.values(s.args, s.span)
         result: Any
         if s.op == "tid":
-            result = self.tid(int(operands[0]), int(operands[1]))
+            dim = int(operands[0])
+            result = np.int32(self.coordinates[dim] if dim < len(self.coordinates) else 0)
+        elif s.op == "thread":
+            result = np.int32(self.index)
         else:
             op = OPS[s.op]
             try:
@@ -274,11 +277,6 @@ class _Thread:
         self.frame[s.dst.name] = result
         if self.trace is not None:
             self.trace(s, operands, result, self.index)
-
-    def tid(self, dim: int, arity: int) -> Any:
-        if arity == 1:
-            return np.int32(self.index)
-        return np.int32(self.coordinates[dim] if dim < len(self.coordinates) else 0)
 
     def place(self, s: n.Load | n.Store | n.Atomic) -> tuple[Any, tuple[int, ...]]:
         """The array of an access and the checked index into it, components last."""
@@ -295,7 +293,10 @@ class _Thread:
         old = array[at].copy()
         value = self.value(s.value, s.span)
         if s.kind in _UPDATES:
-            array[at] = OPS[_UPDATES[s.kind]].numpy(old, value)
+            operands = (old, value)
+            if s.kind in ("min", "max"):  # of equal values, the one that is there stays
+                operands = (value, old)
+            array[at] = OPS[_UPDATES[s.kind]].numpy(*operands)
         elif s.compare is None or old == self.value(s.compare, s.span):
             array[at] = value
         if s.dst is not None:

@@ -22,9 +22,9 @@ def messages_of(fn: n.Function) -> tuple[n.Message, ...]:
 
 def text_of(message: n.Message, values: Sequence[Any]) -> str:
     """The whole text. values: of `message.args`, as NumPy holds them."""
-    out = [message.text[0]]
+    out = [message.pieces[0]]
     for piece, form, value, a in zip(
-        message.text[1:], message.formats, values, message.args, strict=True
+        message.pieces[1:], message.formats, values, message.args, strict=True
     ):
         out += [_shown(form, value, a.type), piece]
     return "".join(out)

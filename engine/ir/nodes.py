@@ -9,15 +9,22 @@ Two kinds of variable make every later pass simple:
 
 Operands are atoms: a variable or a constant. Every statement carries the span
 of the Python source it comes from.
+
+Each kind of statement says in its own declaration which of its fields are variables that
+it defines, atoms that it reads and blocks that are nested in it; `defs_of`, `uses_of`,
+`blocks_of` and `map_stmt` follow from that, and passes from these. So a new kind of
+statement is a class here, its meaning in `engine.ir.interp` and its text in each code
+generator; other places that name kinds of statements do so for what they mean there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from engine.diagnostics import UNKNOWN, Span
+from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import Argument
 from engine.lang.types import Type, ValueType
 
@@ -62,32 +69,82 @@ class Const:
 Atom = Var | Const
 
 
+class Stmt:
+    """A statement. What its fields are is said by names of fields, one or a tuple each.
+
+    DEFINES: variables that it writes. READS: atoms that it reads, arrays included, not
+    counting those of nested blocks. NESTED: its blocks, in source order. EFFECT: something
+    outside of the thread's variables comes to be different. LEAVES: what follows it in its
+    block does not run. text: its line in the printed form; of nested blocks, what stands
+    before, between and after them.
+    """
+
+    __slots__ = ()
+    DEFINES: ClassVar[tuple[str, ...]] = ()
+    READS: ClassVar[tuple[str, ...]] = ()
+    NESTED: ClassVar[tuple[str, ...]] = ()
+    EFFECT: ClassVar[bool] = False
+    LEAVES: ClassVar[bool] = False
+    span: Span
+
+    def text(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+
+Block = tuple[Stmt, ...]
+
+
+def _typed(v: Var) -> str:
+    return f"{v}: {v.type}"
+
+
+def _listed(atoms: Sequence[Atom]) -> str:
+    return ", ".join(map(str, atoms))
+
+
+def _at(s: Load | Store | Atomic) -> str:
+    path = f".({_listed(s.path)})" if s.path else ""
+    return f"{s.array}[{_listed(s.index)}]{path}"
+
+
 @dataclass(frozen=True, slots=True)
-class Let:
+class Let(Stmt):
     """`dst = op(args)`: a pure operation of `engine.ir.ops` defines a temporary."""
 
+    DEFINES = ("dst",)
+    READS = ("args",)
     dst: Var
     op: str
     args: tuple[Atom, ...]
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"{_typed(self.dst)} = {self.op}({_listed(self.args)})",)
+
 
 @dataclass(frozen=True, slots=True)
-class Set:
+class Set(Stmt):
     """`dst = value`: overwrites a mutable variable."""
 
+    DEFINES = ("dst",)
+    READS = ("value",)
     dst: Var
     value: Atom
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"{_typed(self.dst)} := {self.value}",)
+
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(Stmt):
     """`dst = array[index]`, or a scalar of that element where `path` names a component.
 
     `site` numbers the reads of a prepared function (see `engine.ad`); -1 elsewhere.
     """
 
+    DEFINES = ("dst",)
+    READS = ("array", "index", "path")
     dst: Var
     array: Var
     index: tuple[Atom, ...]
@@ -95,25 +152,37 @@ class Load:
     span: Span = UNKNOWN
     site: int = -1
 
+    def text(self) -> tuple[str, ...]:
+        site = f"  #{self.site}" if self.site >= 0 else ""
+        return (f"{_typed(self.dst)} = load {_at(self)}{site}",)
+
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class Store(Stmt):
     """`array[index](path) = value`."""
 
+    READS = ("array", "index", "path", "value")
+    EFFECT = True
     array: Var
     index: tuple[Atom, ...]
     value: Atom
     path: tuple[Atom, ...] = ()
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"store {_at(self)} <- {self.value}",)
+
 
 @dataclass(frozen=True, slots=True)
-class Atomic:
+class Atomic(Stmt):
     """An atomic update of an element (or component). `dst` receives the value before it.
 
     `compare`: of `cas` alone, which stores `value` where the element equals it.
     """
 
+    DEFINES = ("dst",)
+    READS = ("array", "index", "path", "value", "compare")
+    EFFECT = True
     dst: Var | None
     kind: AtomicKind
     array: Var
@@ -124,54 +193,80 @@ class Atomic:
     site: int = -1
     compare: Atom | None = None
 
+    def text(self) -> tuple[str, ...]:
+        dst = f"{_typed(self.dst)} = " if self.dst is not None else ""
+        compare = "" if self.compare is None else f" if {self.compare}"
+        return (f"{dst}atomic_{self.kind} {_at(self)} <- {self.value}{compare}",)
+
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(Stmt):
     """Tells the host something, which it prints after the launch.
 
-    text: the pieces before, between and after the values `args`; formats: how each value
+    pieces: the text before, between and after the values `args`; formats: how each value
     is shown: "" as `print` does, else a format of C ("%d") or of Python (":.3f").
     kind: an `expect` says that a test failed; an `assert` also ends the launch.
     thread: for tests, the linear index of the thread. Adjoint code has no messages.
     """
 
+    READS = ("args", "thread")
+    EFFECT = True
     kind: MessageKind
-    text: tuple[str, ...]
+    pieces: tuple[str, ...]
     formats: tuple[str, ...]
     args: tuple[Atom, ...]
     thread: Atom | None = None
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        words = (f"{self.kind} {self.pieces!r}", _listed(self.args),
+                 "" if self.thread is None else f"in {self.thread}")  # fmt: skip
+        return (" ".join(filter(None, words)),)
+
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Stmt):
     """`dsts = func(args)`: a user function with any number of results."""
 
+    DEFINES = ("dsts",)
+    READS = ("args",)
     dsts: tuple[Var, ...]
     func: Function
     args: tuple[Atom, ...]
     span: Span = UNKNOWN
     site: int = -1
 
+    def text(self) -> tuple[str, ...]:
+        dsts = ", ".join(map(_typed, self.dsts))
+        return (f"{dsts + ' = ' if dsts else ''}call {self.func.name}({_listed(self.args)})",)
+
 
 @dataclass(frozen=True, slots=True)
-class If:
+class If(Stmt):
     """Runs one of two blocks."""
 
+    READS = ("cond",)
+    NESTED = ("then", "orelse")
     cond: Atom
     then: Block
     orelse: Block = ()
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"if {self.cond} {{", "} else {" if self.orelse else "", "}")
+
 
 @dataclass(frozen=True, slots=True)
-class For:
+class For(Stmt):
     """Counts the temporary `var` from start (inclusive) to stop (exclusive).
 
     All three bounds are integer atoms of var's type, read once at entry. A step of 0
     runs no iteration. `var` may not be assigned in the body.
     """
 
+    DEFINES = ("var",)
+    READS = ("start", "stop", "step")
+    NESTED = ("body",)
     var: Var
     start: Atom
     stop: Atom
@@ -179,101 +274,138 @@ class For:
     body: Block
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"for {self.var} = {self.start} to {self.stop} by {self.step} {{", "}")
+
 
 @dataclass(frozen=True, slots=True)
-class While:
+class While(Stmt):
     """Runs `test`, leaves if `cond` is false, runs `body`, and starts again.
 
-    `test` holds only Let, Set, Load, Call and structured statements without stores.
+    `test` writes no memory, and nothing leaves it.
     `body` may not use temporaries that `test` defines.
     """
 
+    READS = ("cond",)
+    NESTED = ("test", "body")
     test: Block
     cond: Atom
     body: Block
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return ("while {", f"}} {self.cond} {{", "}")
+
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class Break(Stmt):
     """Leaves the innermost loop."""
 
+    LEAVES = True
     span: Span = UNKNOWN
+
+    def text(self) -> tuple[str, ...]:
+        return ("break",)
 
 
 @dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Stmt):
     """Goes on with the innermost loop's next iteration."""
 
+    LEAVES = True
     span: Span = UNKNOWN
+
+    def text(self) -> tuple[str, ...]:
+        return ("continue",)
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Return(Stmt):
     """Leaves the function. `values` match `Function.results`; a kernel returns ()."""
 
+    READS = ("values",)
+    LEAVES = True
     values: tuple[Atom, ...] = ()
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"return {_listed(self.values)}".rstrip(),)
+
 
 @dataclass(frozen=True, slots=True)
-class Push:
+class Push(Stmt):
     """Saves a value on the thread's stack. Adjoint code only; pairs with the Pops of `stack`."""
 
+    READS = ("value",)
     stack: int
     value: Atom
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"push s{self.stack} <- {self.value}",)
+
 
 @dataclass(frozen=True, slots=True)
-class Pop:
+class Pop(Stmt):
     """Takes back the last value pushed by this thread. `dst` may be mutable."""
 
+    DEFINES = ("dst",)
     dst: Var
     stack: int
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"{_typed(self.dst)} {':=' if self.dst.mutable else '='} pop s{self.stack}",)
+
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
+class Reserve(Stmt):
     """Abandons the thread unless `size` more bytes may be saved on its stack. Adjoint code only.
 
     It stands between the forward sweep and the first effect, so that a thread that is
     abandoned has left no trace and can be run again by code that needs less.
     """
 
+    READS = ("size",)
+    EFFECT = True
     size: Atom
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"reserve {self.size}",)
+
 
 @dataclass(frozen=True, slots=True)
-class JournalWrite:
+class JournalWrite(Stmt):
     """Appends a value to the launch's journal (forward code of a recorded launch)."""
 
+    READS = ("value",)
+    EFFECT = True
     value: Atom
     site: int
     span: Span = UNKNOWN
 
+    def text(self) -> tuple[str, ...]:
+        return (f"journal #{self.site} <- {self.value}",)
+
 
 @dataclass(frozen=True, slots=True)
-class JournalRead:
+class JournalRead(Stmt):
     """`dst = journal[pos]`, `pos` in 8-byte slots from the start of the thread's entries.
 
     Each thread of a recorded launch leaves one frame of entries; adjoint threads, which
     run in reverse order, take the frames from the end.
     """
 
+    DEFINES = ("dst",)
+    READS = ("pos",)
     dst: Var
     pos: Atom
     site: int
     span: Span = UNKNOWN
 
-
-Stmt = (
-    Let | Set | Load | Store | Atomic | Call | If | For | While | Break | Continue | Return
-    | Push | Pop | Reserve | JournalWrite | JournalRead | Message
-)  # fmt: skip
-Block = tuple[Stmt, ...]
+    def text(self) -> tuple[str, ...]:
+        return (f"{_typed(self.dst)} = journal #{self.site} at {self.pos}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,10 +456,15 @@ class Function:
     # Names of array parameters that hold gradients. A kernel that has them is an adjoint:
     # its threads run in the reverse of their forward order, the last one first.
     adjoints: frozenset[str] = field(default=frozenset())
+    # A reverse sweep in it takes the branches of a forward sweep again: what it uses has been
+    # defined, though the text alone does not show it.
+    mirrored: bool = False
     # What the user's parameters and results were before structs and the like were taken
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()
     returns: tuple[Any, ...] = ()
+    # What its author is warned of. Of the function as lowered; passes need not keep it.
+    unassigned: tuple[UnassignedRead, ...] = ()
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text
@@ -337,68 +474,48 @@ class Function:
 
 def blocks_of(s: Stmt) -> tuple[Block, ...]:
     """The nested blocks of a statement, in source order."""
-    if isinstance(s, If):
-        return (s.then, s.orelse)
-    if isinstance(s, For):
-        return (s.body,)
-    if isinstance(s, While):
-        return (s.test, s.body)
-    return ()
-
-
-def walk(block: Block) -> Iterator[Stmt]:
-    """Every statement of a block, outer before inner."""
-    for s in block:
-        yield s
-        for inner in blocks_of(s):
-            yield from walk(inner)
+    return tuple([getattr(s, name) for name in s.NESTED])
 
 
 def defs_of(s: Stmt) -> tuple[Var, ...]:
     """Variables that the statement itself (not its nested blocks) writes."""
-    if isinstance(s, Call):
-        return s.dsts
-    if isinstance(s, For):
-        return (s.var,)
-    if isinstance(s, (Let, Set, Load, Pop, JournalRead)):
-        return (s.dst,)
-    if isinstance(s, Atomic) and s.dst is not None:
-        return (s.dst,)
-    return ()
+    return _collected(s, s.DEFINES)
 
 
 def uses_of(s: Stmt) -> tuple[Atom, ...]:
     """Atoms that the statement itself (not its nested blocks) reads, arrays included."""
-    if isinstance(s, (Let, Call)):
-        return s.args
-    if isinstance(s, (Set, Push, JournalWrite)):
-        return (s.value,)
-    if isinstance(s, Load):
-        return (s.array, *s.index, *s.path)
-    if isinstance(s, (Store, Atomic)):
-        compare = s.compare if isinstance(s, Atomic) else None
-        return (s.array, *s.index, *s.path, s.value, *(() if compare is None else (compare,)))
-    if isinstance(s, Message):
-        return s.args if s.thread is None else (*s.args, s.thread)
-    if isinstance(s, (If, While)):
-        return (s.cond,)
-    if isinstance(s, For):
-        return (s.start, s.stop, s.step)
-    if isinstance(s, Return):
-        return s.values
-    if isinstance(s, Reserve):
-        return (s.size,)
-    if isinstance(s, JournalRead):
-        return (s.pos,)
-    return ()
+    return _collected(s, s.READS)
+
+
+def _collected(s: Stmt, names: tuple[str, ...]) -> tuple[Any, ...]:
+    out: list[Any] = []
+    for name in names:
+        value = getattr(s, name)
+        if value.__class__ is tuple:
+            out += value
+        elif value is not None:
+            out.append(value)
+    return tuple(out)
+
+
+def walk(block: Block) -> Iterator[Stmt]:
+    """Every statement of a block, outer before inner."""
+    todo = [iter(block)]
+    while todo:
+        for s in todo[-1]:
+            yield s
+            if s.NESTED:
+                todo += [iter(getattr(s, name)) for name in reversed(s.NESTED)]
+                break
+        else:
+            todo.pop()
 
 
 def set_in(block: Block) -> dict[Var, None]:
     """Mutable variables changed anywhere in a block, in order of first change."""
     out: dict[Var, None] = {}
     for s in walk(block):
-        if isinstance(s, (Set, Pop)) and s.dst.mutable:
-            out[s.dst] = None
+        out.update((v, None) for v in defs_of(s) if v.mutable)
     return out
 
 

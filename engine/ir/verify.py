@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from engine import config
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
-from engine.ir.printer import to_text
+from engine.ir.printer import statement
 from engine.lang.types import (
     BOOL,
     INT64,
+    UINT64,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -42,21 +44,27 @@ class _Problem(Exception):
     """A broken rule, before its place is known."""
 
 
-def verify(fn: n.Function, strict: bool = True) -> None:
+def verify(fn: n.Function) -> None:
     """Checks a function and the functions that it calls. Raises VerifyError.
 
-    strict: a temporary is used only where its definition has certainly run. Adjoint
-    code, whose reverse sweep takes the same branches again, is checked with
-    strict=False: there the definition only has to stand earlier in the text.
+    A temporary is used only where its definition has certainly run; in a `mirrored` function
+    the definition only has to stand earlier in the text.
     """
     for f in (*n.callees(fn), fn):
-        _Checker(f, strict).function()
+        _Checker(f).function()
+
+
+def checked(fn: n.Function) -> n.Function:
+    """The function, verified if `config.verify_ir` says so: to be called on what a pass made."""
+    if config.verify_ir:
+        verify(fn)
+    return fn
 
 
 class _Checker:
-    def __init__(self, fn: n.Function, strict: bool) -> None:
+    def __init__(self, fn: n.Function) -> None:
         self.fn = fn
-        self.strict = strict
+        self.strict = not fn.mirrored
         self.names: dict[str, n.Var] = {}
         self.defined: dict[n.Var, None] = {}  # temporaries that a use may name here
         self.ever: set[n.Var] = set()  # temporaries defined anywhere so far
@@ -129,9 +137,9 @@ class _Checker:
             else:
                 self.define(s.dst)
         elif isinstance(s, n.Reserve):
-            same(INT64, s.size.type, "the number of bytes")
+            same(UINT64, s.size.type, "the number of bytes")
         elif isinstance(s, n.Message):
-            need(len(s.text) == len(s.formats) + 1 == len(s.args) + 1, "text and values differ")
+            need(len(s.pieces) == len(s.formats) + 1 == len(s.args) + 1, "text and values differ")
             need(all(not isinstance(a.type, ArrayType) for a in s.args), "a message has an array")
             need((s.thread is None) == (s.kind == "print"), "tests alone know their thread")
         elif isinstance(s, n.JournalRead):
@@ -156,9 +164,12 @@ class _Checker:
             self.use(s.cond)
             same(BOOL, s.cond.type, "the condition")
             outer = dict(self.defined)
-            effects = (n.Store, n.Atomic, n.Message)
-            stores = any(isinstance(x, effects) for x in n.walk(s.test))
-            need(not stores, "the test of a loop stores")
+            writes = any(
+                isinstance(x, (n.Store, n.Atomic, n.Message))
+                or (isinstance(x, n.Call) and n.writes_memory(x.func))
+                for x in n.walk(s.test)
+            )
+            need(not writes, "the test of a loop writes memory")
             need(not _jumps(s.test), "the test of a loop leaves it")
         self.loops += 1
         self.scope(s.body)
@@ -178,9 +189,8 @@ class _Checker:
             result = op.infer(types)
             need(result is not None, f"{shown} does not exist")
             need(result == s.dst.type, f"{shown} gives {result}, {s.dst} is {s.dst.type}")
-        if s.op in ("tid", "shape"):
-            constants = s.args if s.op == "tid" else s.args[1:]
-            need(all(isinstance(a, n.Const) for a in constants), f"{s.op} takes constants")
+        constants = {"tid": s.args, "shape": s.args[1:]}.get(s.op, ())
+        need(all(isinstance(a, n.Const) for a in constants), f"{s.op} takes constants")
         self.define(s.dst)
 
     def memory(self, s: n.Load | n.Store | n.Atomic) -> None:
@@ -324,6 +334,5 @@ def _neighbours(block: n.Block, at: int, around: int = 2) -> list[str]:
     """The statement with those before and after it, nested blocks left out."""
     out = []
     for i in range(max(0, at - around), min(len(block), at + around + 1)):
-        text = to_text(n.Function("", (), (), (block[i],))).splitlines()[1].strip()
-        out.append(f"  {'>' if i == at else ' '} {text}")
+        out.append(f"  {'>' if i == at else ' '} {statement(block[i])}")
     return out

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
+from engine.lang.numbers import exact, misfit, numbers
 from engine.lang.scalars import SCALAR_CLASSES
 
 _SUFFIX = {
@@ -62,10 +63,10 @@ class Composite:
         return from_numpy_value(got) if isinstance(got, np.ndarray) else got.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        part, found = self._data[_checked(index, self._shape)], np.asarray(value)
-        if found.shape not in ((), part.shape):
+        part, found = self._data[_checked(index, self._shape)], numbers(value)
+        if found.shape not in ((), part.shape) or found.dtype.kind not in "biuf":
             raise wrong("E109", f"{part.shape} components cannot be set to {value!r}")
-        self._data[index] = found
+        self._data[index] = _fitted(type(self), found)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -223,7 +224,7 @@ def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
         if len(args) == 1:
             data = np.asarray(args[0])
         else:
-            data = np.asarray([np.asarray(a) for a in args])
+            data = exact([x if type(x) is int else np.asarray(x) for x in args], dtype)
     except ValueError:
         raise wrong("E109", f"{cls.__name__} cannot be made from rows of unequal length") from None
     if data.dtype.kind not in "biuf":
@@ -241,8 +242,16 @@ def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
             "E109", f"{cls.__name__} takes {size} components, got shape {data.shape}",
             f"expected {' x '.join(map(str, shape))} numbers, one number to fill, or none",
         )  # fmt: skip
+    return _fitted(cls, data).reshape(shape if data.ndim else ())
+
+
+def _fitted(cls: type[Composite], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers as the class has them. Raises LaunchError (E202) for integers out of range."""
+    why = misfit(data, cls._dtype)
+    if why:
+        raise wrong("E202", f"{cls.__name__}: {why}")
     with np.errstate(over="ignore", invalid="ignore"):
-        return data.astype(dtype).reshape(shape if data.ndim else ())
+        return data.astype(cls._dtype)
 
 
 def _is_composite(args: tuple[Any, ...]) -> bool:
@@ -254,7 +263,7 @@ def _component(i: int) -> property:
         return self._data[i].item()
 
     def put(self: Vector, value: Any) -> None:
-        self._data[i] = value
+        self[i] = value
 
     return property(get, put, doc=f"Component {i}.")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.lang import types as t
 from engine.lang.composite import Composite, Vector, composite_class, wrong
+from engine.lang.numbers import numbers
 
 # The product of two quaternions or transforms, as kernels compute it. Set by the builtins.
 product: Callable[[Any, Any], Any] | None = None
@@ -42,7 +43,7 @@ class Quaternion(_Tagged):
 
     def __init__(self, *args: Any) -> None:
         if len(args) == 2:
-            xyz = np.asarray(args[0])
+            xyz = numbers(args[0])
             if xyz.shape != (3,) or np.ndim(args[1]):
                 raise wrong(
                     "E109", f"{type(self).__name__} takes 4 components, or 3 of them and w",
@@ -63,7 +64,7 @@ class Transform(_Tagged):
     __slots__ = ()
 
     def __init__(self, *args: Any, p: Any = None, q: Any = None) -> None:
-        if len(args) == 7 or (len(args) == 1 and np.size(np.asarray(args[0])) in (1, 7)):
+        if len(args) == 7 or (len(args) == 1 and numbers(args[0]).size in (1, 7)):
             if p is not None or q is not None:
                 raise wrong("E109", f"{type(self).__name__} takes p and q, or 7 components")
             super().__init__(*args)
@@ -78,7 +79,7 @@ class Transform(_Tagged):
         self._put(slice(3, 7), given.get("q", q), "q", (0.0, 0.0, 0.0, 1.0))
 
     def _put(self, part: slice, value: Any, name: str, default: tuple[float, ...]) -> None:
-        found = np.asarray(default if value is None else value)
+        found = numbers(default if value is None else value)
         if found.shape != (part.stop - part.start,) or found.dtype.kind not in "biuf":
             raise wrong(
                 "E109", f"{name} of {type(self).__name__} has {part.stop - part.start} components",

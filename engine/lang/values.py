@@ -99,8 +99,12 @@ def dtype_to_numpy(dtype: object) -> np.dtype[Any]:
 
 def dtype_from_numpy(dtype: Any) -> type:
     """The scalar class of a NumPy dtype. Raises LaunchError (E202) where there is none."""
-    kind = to_ir_type(np.dtype(dtype))
-    assert isinstance(kind, t.ScalarType)
+    try:
+        kind = to_ir_type(np.dtype(dtype))
+    except (TypeError, ValueError):
+        kind = None
+    if not isinstance(kind, t.ScalarType):
+        raise LaunchError(Diagnostic("E202", f"{dtype!r} is no NumPy dtype of a scalar type"))
     return SCALAR_CLASSES[kind]
 
 

@@ -48,7 +48,8 @@ class array(ArrayBase):
         cls, data: Any = None, dtype: Any = None, shape: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         if data is None and shape is None and kwargs.get("ptr") is None and dtype is not None:
-            return ArrayAnnotation(dtype, kwargs.get("ndim") or 1)
+            ndim = kwargs.get("ndim")
+            return ArrayAnnotation(dtype, 1 if ndim is None else ndim)
         return object.__new__(cls)
 
     def __init__(
@@ -77,7 +78,7 @@ class array(ArrayBase):
             missing = "a dtype" if dims is not None else "data or a shape"
             raise fail("E206", f"an array needs {missing}")
         elif ptr is not None:
-            steps = d.row_major(dims, kind.size) if strides is None else tuple(strides)
+            steps = d.row_major(dims, kind.size) if strides is None else d.steps(strides, dims)
             lo, hi = byte_range(ptr, dims, steps, kind.size)
             self._set(Storage(None, lo, hi - lo, external=True), ptr, dims, steps, kind)
         else:

@@ -80,6 +80,7 @@ class ArrayBase:
     # ---- construction
 
     def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool) -> None:
+        d.check_extents(dims)
         storage = allocate(d.check_size(dims, kind), zero)
         self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)
 
@@ -91,6 +92,7 @@ class ArrayBase:
         strides: tuple[int, ...],
         kind: ElementType,
     ) -> None:
+        d.check_extents(shape)
         self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
         self.ndim, self.size = len(shape), math.prod(shape)
         info = self._info = element_info(kind)

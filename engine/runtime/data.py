@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.numbers import exact, misfit, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
 from engine.lang.types import SCALARS, ScalarType, scalar_of, shape_of
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.errors import fail, size_text
 
 NumpyArray = np.ndarray[Any, Any]
+
+MAX_EXTENT = (1 << 31) - 1
 
 
 def shape_from(shape: Any) -> tuple[int, ...]:
@@ -30,6 +33,14 @@ def shape_from(shape: Any) -> tuple[int, ...]:
     if any(n < 0 for n in dims):
         raise fail("E206", f"dimensions cannot be negative, got shape {dims}")
     return dims
+
+
+def check_extents(shape: tuple[int, ...]) -> None:
+    """Raises LaunchError (E206) for a dimension that kernels, which count in int32, cannot have."""
+    if max(shape, default=0) > MAX_EXTENT:
+        raise fail("E206", f"a dimension of an array has at most {MAX_EXTENT} elements, "
+                   f"got shape {shape}",
+                   help="use more dimensions: reshape the data to rows")  # fmt: skip
 
 
 def check_size(shape: tuple[int, ...], element: ElementType) -> int:
@@ -51,6 +62,17 @@ def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
+def steps(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in bytes, one for each dimension. Raises LaunchError (E206)."""
+    try:
+        found = tuple(operator.index(n) for n in strides)
+    except TypeError:
+        found = ()
+    if len(found) != len(shape):
+        raise fail("E206", f"strides are {len(shape)} integers, one a dimension, got {strides!r}")
+    return found
+
+
 def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
     """Data as a NumPy array of the kind's scalar, copying only where it must.
 
@@ -59,7 +81,10 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
     if isinstance(kind, StructType):
         return _to_records(data, kind)
     try:
-        found = np.from_dlpack(data) if _only_dlpack(data) else np.asarray(data)
+        if _only_dlpack(data):
+            found = np.from_dlpack(data)
+        else:
+            found = np.asarray(data) if kind is None else exact(data, scalar_of(kind).numpy)
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
         raise fail("E206", "data cannot be made into an array", str(e).split("\n")[0]) from None
     if found.dtype.kind not in "biuf":
@@ -81,11 +106,20 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
                 help="name the element type, for instance dtype=float",
             )  # fmt: skip
         return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
-    target = scalar_of(kind).numpy
-    if found.dtype != target:
-        with np.errstate(all="ignore"):
-            found = found.astype(target)
-    return found
+    return narrowed(found, scalar_of(kind), "E206", "data cannot be made into an array")
+
+
+def narrowed(found: NumpyArray, scalar: ScalarType, code: str, problem: str) -> NumpyArray:
+    """Numbers as another type. Raises LaunchError (`code`) where an integer type has no place."""
+    if found.dtype == scalar.numpy:
+        return found
+    why = misfit(found, scalar.numpy)
+    if why:
+        raise fail(code, f"{problem}: {why} of {describe(scalar)}",
+                   help="to let numbers wrap, convert them with NumPy first: "
+                   f"data.astype(numpy.{scalar.name})")  # fmt: skip
+    with np.errstate(all="ignore"):
+        return found.astype(scalar.numpy)
 
 
 def struct_in(data: Any) -> StructType | None:
@@ -172,10 +206,7 @@ def element_value(value: Any, kind: ElementType) -> NumpyArray:
     """One element (or one number for all its components) as NumPy. Raises LaunchError (E202)."""
     if isinstance(kind, StructType):
         return _record(value, kind)
-    try:
-        found = np.asarray(value)
-    except ValueError:
-        found = np.asarray(None)
+    found = numbers(value)
     inner = shape_of(kind)
     scalar: ScalarType = scalar_of(kind)
     fits = found.dtype.kind in "biuf" and (
@@ -185,8 +216,8 @@ def element_value(value: Any, kind: ElementType) -> NumpyArray:
         fits = False
     if not fits:
         raise fail("E202", f"cannot fill elements of {describe(kind)} with {value!r}")
-    with np.errstate(all="ignore"):
-        out = found.astype(scalar.numpy)
+    what = f"cannot fill elements of {describe(kind)} with {value!r}"
+    out = narrowed(found, scalar, "E202", what)
     return out.reshape(inner) if out.ndim else out
 
 

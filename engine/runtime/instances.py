@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.diagnostics import EngineError
+from engine.frontend import is_stub
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.structs import UserType
 from engine.lang.types import BOOL, FLOAT32, INT32, SCALARS, ArrayType
@@ -152,15 +152,7 @@ def from_stub(stub: Callable[..., Any]) -> Kernel:
 
 def _check_stub(stub: Callable[..., Any]) -> None:
     """A stub has no statements. Raises LaunchError E106."""
-    from engine.frontend.source import source_of
-
-    for s in source_of(stub).tree.body:
-        idle = isinstance(s, ast.Pass) or (
-            isinstance(s, ast.Expr)
-            and isinstance(s.value, ast.Constant)
-            and (s.value.value is Ellipsis or isinstance(s.value.value, str))
-        )
-        if not idle:
-            raise fail("E106", f"@overload: the stub of kernel `{stub.__name__}` has a body",
-                       help="write `...` as its body: the generic kernel's is compiled",
-                       )  # fmt: skip
+    if not is_stub(stub):
+        raise fail("E106", f"@overload: the stub of kernel `{stub.__name__}` has a body",
+                   help="write `...` as its body: the generic kernel's is compiled",
+                   )  # fmt: skip

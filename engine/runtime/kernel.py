@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import re
-import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine import config
 from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
-from engine.frontend import userfunc
-from engine.frontend.bindings import Bindings, bindings, defined_before
-from engine.frontend.modes import asserting
-from engine.frontend.userfunc import UserFunc
+from engine.frontend import (
+    Bindings,
+    FunctionText,
+    NativeFunc,
+    Signature,
+    Snippets,
+    UserFunc,
+    bindings,
+    defined_before,
+    function_changes,
+    function_text,
+    lower_kernel,
+    on_function_change,
+    signature_of,
+)
 from engine.ir import nodes as n
+from engine.ir.unassigned import UnassignedRead
+from engine.locks import Lock
 from engine.runtime import instances, modules
 from engine.runtime.errors import fail
 from engine.runtime.plan import Plan
 
-if TYPE_CHECKING:
-    from engine.frontend.signature import Signature
-
-_lock = threading.RLock()
+_lock = Lock()
 # What `@func` makes; as an annotation, a parameter of a function that takes a function.
 Function = UserFunc
 
@@ -42,8 +52,11 @@ class Kernel:
         module: modules.Module,
         enable_backward: bool | None,
         types: instances.Types | None = None,
+        text: FunctionText | None = None,
     ) -> None:
         self.func = func
+        # As it is now: files change while programs run.
+        self.text = text or function_text(func)
         self.key = key
         self.module = module
         self._enable_backward = enable_backward
@@ -78,9 +91,7 @@ class Kernel:
     def signature(self) -> Signature:
         """Its parameters, as far as annotations tell their types."""
         if self._signature is None:
-            from engine.frontend.signature import signature_of
-
-            self._signature = signature_of(self.func)
+            self._signature = signature_of(self.func, kernel=True)
         return self._signature
 
     @property
@@ -107,7 +118,9 @@ class Kernel:
         found = self.overloads.get(types)
         if found is None:
             with _lock:
-                made = Kernel(self.func, self.key, self.module, self._enable_backward, types)
+                made = Kernel(
+                    self.func, self.key, self.module, self._enable_backward, types, self.text
+                )
                 found = self.overloads.setdefault(types, made)
         return found
 
@@ -137,15 +150,16 @@ class Kernel:
         if found is not None:
             return found
         with _lock:
-            start = userfunc.changes()
+            start = function_changes()
             names = bindings(self.func)
             plan = self._latest
             if plan is None or names != self._bindings:
                 plan = Plan(self, lower(self))
+                warn_of_unassigned_reads(plan.variants.ir)
                 modules.compile_group(self.module, self, plan)
                 self._latest, self._bindings = plan, names
             with _swap:
-                if userfunc.changes() == start:
+                if function_changes() == start:
                     self._plan = plan
                     _planned.add(self)
             return plan
@@ -160,7 +174,7 @@ class Kernel:
 
 # Kernels that have a plan. The lock is never held for long: decorators wait for it.
 _planned: weakref.WeakSet[Kernel] = weakref.WeakSet()
-_swap = threading.Lock()
+_swap = Lock()
 
 
 def _doubt() -> None:
@@ -171,19 +185,34 @@ def _doubt() -> None:
         _planned.clear()
 
 
-userfunc.listeners.append(_doubt)
+on_function_change(_doubt)
+
+
+# Reads that were warned of.
+_warned: set[UnassignedRead] = set()
+
+
+def warn_of_unassigned_reads(ir: n.Function) -> None:
+    """Warns, once for each place, where variables may be read before they have a value."""
+    for f in (ir, *n.callees(ir)):
+        for read in f.unassigned:
+            if read not in _warned:
+                text = (
+                    f"`{read.name}` may be read before it has a value: it is zero then, where "
+                    f"Python raises an error. Assign it on every path, or first: "
+                    f"`{read.name} = ...`"
+                )
+                warnings.warn_explicit(text, UserWarning, read.span.file, read.span.line)
+                _warned.add(read)
 
 
 def lower(kernel: Kernel) -> n.Function:
     """The kernel's IR. Raises KernelError."""
-    from engine.frontend import lower_kernel
-
     types = None
     if kernel.types is not None:
         types = dict(zip(kernel.signature.types, kernel.types, strict=True))
     debug = "debug" in (config.mode, kernel.module.options.get("mode"))
-    with asserting(debug):
-        return lower_kernel(kernel.func, types)
+    return lower_kernel(kernel.func, types, kernel.text, assertions=debug)
 
 
 def overload(kernel: Any, arg_types: Any = None) -> Kernel:
@@ -251,13 +280,18 @@ def func(
     """Makes a Python function callable from kernels.
 
     Where the name stands for such a function already, with another signature, and in the
-    same scope, the new one is an overload: calls choose by the types of their arguments.
+    same scope, the new one is an overload: calls choose by the types of their arguments, the
+    most specific one, in whatever order they were defined. The same signature again replaces
+    the function. So does anything where a text runs again: a module that is reloaded has the
+    functions of its new text alone; and a cell of a notebook replaces the functions of other
+    cells whose calls it takes all, as `f(x: Any)` does with `f(x: float)`, while `f(x: float)`
+    beside `f(x: Any)` is a special case of it.
     """
     del name, module, inline
 
     def make(function: Callable[..., Any]) -> UserFunc:
         _check_function(function, "func")
-        return modules.add_function(UserFunc(function, defined_before(function)))
+        return UserFunc(function, defined_before(function))
 
     return make if f is None else make(f)
 
@@ -270,7 +304,7 @@ def func_grad(forward: Any) -> Callable[[Callable[..., Any]], Any]:
     _check_forward(forward, "func_grad")
 
     def make(function: Callable[..., Any]) -> Any:
-        forward.grad_func = modules.add_function(UserFunc(function))
+        forward.grad_func = UserFunc(function)
         return forward.grad_func
 
     return make
@@ -281,7 +315,7 @@ def func_replay(forward: Any) -> Callable[[Callable[..., Any]], Any]:
     _check_forward(forward, "func_replay")
 
     def make(function: Callable[..., Any]) -> Any:
-        forward.replay_func = modules.add_function(UserFunc(function))
+        forward.replay_func = UserFunc(function)
         return forward.replay_func
 
     return make
@@ -305,8 +339,6 @@ def func_native(
 
     `engine/codegen/native/snippet.h` lists the types and functions that snippets can use.
     """
-    from engine.frontend.native import NativeFunc, Snippets
-
     for what, text in (("snippet", snippet), ("adj_snippet", adj_snippet),
                        ("replay_snippet", replay_snippet)):  # fmt: skip
         if not isinstance(text, str) and (text is not None or what == "snippet"):
@@ -317,7 +349,7 @@ def func_native(
     def make(function: Callable[..., Any]) -> Any:
         _check_function(function, "func_native")
         snippets = Snippets(snippet, adj_snippet, replay_snippet)
-        return modules.add_function(NativeFunc(function, snippets, defined_before(function)))
+        return NativeFunc(function, snippets, defined_before(function))
 
     return make
 

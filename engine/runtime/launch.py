@@ -17,6 +17,7 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.structs import Struct
+from engine.runtime.transfer import clone
 
 MAX_DIM = (1 << 31) - 1
 
@@ -43,8 +44,10 @@ def launch(
         dim: the grid, an int or up to 4 of them; 0 runs nothing.
         inputs: the first arguments.
         outputs: the others; where to split is the caller's choice.
-        adj_inputs: with `adjoint`, a gradient array (or None) for each of `inputs`.
-        adj_outputs: the same for `outputs`.
+        adj_inputs: with `adjoint`, a gradient array for each of `inputs`; None for an argument's
+            own `grad`, which is also meant where the list is left out.
+        adj_outputs: the same for `outputs`. What an output that is only written has there
+            stays as it is.
         device: where to run, the current device for None.
         adjoint: runs the kernel's adjoint: adds to `adj_inputs` what `adj_outputs` cause.
         record_tape: False keeps the launch off the active tape.
@@ -72,7 +75,8 @@ def launch(
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     values, blob = plan.bind(given, shape)
     if adjoint:
-        return run_adjoint(plan, shape, values, blob, [*adj_inputs, *adj_outputs])
+        adjoints = [*(adj_inputs or [None] * len(inputs)), *(adj_outputs or [None] * len(outputs))]
+        return run_adjoint(plan, shape, values, blob, adjoints)
     if record_cmd:
         kept = [copy(v) if isinstance(v, Struct) else v for v in given]
         return Command(kernel, shape, values if plan.arguments is None else kept)
@@ -120,7 +124,10 @@ def as_list(kernel: Kernel, group: Any) -> list[Any]:
 def run_adjoint(
     plan: Plan, shape: tuple[int, ...], values: list[Any], blob: bytes, adjoints: list[Any]
 ) -> None:
-    """Launches a kernel's adjoint at the arguments' present values."""
+    """Launches a kernel's adjoint at the arguments' present values.
+
+    adjoints: one for each argument; None for the argument's own gradient, if it has one.
+    """
     kernel = plan.kernel
     if plan.arguments is not None:
         adjoints = plan.split_adjoints(adjoints)
@@ -130,13 +137,14 @@ def run_adjoint(
     given: list[array] = []
     names = []
     for p, adj in zip(plan.params, adjoints, strict=True):
-        if adj is None or p.array_kind is None or not is_float(p.kind):
+        if p.array_kind is None or not is_float(p.kind):
             continue
+        primal = values[p.index]
         try:
-            found = as_array(adj, p.array_kind)
+            own = primal is not None and primal.requires_grad
+            found = primal.grad if adj is None and own else as_array(adj, p.array_kind)
         except Mismatch as e:
             raise plan.mismatch(p, e) from None
-        primal = values[p.index]
         if found is None or found.size == 0:
             continue
         if primal is None or primal.shape != found.shape:
@@ -156,8 +164,11 @@ def run_adjoint(
             f"read and written: {lost}", help="record the launch on a Tape and use tape.backward",
         )  # fmt: skip
     plan.variants.adjoint(wrt, journaled)  # nothing is written where it does not compile
-    for a in given:
-        a.storage.before_write(a.lo, a.hi)
+    for k, a in enumerate(given):
+        if names[k] in plan.variants.written - plan.variants.read:
+            given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
+        else:
+            a.storage.before_write(a.lo, a.hi)
     run(plan.variants, "adjoint", shape, blob + b"".join(a._packed for a in given),
         wrt=wrt, journaled=journaled)  # fmt: skip
 
@@ -175,8 +186,12 @@ class Command:
         self.dim = grid(dim, self.kernel)
 
     def set_param_at_index(self, index: int, value: Any) -> None:
-        """Changes one argument."""
-        self.params[index] = value
+        """Changes one argument. Raises LaunchError (E201) where there is none of that position."""
+        try:
+            self.params[index] = value
+        except (IndexError, TypeError):
+            raise fail("E201", f"kernel {self.kernel.key!r} has no parameter {index!r}",
+                       f"expected 0 to {len(self.params) - 1}") from None  # fmt: skip
 
     def set_param_by_name(self, name: str, value: Any) -> None:
         """Changes the argument of a parameter."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from engine.compile.host import is_cached
 from engine.compile.pipeline import Variants, prefetch
 from engine.diagnostics import CompilerError, EngineError
-from engine.frontend.userfunc import UserFunc
 from engine.runtime.errors import fail
 
 if TYPE_CHECKING:
@@ -39,14 +38,6 @@ class Module:
 
 
 _modules: dict[str, Module] = {}
-# Every function made by `@func`.
-_functions: weakref.WeakSet[UserFunc] = weakref.WeakSet()
-
-
-def add_function(function: UserFunc) -> UserFunc:
-    """Notes a function that kernels can call."""
-    _functions.add(function)
-    return function
 
 
 def find(module: Any = None, func: Any = None) -> Module:
@@ -73,6 +64,8 @@ def get_module(name: str) -> Module:
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:
     """Sets options (`enable_backward`, ...) of the caller's module, or of another."""
+    if not isinstance(options, dict):
+        raise fail("E202", f"module options are a dictionary, got {options!r}")
     find(module).options.update(options)
 
 
@@ -102,8 +95,6 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
                 found.append(Variants(lower(other)))
             except EngineError:
                 continue  # its own launch says what is wrong
-    for function in list(_functions) if others else ():
-        function.clear()  # what it captured, it captured too early for the others
     if len(found) > 1:
         try:
             prefetch([(v, "forward", none, none) for v in found])

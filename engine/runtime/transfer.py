@@ -51,7 +51,7 @@ def store(dest: array, value: Any) -> None:
         if shape in ((), dest._info.inner) and not (structs and isinstance(value, (list, tuple))):
             fill(dest, value, "item assignment")
             return
-        value = array(value, dtype=dest.dtype, copy=False)
+        value = _made(array, value, dest)
     copy(dest, value if value.shape == dest.shape else _spread(value, dest))
 
 
@@ -77,12 +77,20 @@ def _spread(src: array, dest: array) -> array:
     return type(src)(parts, dtype=src.dtype, shape=dest.shape)
 
 
+def _made(make: Any, data: Any, dest: array) -> array:
+    """An array of data, with elements as `dest` has them. Raises LaunchError (E206)."""
+    if data is None:
+        raise fail("E206", "data cannot be made into an array", "got None")
+    out: array = make(data, dtype=dest.dtype, copy=False)
+    return out
+
+
 def assign(dest: array, src: Any) -> None:
     """Copies an array, or anything that an array can be made from, to `dest`."""
     from engine.runtime.array import array
 
     if not isinstance(src, array):
-        src = array(src, dtype=dest.dtype, copy=False)
+        src = _made(array, src, dest)
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
         src = src.reshape(dest.shape)
     copy(dest, src)
@@ -101,7 +109,7 @@ def copy(
     Args:
         dest: where to.
         src: an array of the same element type; numbers of another width are converted.
-        dest_offset: first element, counted in one dimension (contiguous arrays only).
+        dest_offset: first element, counted in row-major order.
         src_offset: the same for `src`.
         count: number of elements, 0 for all of `src`.
         stream: accepted for GPU code; there is one stream on the CPU.
@@ -115,21 +123,33 @@ def copy(
         if not isinstance(a, array):
             raise fail("E206", f"copy takes arrays, got {type(a).__name__}",
                        help="use dest.assign(data) for other data")  # fmt: skip
-    a, b = _types(dest, src)
-    if a != b:
+    wanted, got = _types(dest, src)
+    if wanted != got:
         raise fail(
             "E206", "copy between arrays whose elements do not fit",
             f"expected {describe(dest._ir.element)}, got {describe(src._ir.element)}",
         )  # fmt: skip
     if count < 0 or dest_offset < 0 or src_offset < 0:
         raise fail("E206", "offsets and count of a copy cannot be negative")
-    whole = not (dest_offset or src_offset or count)
-    if not (whole and dest.shape == src.shape):
+    part = dest_offset or src_offset or count
+    if part or dest.shape != src.shape:
         n = count or src.size - src_offset
         if n <= 0:
             return
-        src = _part(src, src_offset, n, "src")
-        dest = _part(dest, dest_offset, n, "dest")
+        for x, offset, name in ((src, src_offset, "src"), (dest, dest_offset, "dest")):
+            if offset + n > x.size:
+                raise fail("E207", f"the copy does not fit {name}",
+                           f"expected at most {x.size} elements, got {offset} + {n}")  # fmt: skip
+        check_writable(dest)
+        if not dest.is_contiguous and dest.ndim > 1:
+            # Row by row no view holds such a part: it is written to a copy of the whole.
+            whole = clone(dest, requires_grad=dest.requires_grad or src.requires_grad)
+            copy(whole, src, dest_offset, src_offset, n)
+            copy(dest, whole)
+            return
+        if not src.is_contiguous and src.ndim > 1:
+            src = clone(src)
+        src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
     tape = active.get()
     if tape is not None and (dest.requires_grad or src.requires_grad):
@@ -148,16 +168,8 @@ def _types(dest: array, src: array) -> tuple[Any, Any]:
     return (dest._info.inner, True), (src._info.inner, convertible)
 
 
-def _part(a: array, offset: int, count: int, name: str) -> array:
-    """`count` elements of a contiguous array from `offset`, in one dimension."""
-    if not a.is_contiguous:
-        raise fail(
-            "E206", f"a copy of part of an array needs contiguous memory; {name} is strided",
-            help="copy between slices of the same shape instead: copy(dest[i:j], src[k:l])",
-        )  # fmt: skip
-    if offset + count > a.size:
-        raise fail("E207", f"the copy does not fit {name}",
-                   f"expected at most {a.size} elements, got {offset} + {count}")  # fmt: skip
+def _part(a: array, offset: int, count: int) -> array:
+    """`count` elements from `offset` of an array that is contiguous or has one dimension."""
     flat = a.flatten() if a.ndim > 1 else a
     if offset == 0 and count == a.size:
         return flat
@@ -176,12 +188,16 @@ def clone(
 
     requires_grad: as in `src` where left out; False cuts the gradient off.
     """
+    from engine.runtime.array import array
     from engine.runtime.indexed import indexedarray
 
     del pinned
     get_device(device)
     if isinstance(src, indexedarray):
         src = src.contiguous()
+    if not isinstance(src, array):
+        raise fail("E206", f"clone takes an array, got {type(src).__name__}",
+                   help="make an array of other data: array(data, dtype=...)")  # fmt: skip
     out: array = type(src)._allocate(src.shape, src._ir.element, zero=False)
     wanted = src.requires_grad if requires_grad is None else requires_grad
     out.requires_grad = wanted and src._info.floating

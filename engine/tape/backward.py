@@ -47,10 +47,13 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
             raise seed_error("a key of grads is not an array", f"got {type(a).__name__}")
         if g is None:
             continue
-        if not a.requires_grad:
-            message = "a cotangent was given for an array that does not require a gradient"
+        if not a._info.floating:
+            message = "a cotangent was given for an array that cannot have a gradient"
             raise seed_error(message, f"shape {a.shape} of {a.dtype.__name__}", help=grad_help(a))
         out.append((a, fitted(a, g, "cotangent")))
+    for a, _ in out:
+        if not a.requires_grad:
+            a.requires_grad = True
     return out
 
 

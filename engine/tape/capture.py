@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.diagnostics.site import Site, call_site
+from engine.locks import Lock
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.tape.captured import Backward, captured, ran
@@ -75,7 +75,7 @@ class Capture:
 # Of the whole process, not of a context: tapes made in any thread are captured. Several may be
 # open: that of a tool around the program, and the program's own.
 _open: list[Capture] = []
-_lock = threading.Lock()
+_lock = Lock()
 
 
 class Captures:

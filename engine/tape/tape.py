@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Token
+from copy import copy
 from typing import Any
 
 from engine import config
@@ -15,6 +16,7 @@ from engine.runtime.execute import Journal
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Call
+from engine.runtime.structs import Struct
 from engine.tape.backward import check_loss, check_seeds, run_backward
 from engine.tape.capture import Captures
 from engine.tape.memory import MemoryUse, memory_of
@@ -113,6 +115,8 @@ class Tape:
         those values are saved only by a launch that runs on the tape.
         """
         del max_blocks, device, block_dim, metadata
+        if not isinstance(kernel, Kernel):
+            raise self._misused(f"record_launch takes a kernel, got {kernel!r}")
         plan = kernel.plan
         values, blob = plan.bind([*inputs, *outputs])
         call = Call(plan, grid(dim, kernel), values, blob, len(inputs))
@@ -157,7 +161,8 @@ class Tape:
         Args:
             loss: an array of one float; its cotangent is 1.
             grads: cotangents (arrays or NumPy arrays) of other arrays, which are copied
-                over what their `grad` held.
+                over what their `grad` held. An array that did not require a gradient does
+                from then on.
 
         The backward pass uses the arrays' present contents (see `config.tape_overwritten`),
         except where a kernel overwrites what it reads: those values were saved. Gradients
@@ -190,18 +195,22 @@ class Tape:
         return memory_of(self.records)
 
     @property
-    def gradients(self) -> dict[array, array]:
-        """The gradient of every array on the tape that requires one."""
-        found = {}
+    def gradients(self) -> dict[Any, Any]:
+        """The gradient of every array on the tape that requires one.
+
+        A struct that was an argument can be looked up too: its gradient is a struct of its
+        kind with the arrays' gradients in place of the arrays, and its other fields.
+        """
+        found = _Gradients()
         for a in self._arrays():
             grad = a.grad
             if grad is not None:
                 found[a] = grad
         return found
 
-    def get_adjoint(self, a: Any) -> array | None:
-        """The gradient of an array; None for anything that has none."""
-        return a.grad if isinstance(a, array) else None
+    def get_adjoint(self, a: Any) -> Any:
+        """The gradient of an array or a struct (see `gradients`); None for all else."""
+        return _gradient_of(a)
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
@@ -240,6 +249,36 @@ class _Pending:
     def finish(self, journal: Journal | None) -> None:
         self.record.journal = journal
         self.tape._append(self.record)
+
+
+class _Gradients(dict[Any, Any]):
+    """Gradients by array, and by struct where one is asked for."""
+
+    def __missing__(self, key: Any) -> Any:
+        found = _gradient_of(key) if isinstance(key, Struct) else None
+        if found is None or not any(a in self for a in _arrays_in(key)):
+            raise KeyError(key)
+        return found
+
+
+def _arrays_in(value: Struct) -> Iterator[array]:
+    for item in vars(value).values():
+        if isinstance(item, array):
+            yield item
+        elif isinstance(item, Struct):
+            yield from _arrays_in(item)
+
+
+def _gradient_of(value: Any) -> Any:
+    if isinstance(value, array):
+        return value.grad
+    if not isinstance(value, Struct):
+        return None
+    out = copy(value)
+    for name, item in vars(value).items():
+        if isinstance(item, (array, Struct)):
+            setattr(out, name, _gradient_of(item))
+    return out
 
 
 def _seed(a: array, cotangent: Any) -> None:

@@ -42,7 +42,7 @@ from tests.packed import index_limit, packed_types
 Array = np.ndarray[Any, Any]
 
 # Read the launch, not values; tests of kernels cover them.
-OF_THE_LAUNCH = ("tid", "shape")
+OF_THE_LAUNCH = ("tid", "thread", "shape")
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 255.5, 1e30, -1e30, 1e-30, np.inf, -np.inf, np.nan)
 RANDOM = 48
 

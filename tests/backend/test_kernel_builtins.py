@@ -15,7 +15,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import jvp
-from engine.builtins.made import MADE, NEUTRAL
+from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
 from engine.builtins.special import SPECIAL
 from engine.builtins.stubs import KERNEL_ONLY
 from engine.lang.types import scalar_of
@@ -237,7 +237,7 @@ def test_every_one_is_here() -> None:
     names = {c.name for c in CASES} | set(ELSEWHERE)
     assert set(KERNEL_ONLY) <= names
     inside = (*making(wp.float32, wp.uint32).func.__code__.co_names, *ELSEWHERE)
-    assert {*SPECIAL, *MADE, *NEUTRAL} <= set(inside)
+    assert {*SPECIAL, *GENERIC_CONSTRUCTORS, *IDENTITIES} <= set(inside)
     root = Path(__file__).parents[2]
     for name, path in ELSEWHERE.items():
         assert f"wp.{name}(" in (root / path).read_text()

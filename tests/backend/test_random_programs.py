@@ -1,5 +1,7 @@
 """Compiled code against the interpreter, for random programs: primal, recorded, adjoint, tangent.
 
+Programs with odd numbers are cut into pieces, as large ones are.
+
 `ENGINE_COMPILED_PROGRAMS` sets how many programs run (default 20).
 """
 
@@ -7,10 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
 
+from engine.codegen import outline
 from engine.compile.host import Launch, release
 from engine.compile.pipeline import Variants, prefetch
 from engine.ir import interp
@@ -33,11 +38,22 @@ def variants(seed: int, compiled: dict[int, Variants]) -> Variants:
     if seed not in compiled:
         first = seed - seed % BATCH
         made = {k: Variants(program(k)) for k in range(first, min(first + BATCH, COUNT))}
-        wanted = [(v, form, WRT, _journaled(v, form)) for v in made.values() for form in FORMS]
-        prefetch(wanted)
+        for cut in (False, True):
+            some = [v for k, v in made.items() if k % 2 == cut]
+            with in_pieces() if cut else nullcontext():
+                prefetch([(v, form, WRT, _journaled(v, form)) for v in some for form in FORMS])
         compiled.clear()
         compiled.update(made)
     return compiled[seed]
+
+
+@contextmanager
+def in_pieces() -> Iterator[None]:
+    """Every function is cut as only large ones are, into pieces of a few statements."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outline, "LARGE", 0)
+        patch.setattr(outline, "PIECE", 12)
+        yield
 
 
 def _journaled(v: Variants, form: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import check_tape, jvp
-from engine.frontend.native_access import access
+from engine.frontend.lowering.snippet_access import access
 from tests.corpus.taped import floats, gradients, recorded, verdicts
 
 # ---- what checks say

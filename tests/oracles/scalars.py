@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,10 @@ def floordiv(a: Any, b: Any) -> Any:
     if whole(a, b):
         return 0 if b == 0 else a // b
     return np.floor(np.divide(a, b))
+
+
+def trips(start: int, stop: int, step: int) -> int:
+    return 0 if step == 0 else max(0, math.ceil(Fraction(stop - start, step)))
 
 
 def shift(_type: Type, move: Callable[[int, int], int]) -> Callable[..., Any]:
@@ -128,6 +133,7 @@ OPERATIONS: dict[str, Any] = {
     "div": Oracle(div, units=4),
     "mod": Oracle(mod, units=4),
     "floordiv": Oracle(floordiv, units=4),
+    "trips": Oracle(trips),
     "neg": operator.neg,
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge,

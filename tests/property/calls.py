@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engine.builtins.composite import COMPOSITES
 from engine.builtins.stubs import BUILTINS
-from engine.frontend.composites import library_func
+from engine.frontend import lower_composite
 from engine.ir.ops import OPS, Domain, NoDerivative
 from engine.lang.types import Type
 from tests.property import operations as o
@@ -69,7 +69,7 @@ def _composites() -> Iterator[Call]:
             for types in o._tried(arity):
                 if c.updates or not c.accepts(types):
                     continue
-                results = library_func(c).instance(types).results
+                results = lower_composite(c, types).results
                 if results and all(t in NAMES for t in results):
                     yield Call(name, _named(types), c.domain, _named(results))
 

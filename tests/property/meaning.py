@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import engine as wp
+from tests.property.integers import INTEGERS
 
 RECORDS = {"Pair": ("g", "v"), "Node": ("p", "q", "m", "k", "on"), "Net": ("w", "t", "c", "p")}
 _OPS = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul}
@@ -200,6 +201,8 @@ class Host:
         self.thread = 0
         self.types, self.struct = wp.types, wp.struct
         self.array, self.array2d, self.float64 = wp.array, wp.array2d, wp.float64
+        for t in INTEGERS:
+            setattr(self, t.name, int)  # what the text makes of them fits
 
     def tid(self) -> int:
         return self.thread

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.property.calls import several, spelled
+from tests.property.integers import INTEGERS, drawn_range
 from tests.property.sources import (
     COUNTS,
     LOCALS,
@@ -103,11 +104,29 @@ class Body(Expressions):
     def bound(self) -> str:
         return self.r.choice(["n", "n", "3", f"{self.whole()} % 4"]) if self.open else "3"
 
+    def typed(self) -> str:
+        """The head of a loop over another integer type; gives the name of its variable."""
+        k, t = self.fresh("k"), self.r.choice(INTEGERS)
+        bounds = [f"wp.{t.name}({x})" for x in drawn_range(self.r, t)]
+        if bounds[2].endswith("(1)") and self.r.random() < 0.3:
+            bounds.pop()
+        self.line(f"for {k} in range({', '.join(bounds)}):")
+        return k
+
     def counted(self) -> None:
+        if self.r.random() < 0.4:
+            k, each = self.fresh("k"), self.typed()
+            # The lowest bits are the same however far a conversion wraps.
+            self.lines.append(f"{INDENT * (self.depth + 1)}{k} = int({each}) & 3")
+            return self.looped(k)
         k = self.fresh("k")
         ranges = [f"{self.bound()}", f"1, {self.bound()}", f"0, {self.bound()}, 2", "3, -1, -1",
                   f"{self.whole()} % 3, {self.bound()}", f"{self.bound()}, 0, -2"]  # fmt: skip
         self.line(f"for {k} in range({self.r.choice(ranges)}):")
+        return self.looped(k)
+
+    def looped(self, k: str) -> None:
+        """The body of a loop in which `k` is a small integer."""
         self.scope.add("I", k)
         self.loops += 1
         self.block(2)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.builtins.composite import COMPOSITES, Composite
-from engine.frontend.composites import library_func
+from engine.frontend import lower_composite
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, const
 from engine.ir.ops import OPS, Domain, NoDerivative
@@ -113,7 +113,7 @@ def _composites() -> list[Choice]:
             arity = len(inspect.signature(c.func).parameters)
             for types in _tried(arity):
                 if not c.updates and c.accepts(types):
-                    fn = library_func(c).instance(types)
+                    fn = lower_composite(c, types)
                     if fn.results and _carries(fn.results[0]) and scalar_of(fn.results[0]) == F:
                         call = functools.partial(_call, c)
                         out.append(Choice(name, types, fn.results[0], c.domain, call))
@@ -121,7 +121,7 @@ def _composites() -> list[Choice]:
 
 
 def _call(c: Composite, b: Builder, args: Sequence[n.Atom]) -> n.Atom:
-    fn = library_func(c).instance([a.type for a in args])
+    fn = lower_composite(c, [a.type for a in args])
     dsts = tuple(b.temp(t) for t in fn.results)
     b.add(n.Call(dsts, fn, tuple(args), b.span))
     return dsts[0]

@@ -12,7 +12,17 @@ import random
 import engine.builtins  # noqa: F401 (fills the operation table)
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
-from engine.lang.types import BOOL, INT32, ArrayType, MatrixType, Type, VectorType
+from engine.lang.types import (
+    BOOL,
+    INT32,
+    UINT64,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    Type,
+    VectorType,
+)
+from tests.property.integers import INTEGERS, drawn_range
 from tests.property.operations import HELD, M22, V3, F, apply, choices, squash
 
 SIZE = 4  # elements of each array; indices are taken modulo this
@@ -180,17 +190,31 @@ class Body:
         b.add(n.If(cond, then.block(), orelse.block()))
 
     def counted(self, b: Builder, depth: int) -> None:
+        t = self.r.choice(INTEGERS) if self.r.random() < 0.6 else INT32
         body = b.child()
-        i = b.temp(INT32, "i")
-        slot = body.op("mod", body.op("add", i, const(SIZE, INT32)), const(SIZE, INT32))
+        i = b.temp(t, "i")
+        wide = body.op("cast", i, result=UINT64)
+        slot = body.op("cast", body.op("mod", wide, const(SIZE, UINT64)), result=INT32)
         x = body.load(self.r.choice(self.arrays), [slot], [], F)
+        if self.r.random() < 0.3:
+            x = body.op("mul", x, body.op("sin", body.op("cast", i, result=F)))
         body.set(self.of(F), body.op("sin", x))
         if self.r.random() < 0.3:
-            body.set(self.whole, i)
+            body.set(self.whole, slot)
         self.block(body, depth + 1, in_loop=True)
-        start, stop, step = self.r.choice([(0, None, 1), (0, 3, 1), (3, -1, -2), (2, 2, 1)])
-        end: n.Atom = self.count if stop is None else const(stop, INT32)
-        b.add(n.For(i, const(start, INT32), end, const(step, INT32), body.block()))
+        start, end, step = self.bounds(b, t)
+        b.add(n.For(i, start, end, step, body.block()))
+
+    def bounds(self, b: Builder, t: ScalarType) -> tuple[n.Atom, n.Atom, n.Atom]:
+        """The bounds of a loop, known while compiling or not."""
+        if t == INT32 and self.r.random() < 0.5:
+            return const(0, t), self.count, const(1, t)
+        found: list[n.Atom] = [const(k, t) for k in drawn_range(self.r, t)]
+        for k in range(3):
+            if self.r.random() < 0.3:
+                nothing = b.op("cast", b.op("sub", self.count, self.count), result=t)
+                found[k] = b.op("add", found[k], nothing)
+        return found[0], found[1], found[2]
 
     def whiled(self, b: Builder, depth: int) -> None:
         k = b.variable(INT32, "k")

@@ -23,7 +23,7 @@ import pytest
 import engine as wp
 from engine.autograd import jvp
 from engine.compile.pipeline import prefetch
-from engine.frontend.context import STMT
+from engine.frontend.lowering.handlers import STATEMENTS
 from engine.ir import interp
 from engine.ir.nodes import Break
 from engine.ir.ops import OPS, Elementwise
@@ -292,5 +292,5 @@ def test_a_wrong_forward_rule_is_seen(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_wrong_meaning_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every mode would follow a frontend that takes `continue` for `break`; Python does not."""
-    monkeypatch.setitem(STMT, ast.Continue, lambda cx, node: cx.b.add(Break(cx.b.span)))
+    monkeypatch.setitem(STATEMENTS, ast.Continue, lambda cx, node: cx.b.add(Break(cx.b.span)))
     assert not agrees(LOOPS, Loaded(tmp_path, [LOOPS], "float64", ahead=False))

@@ -21,11 +21,12 @@ from tests.snapshots.kernels import KERNELS
 from tests.snapshots.render import render
 
 DATA = Path(__file__).parent / "data"
-SUFFIXES = (".ir", ".cpp")
+# The text of a few kernels that show what C++ the emitter writes; all else shows in the IR.
+IN_CPP = ("branches_in_a_loop", "custom_gradient", "four_axes", "multiply_in_place", "scatter")
+SNAPSHOTS = [(name, ".ir") for name in KERNELS] + [(name, ".cpp") for name in IN_CPP]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "suffix"), SNAPSHOTS)
 def test_snapshot(name: str, suffix: str, update: bool) -> None:
     path = DATA / f"{name}{suffix}"
     got = render(KERNELS[name])[suffix]
@@ -42,7 +43,7 @@ def test_snapshot(name: str, suffix: str, update: bool) -> None:
 
 
 def test_every_snapshot_is_of_a_kernel() -> None:
-    assert {p.name for p in DATA.iterdir()} == {n + s for n in KERNELS for s in SUFFIXES}
+    assert {p.name for p in DATA.iterdir()} == {name + suffix for name, suffix in SNAPSHOTS}
 
 
 def test_text_is_the_same_in_every_process(root: Path) -> None:

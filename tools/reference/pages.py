@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from engine.builtins.families import FAMILIES, Family, family_of
-from engine.builtins.made import MADE, NEUTRAL
+from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
 from engine.builtins.resolve import OPERATORS
 from engine.builtins.special import SPECIAL
 from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
@@ -95,7 +95,12 @@ def page(family: Family, output: str) -> str:
 def entry(name: str) -> list[str]:
     """The paragraphs about a builtin."""
     parts = [f"### {name}"]
-    told = {**KERNEL_ONLY, **MADE, **NEUTRAL, **{n: s.doc for n, s in SPECIAL.items()}}.get(name)
+    told = {
+        **KERNEL_ONLY,
+        **GENERIC_CONSTRUCTORS,
+        **IDENTITIES,
+        **{n: s.doc for n, s in SPECIAL.items()},
+    }.get(name)
     if told is not None:
         form, doc = split(told)
         return [*parts, f"```text\n{form}\n```", doc, f"Derivative: {TOLD[name]}."]

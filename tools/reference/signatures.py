@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from engine.builtins.composite import COMPOSITES, Composite
 from engine.builtins.resolve import candidates, describe
-from engine.frontend.composites import library_func
+from engine.frontend import lower_composite
 from engine.ir.ops import OPS, Op
 from engine.lang.types import (
     BOOL,
@@ -66,7 +66,7 @@ class Overload:
             return None if found is None else (found,)
         if not self.meaning.accepts(types):
             return None
-        results = library_func(self.meaning).instance(types).results
+        results = lower_composite(self.meaning, types).results
         return tuple(results[: len(results) - len(self.meaning.updates)])
 
     def takes(self, types: Sequence[Type]) -> bool:

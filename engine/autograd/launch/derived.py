@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 
 from engine import ad
-from engine.ad.rename import map_stmt
 from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
+from engine.ir.rewrite import map_stmt
 
 
 def derived(

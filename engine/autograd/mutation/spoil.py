@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.ad.rename import names_in
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.ir.rewrite import names_in
 from engine.lang.types import FLOAT64, INT32, ArrayType, is_float, scalar_of, shape_of
 
 # Of the further parameter: factor, thread, component, iteration, shift (see `Mutation`).

@@ -9,8 +9,9 @@ namespace eng {
 template <class T> struct update_t {
     ENG_MEMBER static T add(T a, T b) { return T(a + b); }
     ENG_MEMBER static T sub(T a, T b) { return T(a - b); }
-    ENG_MEMBER static T min(T a, T b) { return eng::min(a, b); }
-    ENG_MEMBER static T max(T a, T b) { return eng::max(a, b); }
+    // What is there stays, unless the value is less, or what is there is no number.
+    ENG_MEMBER static T min(T a, T b) { return eng::min(b, a); }
+    ENG_MEMBER static T max(T a, T b) { return eng::max(b, a); }
     ENG_MEMBER static T and_(T a, T b) { return T(a & b); }
     ENG_MEMBER static T or_(T a, T b) { return T(a | b); }
     ENG_MEMBER static T xor_(T a, T b) { return T(a ^ b); }
@@ -18,8 +19,8 @@ template <class T> struct update_t {
 template <class V> struct updates_t {
     ENG_MEMBER static V add(const V& a, const V& b) { return a + b; }
     ENG_MEMBER static V sub(const V& a, const V& b) { return a - b; }
-    ENG_MEMBER static V min(const V& a, const V& b) { return min_vec(a, b); }
-    ENG_MEMBER static V max(const V& a, const V& b) { return max_vec(a, b); }
+    ENG_MEMBER static V min(const V& a, const V& b) { return min_vec(b, a); }
+    ENG_MEMBER static V max(const V& a, const V& b) { return max_vec(b, a); }
     ENG_MEMBER static V and_(const V& a, const V& b) { return bitand_vec(a, b); }
     ENG_MEMBER static V or_(const V& a, const V& b) { return bitor_vec(a, b); }
     ENG_MEMBER static V xor_(const V& a, const V& b) { return bitxor_vec(a, b); }

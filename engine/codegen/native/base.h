@@ -4,8 +4,14 @@
 #include <stdint.h>
 
 #define ENG_FN static inline
+#if defined(ENG_LARGE)  // a long kernel: what is inlined, the compiler decides
+#define ENG_INLINE static inline __attribute__((unused))
+#define ENG_MEMBER inline
+#else
 #define ENG_INLINE static inline __attribute__((always_inline))
 #define ENG_MEMBER inline __attribute__((always_inline))
+#endif
+#define ENG_PIECE static __attribute__((noinline))
 #define ENG_EXPORT extern "C" __attribute__((visibility("default")))
 
 // Before loops over components: their indices must become constants, or the value

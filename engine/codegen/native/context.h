@@ -64,8 +64,9 @@ template <class T> ENG_INLINE bool push(ctx_t& c, const T& value) {
 }
 
 // Whether a thread that has had no effect yet may save `need` more bytes.
-ENG_INLINE bool reserve(ctx_t& c, int64_t need) {
-    if (__builtin_expect(!exceeds(c.stack, need), 1)) return true;
+ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
+    const bool fits = c.stack.limit <= 0 || need <= uint64_t(c.stack.limit - c.stack.size);
+    if (__builtin_expect(fits, 1)) return true;
     c.error = error_stack;
     return false;
 }

@@ -1,10 +1,10 @@
 // ---- primal
 namespace ns_primal {
 template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, int64_t k) {
+ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, int64_t k0) {
     float v_total{};
     float v_r{};
-    const int32_t v_i = int32_t(k);
+    const int32_t v_i = int32_t(k0);
     v_total = 0.0f;
     const int32_t v_t_1 = int32_t(v_x.shape[0]);
     for (int32_t v_j = 0; v_j < v_t_1; ++v_j) {
@@ -19,7 +19,7 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
         const float v_t_4 = v_x.at(v_j);
         const bool v_t_5 = (v_t_4 > 0.0f);
         if (v_t_5) {
-            const float v_t_6 = v_x.at(k);
+            const float v_t_6 = v_x.at(k0);
             const float v_t_7 = v_x.at(v_j);
             const float v_t_8 = (v_t_6 * v_t_7);
             v_r = v_t_8;
@@ -31,18 +31,23 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
         const float v_t_11 = (v_total + v_r);
         v_total = v_t_11;
     }
-    v_out.at(k) = v_total;
+    v_out.at(k0) = v_total;
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
     auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
     auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_out, k); }
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread<FLAT>(v_x, v_out, k0); }
+    }
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
-    if (!eng::fits(L, true, 0)) return;
+    if (!eng::fits(L, false, 1)) return;
     const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24));
     if (flat) ns_primal::run<true>(args, L);
@@ -52,30 +57,30 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
 // ---- adjoint
 namespace ns_adjoint {
 template <bool FLAT>
-ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k) {
+ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k0) {
     float v_total{};
     bool v_left{};
-    int32_t v_count{};
-    int64_t v_trips_1{};
+    uint64_t v_count{};
+    uint64_t v_trips_1{};
     bool v_go{};
     float v_r{};
     float v_adj_total{};
     float v_adj_r{};
-    const int32_t v_i = int32_t(k);
+    const int32_t v_i = int32_t(k0);
     v_total = 0.0f;
     const int32_t v_t_1 = int32_t(v_x.shape[0]);
     v_left = false;
-    const int32_t v_trips = eng::max(v_t_1, 0);
-    v_count = 0;
-    v_trips_1 = int64_t(0ll);
+    const uint64_t v_trips = eng::trips(0, v_t_1, 1);
+    v_count = uint64_t(0ull);
+    v_trips_1 = uint64_t(0ull);
     for (;;) {
-        const bool v_t_16 = (v_count < v_trips);
+        const bool v_t_15 = (v_count < v_trips);
         const bool v_t_17 = eng::lnot(v_left);
-        const bool v_t_18 = eng::land(v_t_16, v_t_17);
+        const bool v_t_18 = eng::land(v_t_15, v_t_17);
         if (!(v_t_18)) break;
         if (!eng::push(ctx, v_total)) return;
         if (!eng::push(ctx, v_count)) return;
-        const int32_t v_t_19 = (v_count * 1);
+        const int32_t v_t_19 = eng::cast<int32_t>(v_count);
         v_go = true;
         const bool v_t_20 = (v_t_19 == v_i);
         if (v_t_20) {
@@ -91,7 +96,7 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::arr
                 const float v_t_22 = v_x.at(v_t_19);
                 const bool v_t_23 = (v_t_22 > 0.0f);
                 if (v_t_23) {
-                    const float v_t_24 = v_x.at(k);
+                    const float v_t_24 = v_x.at(k0);
                     const float v_t_25 = v_x.at(v_t_19);
                     const float v_t_26 = (v_t_24 * v_t_25);
                     v_r = v_t_26;
@@ -104,42 +109,41 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::arr
                 v_total = v_t_29;
             }
         }
-        const int32_t v_t_30 = (v_count + 1);
+        const uint64_t v_t_30 = (v_count + uint64_t(1ull));
         v_count = v_t_30;
-        const int64_t v_t_31 = (v_trips_1 + int64_t(1ll));
+        const uint64_t v_t_31 = (v_trips_1 + uint64_t(1ull));
         v_trips_1 = v_t_31;
     }
-    const int64_t v_t_32 = v_trips_1;
-    const float v_ct = v_adj_out.at(k);
-    v_adj_out.at(k) = 0.0f;
+    const uint64_t v_t_32 = v_trips_1;
+    const float v_ct = v_adj_out.at(k0);
+    v_adj_out.at(k0) = 0.0f;
     v_adj_total = v_ct;
-    const int64_t v_t_47 = (v_t_32 - int64_t(1ll));
-    for (int64_t v_k = v_t_47; v_k > int64_t((-1ll)); --v_k) {
-        bool v_t_35;
+    for (uint64_t v_done = uint64_t(0ull); v_done < v_t_32; ++v_done) {
+        bool v_t_37;
         bool v_t_5;
         float v_t_6;
         float v_t_7;
         float v_t_10;
-        v_count = eng::pop<int32_t>(ctx);
+        v_count = eng::pop<uint64_t>(ctx);
         v_total = eng::pop<float>(ctx);
-        const int32_t v_t_14 = (v_count * 1);
+        const int32_t v_t_14 = eng::cast<int32_t>(v_count);
         v_go = true;
         const bool v_t_2 = (v_t_14 == v_i);
         if (v_t_2) {
             v_go = false;
         }
-        const bool v_t_34 = v_go;
-        if (v_t_34) {
+        const bool v_t_36 = v_go;
+        if (v_t_36) {
             const bool v_t_3 = (v_total > 1.0e+01f);
             if (v_t_3) {
                 v_go = false;
             }
-            v_t_35 = v_go;
-            if (v_t_35) {
+            v_t_37 = v_go;
+            if (v_t_37) {
                 const float v_t_4 = v_x.at(v_t_14);
                 v_t_5 = (v_t_4 > 0.0f);
                 if (v_t_5) {
-                    v_t_6 = v_x.at(k);
+                    v_t_6 = v_x.at(k0);
                     v_t_7 = v_x.at(v_t_14);
                 } else {
                     const float v_t_9 = v_x.at(v_t_14);
@@ -147,21 +151,21 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::arr
                 }
             }
         }
-        if (v_t_34) {
-            if (v_t_35) {
+        if (v_t_36) {
+            if (v_t_37) {
                 const float v_ct_1 = v_adj_total;
                 v_adj_total = v_ct_1;
-                const float v_t_38 = (v_adj_r + v_ct_1);
+                const float v_t_40 = (v_adj_r + v_ct_1);
                 if (v_t_5) {
                     v_adj_r = 0.0f;
-                    const float v_t_40 = (v_t_38 * v_t_7);
-                    const float v_t_41 = (v_t_38 * v_t_6);
-                    eng::atomic_add(v_adj_x.at(v_t_14), v_t_41);
-                    eng::atomic_add(v_adj_x.at(k), v_t_40);
+                    const float v_t_42 = (v_t_40 * v_t_7);
+                    const float v_t_43 = (v_t_40 * v_t_6);
+                    eng::atomic_add(v_adj_x.at(v_t_14), v_t_43);
+                    eng::atomic_add(v_adj_x.at(k0), v_t_42);
                 } else {
                     v_adj_r = 0.0f;
-                    const float v_t_45 = (v_t_38 * v_t_10);
-                    eng::atomic_add(v_adj_x.at(v_t_14), v_t_45);
+                    const float v_t_47 = (v_t_40 * v_t_10);
+                    eng::atomic_add(v_adj_x.at(v_t_14), v_t_47);
                 }
             }
         }
@@ -175,12 +179,18 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(ctx, v_x, v_out, v_adj_x, v_adj_out, k); if (ctx.error) { eng::abandon(L, ctx, k, false); break; } }
+    for (int64_t row = end - 1, n; row >= begin; row -= n) {
+        int64_t c[1];
+        n = eng::row_down<1>(L, row, begin, c);
+        const int64_t stop = c[0], first = stop - n;
+        for (int64_t k0 = stop; k0 > first; --k0) { thread<FLAT>(ctx, v_x, v_out, v_adj_x, v_adj_out, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), false); break; } }
+        if (ctx.error) break;
+    }
     eng::leave(L, ctx);
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
-    if (!eng::fits(L, true, 0)) return;
+    if (!eng::fits(L, false, 1)) return;
     const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48))

@@ -1,11 +1,11 @@
 // ---- primal
 namespace ns_primal {
 template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FLAT> v_bin, eng::array_t<float,1,FLAT> v_out, int64_t k) {
-    const int32_t v_i = int32_t(k);
-    const int32_t v_t_1 = v_bin.at(k);
-    const float v_t_2 = v_x.at(k);
-    const float v_t_3 = v_x.at(k);
+ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FLAT> v_bin, eng::array_t<float,1,FLAT> v_out, int64_t k0) {
+    const int32_t v_i = int32_t(k0);
+    const int32_t v_t_1 = v_bin.at(k0);
+    const float v_t_2 = v_x.at(k0);
+    const float v_t_3 = v_x.at(k0);
     const float v_t_4 = (v_t_2 * v_t_3);
     const int32_t v_t_5 = int32_t(v_out.shape[0]);
     const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
@@ -17,11 +17,16 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_bin = eng::arg<eng::array_t<int32_t,1,FLAT>>(args, 24);
     auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_bin, v_out, k); }
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread<FLAT>(v_x, v_bin, v_out, k0); }
+    }
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
-    if (!eng::fits(L, true, 0)) return;
+    if (!eng::fits(L, false, 1)) return;
     const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<int32_t,1>>(args, 24))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48));
@@ -32,18 +37,18 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
 // ---- adjoint
 namespace ns_adjoint {
 template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FLAT> v_bin, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k) {
-    const int32_t v_i = int32_t(k);
-    const int32_t v_t_1 = v_bin.at(k);
-    const float v_t_2 = v_x.at(k);
-    const float v_t_3 = v_x.at(k);
+ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<int32_t,1,FLAT> v_bin, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k0) {
+    const int32_t v_i = int32_t(k0);
+    const int32_t v_t_1 = v_bin.at(k0);
+    const float v_t_2 = v_x.at(k0);
+    const float v_t_3 = v_x.at(k0);
     const int32_t v_t_5 = int32_t(v_out.shape[0]);
     const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
     const float v_ct = v_adj_out.at(v_t_6);
     const float v_t_7 = (v_ct * v_t_3);
     const float v_t_8 = (v_ct * v_t_2);
-    eng::atomic_add(v_adj_x.at(k), v_t_8);
-    eng::atomic_add(v_adj_x.at(k), v_t_7);
+    eng::atomic_add(v_adj_x.at(k0), v_t_8);
+    eng::atomic_add(v_adj_x.at(k0), v_t_7);
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
@@ -53,11 +58,16 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
     auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 96);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = end - 1; k >= begin; --k) { thread<FLAT>(v_x, v_bin, v_out, v_adj_x, v_adj_out, k); }
+    for (int64_t row = end - 1, n; row >= begin; row -= n) {
+        int64_t c[1];
+        n = eng::row_down<1>(L, row, begin, c);
+        const int64_t stop = c[0], first = stop - n;
+        for (int64_t k0 = stop; k0 > first; --k0) { thread<FLAT>(v_x, v_bin, v_out, v_adj_x, v_adj_out, k0); }
+    }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
-    if (!eng::fits(L, true, 0)) return;
+    if (!eng::fits(L, false, 1)) return;
     const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<int32_t,1>>(args, 24))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48))

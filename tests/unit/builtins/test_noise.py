@@ -9,7 +9,7 @@ import pytest
 
 import engine as wp
 from engine.builtins.composite import COMPOSITES
-from engine.frontend.composites import library_func
+from engine.frontend import lower_composite
 from engine.ir.interp import evaluate
 from engine.lang.types import FLOAT64, INT32, UINT32, VectorType
 
@@ -23,7 +23,7 @@ def point(n: int) -> Any:
 def call(name: str, types: list[Any], *args: Any) -> Any:
     """A composite in double precision, interpreted."""
     (found,) = (c for c in COMPOSITES[name] if c.accepts(types))
-    (out,) = evaluate(library_func(found).instance(types), args)
+    (out,) = evaluate(lower_composite(found, types), args)
     return out
 
 

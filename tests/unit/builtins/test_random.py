@@ -163,10 +163,10 @@ def test_poisson_of_nothing_draws_nothing(lam: float) -> None:
 def test_log_factorial() -> None:
     from engine.builtins.composite import HELPERS
     from engine.builtins.library.random import log_factorial
-    from engine.frontend.composites import library_func
+    from engine.frontend import lower_composite
     from engine.lang.types import FLOAT64
 
-    fn = library_func(HELPERS[log_factorial]).instance([FLOAT64])
+    fn = lower_composite(HELPERS[log_factorial], [FLOAT64])
     for k in (0, 1, 5, 20, 300, 10**6, 10**9):
         (got,) = interp.evaluate(fn, [float(k)])
         assert got == pytest.approx(math.lgamma(k + 1), rel=1e-13, abs=1e-13)

@@ -56,9 +56,9 @@ def test_every_builtin_is_in_the_table() -> None:
     # What users can call is an operation, a composite, or has tests of its own.
     named = {op.user for op in OPS.values()} | public | set(SPECIAL) | set(KERNEL_ONLY)
     aliases = {"pos", "select", "mul", "inverse_approx"}
-    from engine.builtins.made import MADE, NEUTRAL
+    from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
 
-    assert set(BUILTINS) <= named | aliases | set(MADE) | set(NEUTRAL)
+    assert set(BUILTINS) <= named | aliases | set(GENERIC_CONSTRUCTORS) | set(IDENTITIES)
 
 
 @pytest.mark.parametrize(("table", "like"), [(OPS, "sin"), (COMPOSITES, "norm_l1")])

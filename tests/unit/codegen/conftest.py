@@ -40,7 +40,7 @@ def call(entry: Entry, fn: Function, args: Sequence[Any], launch: Launch) -> Non
 
 def run(fn: Function, args: Sequence[Any], dim: int | Sequence[int]) -> None:
     """Verifies, compiles and runs a kernel; arrays in `args` change in place."""
-    verify(fn, strict=False)
+    verify(fn)
     (entry,) = compile_functions([fn])
     launch = new_launch((dim,) if isinstance(dim, int) else dim)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,7 @@ def test_a_temporary_used_outside_its_block(same: Any) -> None:
         b.add(Atomic(None, "add", out, (i,), now))
 
     xs = np.array([-1, 2, 0, 0.5], np.float32)
-    fn = kernel([x, out], build)
+    fn = replace(kernel([x, out], build), mirrored=True)
     assert "    float v_kept;\n" in emit(fn, "s")
     same(fn, [xs, np.zeros(4, np.float32)], 4)
 

@@ -37,7 +37,7 @@ def test_thread_indices(arity: int, dim: tuple[int, ...], same: Any) -> None:
     out = Var("out", ArrayType(INT32, 2))
 
     def build(b: Builder) -> None:
-        linear = tid(b)
+        linear = b.op("thread")
         for k in range(arity):
             b.add(Store(out, (linear, i32(k)), tid(b, k, arity)))
 

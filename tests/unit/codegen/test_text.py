@@ -37,13 +37,13 @@ EXPECTED = """\
 namespace ns_saxpy {
 template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_y, \
-float v_a, int64_t k) {
-    const int32_t v_i = int32_t(k);
-    const float v_t = v_x.at(k);
+float v_a, int64_t k0) {
+    const int32_t v_i = int32_t(k0);
+    const float v_t = v_x.at(k0);
     const float v_t_1 = (v_a * v_t);
-    const float v_t_2 = v_y.at(k);
+    const float v_t_2 = v_y.at(k0);
     const float v_t_3 = (v_t_1 + v_t_2);
-    v_y.at(k) = v_t_3;
+    v_y.at(k0) = v_t_3;
 }
 template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
@@ -51,11 +51,16 @@ static void run(const unsigned char* args, eng_launch* L) {
     auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
     auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
-    for (int64_t k = begin; k < end; ++k) { thread<FLAT>(v_x, v_y, v_a, k); }
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread<FLAT>(v_x, v_y, v_a, k0); }
+    }
 }
 }
 ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
-    if (!eng::fits(L, true, 0)) return;
+    if (!eng::fits(L, false, 1)) return;
     const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24));
     if (flat) ns_saxpy::run<true>(args, L);

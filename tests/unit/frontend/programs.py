@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import engine as wp
+from engine.frontend import UserFunc
 
 Array = wp.array(dtype=wp.float64)
 
@@ -251,4 +252,4 @@ def branch_locals(a: Array, n: int):
 
 def programs() -> dict[str, Callable[..., Any]]:
     """Every program of this module by name."""
-    return {k: v for k, v in globals().items() if hasattr(v, "instance")}
+    return {k: v for k, v in globals().items() if isinstance(v, UserFunc)}

@@ -97,6 +97,44 @@ def test_numpy_dimensions(dim):
     assert y.list() == [2, 4, 6]
 
 
+@wp.kernel
+def counted_1(seen: wp.array4d(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(seen, i, 0, 0, 0, 1)
+
+
+@wp.kernel
+def counted_2(seen: wp.array4d(dtype=int)):
+    i, j = wp.tid()
+    wp.atomic_add(seen, i, j, 0, 0, 1)
+
+
+@wp.kernel
+def counted_3(seen: wp.array4d(dtype=int)):
+    i, j, k = wp.tid()
+    wp.atomic_add(seen, i, j, k, 0, 1)
+
+
+@wp.kernel
+def counted_4(seen: wp.array4d(dtype=int)):
+    i, j, k, m = wp.tid()
+    wp.atomic_add(seen, i, j, k, m, 1)
+
+
+@pytest.mark.parametrize("dim", [(3,), (2, 3), (2, 1, 4), (3, 2, 2, 2), (1, 5)])
+@pytest.mark.parametrize(
+    ("arity", "kernel"), [(1, counted_1), (2, counted_2), (3, counted_3), (4, counted_4)]
+)
+def test_as_many_coordinates_as_are_asked_for(arity, kernel, dim):
+    """The first ones; 0 along an axis that the grid has not."""
+    seen = wp.zeros((5, 5, 5, 5), dtype=int)
+    wp.launch(kernel, dim, [seen])
+    want = np.zeros((5, 5, 5, 5), int)
+    for at in np.ndindex(*dim):
+        want[tuple((*at, 0, 0, 0)[:arity]) + (0,) * (4 - arity)] += 1
+    assert np.array_equal(seen.numpy(), want)
+
+
 def test_coordinates():
     out = wp.zeros((2, 3, 4, 5), dtype=int)
     wp.launch(coordinates, out.shape, [out])
@@ -336,10 +374,40 @@ def test_adjoint_launch():
     assert y.list() == [0, 0, 0]
 
 
+@wp.kernel
+def weighted(x: wp.array(dtype=float), w: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i] * w[0]
+
+
+@pytest.mark.parametrize("inputs", ["given", "none", "left out"])
+@pytest.mark.parametrize("outputs", ["given", "none", "left out"])
+def test_adjoints_of_a_launch_are_given_or_the_arguments_own(inputs, outputs):
+    """What the outputs have there stays, whoever owns it."""
+    x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+    w = wp.array([2.0], dtype=float, requires_grad=True)
+    y = wp.zeros(3, dtype=float, requires_grad=True)
+    y.grad.assign([1.0, 10.0, 100.0])
+    gx = wp.ones(3) if inputs == "given" else x.grad
+    gy = wp.array([1.0, 2.0, 3.0], dtype=float) if outputs == "given" else y.grad
+    start, cotangent = gx.numpy().copy(), gy.numpy().copy()
+    words = {}
+    if inputs != "left out":
+        words["adj_inputs"] = [gx if inputs == "given" else None, None]
+    if outputs != "left out":
+        words["adj_outputs"] = [gy if outputs == "given" else None]
+    wp.launch(weighted, 3, [x, w], [y], adjoint=True, **words)
+    assert np.allclose(gx.numpy(), start + cotangent * 2 * x.numpy() * 2.0)
+    assert np.allclose(w.grad.numpy(), np.sum(cotangent * x.numpy() ** 2))
+    assert np.array_equal(gy.numpy(), cotangent)
+    assert y.grad.list() == [1, 10, 100]
+    assert inputs != "given" or not x.grad.numpy().any()
+
+
 def test_adjoint_launch_checks():
     x, y = arrays()
     with pytest.raises(LaunchError) as e:
-        wp.launch(square, 3, [x], [y], adj_inputs=[x], adjoint=True)
+        wp.launch(square, 3, [x], [y], adj_inputs=[x, x], adjoint=True)
     assert diagnostic(e).code == "E201"
     with pytest.raises(LaunchError) as e:
         wp.launch(square, 3, [x], [y], adj_inputs=[wp.zeros(2)], adj_outputs=[y], adjoint=True)

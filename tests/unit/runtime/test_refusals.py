@@ -202,7 +202,7 @@ def test_assign_fills_the_first_elements_as_in_warp():
 
 
 @pytest.mark.parametrize(("kernel", "dim"), [
-    (linear, (1 << 31) - 1), (linear, (1 << 16, 1 << 16)), (flat, (1, (1 << 31) - 1)),
+    (linear, (1 << 31) - 1), (linear, ((1 << 31) - 1, 2)), (flat, (1, (1 << 31) - 1)),
 ])  # fmt: skip
 @pytest.mark.parametrize("on_tape", [False, True])
 def test_more_threads_than_an_index_counts(kernel, dim, on_tape):

@@ -91,8 +91,63 @@ def test_copy_refuses(dest, src, kwargs, expected):
 def test_copy_refuses_other_things():
     with pytest.raises(LaunchError, match="assign"):
         wp.copy(wp.zeros(3), np.zeros(3))
-    with pytest.raises(LaunchError, match="contiguous"):
-        wp.copy(wp.zeros(2), wp.zeros((2, 2))[:, 0], count=1)
+    for data in (3, "x", [1.0], None, np.zeros(3)):
+        with pytest.raises(LaunchError, match="clone takes an array"):
+            wp.clone(data)
+
+
+def parts(rng, requires_grad):
+    """An array of vectors whose elements lie in memory in some order, maybe with gaps."""
+    shape = tuple(rng.integers(1, 5, rng.integers(1, 4)))
+    a = wp.array(rng.normal(size=(*(2 * n for n in shape), 2)), dtype=wp.vec2d,
+                 requires_grad=requires_grad)  # fmt: skip
+    a = a[tuple(slice(None, None, int(rng.choice([1, 2, -1]))) for _ in shape)]
+    return a.transpose() if rng.integers(2) else a
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_parts_of_arrays_in_any_layout(seed):
+    """Elements count in row-major order, however they lie; gradients follow."""
+    rng = np.random.default_rng(seed)
+    flags = rng.integers(0, 2, 2).astype(bool)
+    dest, src = (parts(rng, bool(f)) for f in flags)
+    src_offset, dest_offset = (int(rng.integers(0, a.size)) for a in (src, dest))
+    most = min(src.size - src_offset, dest.size - dest_offset)
+    count = int(rng.integers(1, most + 1))
+    want = dest.numpy().reshape(-1, 2).copy()
+    want[dest_offset : dest_offset + count] = src.numpy().reshape(-1, 2)[
+        src_offset : src_offset + count
+    ]
+    with wp.Tape() as tape:
+        wp.copy(dest, src, dest_offset, src_offset, count)
+    assert np.array_equal(dest.numpy().reshape(-1, 2), want)
+    if not flags[0]:
+        return
+    cotangent = rng.normal(size=dest.numpy().shape)
+    tape.backward(grads={dest: cotangent})
+    flat = cotangent.reshape(-1, 2).copy()
+    moved = flat[dest_offset : dest_offset + count].copy()
+    flat[dest_offset : dest_offset + count] = 0
+    assert np.array_equal(dest.grad.numpy().reshape(-1, 2), flat)
+    if flags[1]:
+        got = src.grad.numpy().reshape(-1, 2)
+        assert np.array_equal(got[src_offset : src_offset + count], moved)
+        assert np.count_nonzero(got) == np.count_nonzero(moved)
+
+
+@pytest.mark.parametrize(("dest", "src", "words"), [
+    (3, 5, {"src_offset": 6}), (3, 5, {"count": 4}), (3, 5, {"dest_offset": 2}),
+    (3, 5, {"count": 1, "dest_offset": 3}), (3, 5, {"src_offset": 4, "count": 2}),
+])  # fmt: skip
+def test_parts_that_do_not_fit(dest, src, words):
+    for step in (1, 2):
+        a, b = wp.zeros(dest * step)[::step], wp.ones(src * step)[::step]
+        if words == {"src_offset": 6}:
+            wp.copy(a, b, **words)  # nothing is left to be copied
+        else:
+            with pytest.raises(LaunchError, match="does not fit"):
+                wp.copy(a, b, **words)
+        assert not a.numpy().any()
 
 
 def test_read_only_memory():

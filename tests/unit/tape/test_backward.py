@@ -144,7 +144,7 @@ def test_integer_launches_do_nothing_backward():
         lambda: {"loss": wp.zeros(0, requires_grad=True)},
         lambda: {"loss": wp.zeros(1, dtype=wp.vec3, requires_grad=True)},
         lambda: {"loss": 1.0},
-        lambda: {"grads": {wp.zeros(1): wp.zeros(1)}},
+        lambda: {"grads": {wp.zeros(1): wp.zeros(2)}},
         lambda: {"grads": {wp.zeros(1, dtype=int): wp.zeros(1, dtype=int)}},
         lambda: {"grads": {wp.zeros(2, requires_grad=True): wp.zeros(3)}},
         lambda: {"grads": {wp.zeros(2, requires_grad=True): wp.zeros(2, dtype=wp.float64)}},
@@ -159,6 +159,62 @@ def test_bad_seeds(seed):
         wp.Tape().backward(**seed())
     assert e.value.diagnostics[0].code == "E402"
     assert e.value.diagnostics[0].span.file == __file__
+
+
+@wp.kernel
+def doubled(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+def test_an_output_comes_to_require_a_gradient_with_its_cotangent():
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    y, other = wp.zeros(2), wp.zeros(2)
+    with wp.Tape() as tape:
+        wp.launch(doubled, 2, [x], [y])
+    with pytest.raises(TapeError):
+        tape.backward(grads={y: [1.0, 1.0], other: [1.0, 1.0, 1.0]})
+    assert not y.requires_grad  # nothing is done where something does not fit
+    tape.backward(grads={y: np.array([1.0, 10.0])})
+    assert x.grad.list() == [2, 20]
+    assert y.requires_grad
+
+
+@wp.struct
+class Pair:
+    n: int
+    x: wp.array(dtype=float)
+    y: wp.array(dtype=float)
+
+
+@wp.struct
+class Nested:
+    pair: Pair
+    scale: float
+
+
+@wp.kernel
+def through(s: Nested, out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = s.pair.x[i] * s.pair.y[i] * s.scale
+
+
+def test_gradients_of_structs():
+    s = Nested(Pair(2, wp.array([1.0, 2.0], requires_grad=True, dtype=float), wp.ones(2)), 3.0)
+    out = wp.zeros(2, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(through, 2, [s], [out])
+    tape.backward(grads={out: [1.0, 1.0]})
+    for got in (tape.gradients[s], tape.get_adjoint(s)):
+        assert isinstance(got, Nested)
+        assert got.pair.x is s.pair.x.grad
+        assert got.pair.x.list() == [3, 3]
+        assert got.pair.y is None  # requires none
+        assert (got.pair.n, got.scale) == (2, 3.0)
+    assert tape.gradients[s.pair.x] is s.pair.x.grad
+    for stranger in (Pair(), Nested(), object(), wp.zeros(2)):
+        with pytest.raises(KeyError):
+            tape.gradients[stranger]
 
 
 def test_seeds_are_copied():

@@ -1,0 +1,109 @@
+"""What an assignment does to a name: a value that it stands for, or a variable that is set."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from engine.frontend.assignment.aggregates import AGGREGATES, mismatch, set_aggregate
+from engine.frontend.context.context import Context
+from engine.frontend.expressions.conversions import coerce
+from engine.frontend.operands.kinds import Kind, StructKind, ViewKind, decompose, user_type
+from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Struct, Value, View
+from engine.ir.nodes import Atom, Let, Load, Var
+from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
+
+_COMPOSITE = (VectorType, MatrixType)
+
+
+def set_name(
+    cx: Context, target: ast.Name, got: Operand, value: ast.expr, naming: bool = False
+) -> None:
+    """`name = value`. The first assignment fixes the type.
+
+    naming: nothing else refers to the value, so that its temporary may take the name.
+    """
+    name = target.id
+    if isinstance(got, Bad):
+        if name not in cx.types:
+            cx.unsure.add(name)
+            cx.bound[name] = BAD
+        return
+    if isinstance(got, AGGREGATES):
+        set_aggregate(cx, target, got, value)
+        return
+    t = cx.types.get(name)
+    if isinstance(got, Value) and isinstance(t, (StructKind, ViewKind)):
+        mismatch(cx, value, f"`{name}`", user_type(t), got.type, "E105")
+        return
+    if isinstance(got, Value) and t is not None:
+        atom = coerce(cx, value, got, t, f"`{name}`", "E105", _retype_help(cx, name, got.type, t))
+        if atom is None:
+            return
+        got = Value(atom)
+    plain = name in cx.plan.plain
+    if plain and isinstance(got, Value) and isinstance(got.type, _COMPOSITE):
+        plain = name not in cx.plan.components
+    if plain:
+        _bind(cx, name, got, naming)
+        return
+    one = cx.one(value, got)
+    if isinstance(one, Bad) or isinstance(one.type, ArrayType):
+        if isinstance(one, Value) and cx.bound.get(name) != BAD:
+            cx.error(
+                "E105",
+                target,
+                f"`{name}` would stand for different arrays",
+                "use one name for each array, and `if` / `else` around the code that uses them",
+            )
+        cx.bound[name] = BAD
+        return
+    if one.weak:
+        cx.literals[name] = cx.source.span(target).line
+    var = cx.variable(name, one.type)
+    cx.b.set(var, one.atom)
+
+
+def _retype_help(cx: Context, name: str, new: Type, old: Kind) -> str:
+    if isinstance(new, ScalarType) and isinstance(old, ScalarType):
+        if new.kind == "f" and old.kind in "iu" and name in cx.literals:
+            return f"start with a float: `{name} = 0.0` instead of `{name} = 0`"
+        return ""
+    return "use another name for the new value"
+
+
+def _bind(cx: Context, name: str, got: Operand, naming: bool) -> None:
+    """Lets a plain name stand for a value, without a variable of its own."""
+    if not isinstance(got, Value):
+        cx.bound[name] = cx.keep(got)
+        return
+    if got.weak:
+        cx.literals[name] = cx.b.span.line
+    cx.types.setdefault(name, got.type)
+    kept = cx.keep(got)
+    assert isinstance(kept, Value)
+    cx.bound[name] = Value(_named(cx, kept.atom, name) if naming else kept.atom)
+
+
+def _named(cx: Context, atom: Atom, name: str) -> Atom:
+    """The temporary that the last statement made, under the user's name for it."""
+    last = cx.b.stmts[-1] if cx.b.stmts else None
+    if not isinstance(last, (Let, Load)) or last.dst != atom or _is_bound(cx, atom):
+        return atom
+    renamed = Var(cx.b.names.fresh(name.replace("$", "cmp")), atom.type)
+    cx.b.stmts[-1] = replace(last, dst=renamed)
+    cx.b.renamed(last.dst, renamed)
+    return renamed
+
+
+def _is_bound(cx: Context, atom: Atom) -> bool:
+    """True where a name stands for the atom already."""
+
+    def within(got: Operand) -> bool:
+        if isinstance(got, Several):
+            return any(within(x) for x in got.items)
+        return (isinstance(got, Value) and got.atom == atom) or (
+            isinstance(got, (Struct, View)) and atom in (decompose(got) or ((), ()))[1]
+        )
+
+    return any(within(got) for got in cx.bound.values())

@@ -1,0 +1,1 @@
+"""Lowers calls: builtins, the library, user functions, constructors, messages, atomics."""

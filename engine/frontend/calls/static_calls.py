@@ -1,0 +1,72 @@
+"""Calls of `static(expr)`: the value that Python computes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+from engine.frontend.context.context import Context
+from engine.frontend.operands.captured import describe, operand_of
+from engine.frontend.operands.operand import Known, Operand, Value
+from engine.frontend.parsing.scope import MISSING
+from engine.ir.nodes import Const
+from engine.lang.types import ScalarType
+from engine.lang.values import value_class
+
+
+def lower_static(cx: Context, node: ast.Call) -> Operand:
+    """The value of a call of `static`."""
+    found = cx.function.statics.get(id(node))
+    if found is None:
+        return cx.error(
+            "E109", node, "`static` takes one expression", f"write `{cx.api}.static(expression)`"
+        )
+    own: dict[str, Any] = {}
+    for name in sorted(found.names & cx.plan.assigned):
+        value = _known(cx, name)
+        if value is MISSING:
+            return cx.error(
+                "E107",
+                found.node,
+                f"`{name}` has no value yet when `static(...)` is computed",
+                "static expressions read captured names, constants, and variables of loops over "
+                "a constant `range`",
+            )
+        own[name] = value
+
+    code, scope = found.code, cx.scope
+
+    def compute() -> object:
+        return eval(code, {"__builtins__": builtins, **scope.globals, **scope.closure, **own})
+
+    try:
+        key = ("static", code, tuple((name, repr(value)) for name, value in own.items()))
+        value = scope.captures.read(key, compute)
+    except Exception as error:
+        return cx.error(
+            "E107",
+            found.node,
+            f"the static expression fails ({type(error).__name__}: {error})",
+            "it is plain Python: make it work outside the kernel first",
+        )
+    got = operand_of(value)
+    if got is None:
+        what, help_text = describe(value)
+        return cx.error("E107", found.node, f"the static expression gives {what}", help_text)
+    return got
+
+
+def _known(cx: Context, name: str) -> Any:
+    """The Python value of a local name that is a constant; MISSING where it is not."""
+    if name in cx.unrolled:
+        return cx.unrolled[name]
+    got = cx.bound.get(name)
+    if isinstance(got, Known):
+        return got.obj
+    if not isinstance(got, Value) or not isinstance(got.atom, Const):
+        return MISSING
+    t = got.atom.type
+    if got.weak or (isinstance(t, ScalarType) and t.kind == "b"):
+        return got.atom.value
+    return value_class(t)(got.atom.value)

@@ -1,0 +1,177 @@
+"""Calls of functions made by `@func`: arguments, instances, results."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.diagnostics import KernelError
+from engine.frontend.assignment.aggregates import fresh
+from engine.frontend.context.context import Context
+from engine.frontend.expressions.views import settled
+from engine.frontend.functions.overloads import Argument, Given, Problem, candidates, choose, misfit
+from engine.frontend.functions.user_function import UserFunc
+from engine.frontend.operands.kinds import (
+    Kind,
+    ViewKind,
+    accepts,
+    compose,
+    decompose,
+    leaf_count,
+    numbered,
+    slots,
+)
+from engine.frontend.operands.operand import (
+    BAD,
+    Absent,
+    Bad,
+    Known,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+    adapt,
+)
+from engine.ir.nodes import Atom, Call, Function, Var
+from engine.lang.structs import COMPOUND, UserType
+
+
+@dataclass
+class Arguments:
+    """Kinds and atoms of a call's arguments.
+
+    lent: the local arrays among them. Functions get them by value and give them back.
+    """
+
+    kinds: list[Kind] = field(default_factory=list)
+    atoms: list[Atom] = field(default_factory=list)
+    lent: list[tuple[Atom, ...]] = field(default_factory=list)
+
+    def add(self, cx: Context, got: Operand) -> None:
+        if isinstance(got, View):
+            got = settled(cx, got)
+            if got.is_local:
+                got = _in_variables(cx, got)
+        parts = decompose(got)
+        assert parts is not None
+        before = len(self.lent)
+        kind = numbered(*parts, self.lent)
+        atoms = list(parts[1])
+        if isinstance(kind, ViewKind) and kind.shape and len(self.lent) == before:
+            atoms = atoms[leaf_count(kind.element) :]  # an argument before this one is the same
+        self.kinds.append(kind)
+        self.atoms += atoms
+
+
+def _in_variables(cx: Context, view: View) -> View:
+    """The local array in variables, which a function can change."""
+    if all(isinstance(a, Var) and a.mutable for a in view.root.leaves):
+        return view
+    made = fresh(cx, "local", view)
+    assert isinstance(made, View)
+    return made
+
+
+def call_user(cx: Context, node: ast.Call, target: UserFunc) -> Operand:
+    """A call of a `@func`. An instance is made for the argument types."""
+    found = instance_for(cx, node, target)
+    if found is None:
+        return BAD
+    results = _called(cx, *found)
+    return results[0] if len(results) == 1 else Several(tuple(results))
+
+
+def call_with(cx: Context, target: UserFunc, args: Sequence[Operand]) -> list[Operand]:
+    """The results of a call with values, structs and arrays that fit. Raises KernelError."""
+    given = Arguments()
+    for got in args:
+        given.add(cx, got)
+    return _called(cx, cx.lowering.instance(target, given.kinds, cx.b.span), given)
+
+
+def _called(cx: Context, fn: Function, given: Arguments) -> list[Operand]:
+    dsts = tuple(cx.b.temp(t) for t in fn.results)
+    cx.b.add(Call(dsts, fn, tuple(given.atoms), cx.b.span))
+    returned = sum(len(roots) for roots in given.lent)
+    own = dsts[: len(dsts) - returned]
+    changed = [a for roots in given.lent for a in roots]
+    for var, value in zip(changed, dsts[len(own) :], strict=True):
+        assert isinstance(var, Var)
+        cx.b.set(var, value)
+    return _results(fn, own, given.atoms)
+
+
+def instance_for(
+    cx: Context, node: ast.Call, target: UserFunc
+) -> tuple[Function, Arguments] | None:
+    """The function that a call means and its arguments; None where something is reported."""
+    arguments = _arguments(cx, node)
+    given = Arguments()
+    bad = False
+    try:
+        found = candidates(target.overloads, cx.lowering.signature)
+        chosen = choose(node, arguments, target.name, found)
+        if isinstance(chosen, Problem):
+            _refuse(cx, chosen)
+            return None
+        f, bound = chosen
+        for name, (at, got) in bound.items():
+            problem = misfit(f, name, (at, got))
+            fitted = _fitted(cx, at, got, f.signature.types[name]) if problem is None else BAD
+            if problem is not None:
+                _refuse(cx, problem)
+            if isinstance(fitted, Bad):
+                bad = True
+            else:
+                given.add(cx, fitted)
+        if bad:
+            return None
+        return cx.lowering.instance(f.function, given.kinds, cx.b.span), given
+    except KernelError as error:
+        cx.report.take(error)
+        return None
+
+
+def _arguments(cx: Context, node: ast.Call) -> Given:
+    """Lowers the arguments of a call."""
+    named: dict[str, Argument] = {}
+    positional = tuple((a, cx.expr(a)) for a in node.args)
+    for word in node.keywords:
+        if word.arg is not None:
+            named[word.arg] = (word.value, cx.expr(word.value))
+    return Given(positional, named)
+
+
+def _refuse(cx: Context, problem: Problem) -> None:
+    cx.error(problem.code, problem.where, problem.message, problem.help)
+
+
+def _results(fn: Function, dsts: tuple[Var, ...], given: list[Atom]) -> list[Operand]:
+    """The results of a call; arrays in them are arguments of it."""
+    if not fn.returns:
+        return [Value(d) for d in dsts]
+    arguments: dict[Atom, Atom] = dict(zip(fn.params, given, strict=True))
+    left = iter(dsts)
+    out: list[Operand] = []
+    for kind, arrays in fn.returns:
+        known = iter(arrays)
+        atoms = [arguments[next(known)] if s.static else next(left) for s in slots(kind)]
+        out.append(compose(kind, atoms))
+    return out
+
+
+def _fitted(cx: Context, at: ast.expr, got: Operand, want: UserType | None) -> Operand | Bad:
+    """The operand as an argument for a type that it fits, or an error."""
+    if isinstance(got, (Struct, Absent)) or (isinstance(got, View) and got.ndim):
+        return got
+    if isinstance(got, Known) and want is None and callable(got.obj):
+        return got
+    v = cx.one(at, got)
+    if isinstance(v, Bad):
+        return BAD
+    if want is None or accepts(want, v.type) or isinstance(want, COMPOUND):
+        return Value(v.atom)
+    fitted = adapt(v, want)
+    return BAD if fitted is None else Value(fitted.atom)

@@ -1,0 +1,1 @@
+"""The state of lowering one function, and how the rooms reach each other."""

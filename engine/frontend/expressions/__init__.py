@@ -1,0 +1,1 @@
+"""Lowers names, arithmetic, conditions, subscripts and attributes."""

@@ -1,0 +1,233 @@
+"""Subscripts and attributes: `a[i, j]`, `a[i][0]`, `v.x`, `m[i, j]`, `a.shape[0]`, `wp.sin`.
+
+An lvalue is resolved without reading it, so that `a[i].x` reads one number and not the
+whole element, and so that the same code serves reading and writing.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from engine.frontend.context.context import Context
+from engine.frontend.expressions.adjoint_variables import adjoint_of
+from engine.frontend.expressions.attributes import member
+from engine.frontend.expressions.component_slices import part_of_region, read_region, region_of
+from engine.frontend.expressions.conversions import integer
+from engine.frontend.expressions.indices import component_index
+from engine.frontend.expressions.local_arrays import local_part, read_local
+from engine.frontend.expressions.views import size, subscript
+from engine.frontend.operands.kinds import as_view, plain
+from engine.frontend.operands.lvalues import Element, Local, LValue, Part, Region, Shape
+from engine.frontend.operands.operand import (
+    BAD,
+    Absent,
+    Bad,
+    Known,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+    literal,
+    number,
+)
+from engine.frontend.operands.type_names import type_name
+from engine.ir.nodes import Atom, Const
+from engine.lang.types import MatrixType, VectorType
+
+
+def lvalue(cx: Context, node: ast.expr) -> LValue:
+    """What a subscript or attribute names, not read yet; any other expression as it is."""
+    if id(node) in cx.function.rejected:
+        return BAD
+    if isinstance(node, ast.Subscript):
+        base = lvalue(cx, node.value)
+        with cx.at(node):
+            return _subscript(cx, node, base)
+    if isinstance(node, ast.Attribute):
+        base = lvalue(cx, node.value)
+        with cx.at(node):
+            return member(cx, node, base)
+    return cx.expr(node)
+
+
+def read(cx: Context, got: LValue) -> Operand:
+    """The value of an lvalue."""
+    if isinstance(got, Element):
+        if got.is_row:
+            whole = cx.b.load(got.array, got.index, (), got.element)
+            return Value(cx.b.op("extract_row", whole, *got.path))
+        return Value(cx.b.load(got.array, got.index, got.path, got.type))
+    if isinstance(got, Part):
+        known = _constant_part(got)
+        if known is not None:
+            return known
+        name = "extract_row" if isinstance(got.type, VectorType) else "extract"
+        return Value(cx.b.op(name, got.base, *got.index))
+    if isinstance(got, Region):
+        return Value(read_region(cx, got))
+    if isinstance(got, Local):
+        return Value(read_local(cx, got))
+    if isinstance(got, Shape):
+        return Several(tuple(_length(cx, got.view, d) for d in range(got.view.ndim)))
+    if isinstance(got, Struct):
+        return Struct(got.type, tuple(read(cx, item) for item in got.items))
+    return plain(got) if isinstance(got, View) else got
+
+
+def _length(cx: Context, view: View, k: int) -> Value:
+    """The length of a dimension; where it is known, a literal."""
+    found = size(cx, view, k)
+    return Value(found, weak=isinstance(found, Const))
+
+
+def _constant_part(got: Part) -> Value | None:
+    """The component of a constant vector or matrix."""
+    data: object = got.base.value if isinstance(got.base, Const) else None
+    for k in got.index:
+        if not isinstance(k, Const) or not isinstance(k.value, int) or not isinstance(data, tuple):
+            return None
+        data = data[k.value]
+    return Value(Const(data, got.type)) if isinstance(data, (bool, int, float, tuple)) else None
+
+
+def lower_lvalue(cx: Context, node: ast.expr) -> Operand:
+    return read(cx, lvalue(cx, node))
+
+
+# ---- subscripts
+
+
+def _index_nodes(node: ast.Subscript) -> list[ast.expr]:
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _subscript(cx: Context, node: ast.Subscript, base: LValue) -> LValue:
+    nodes = _index_nodes(node)
+    if isinstance(base, Known):
+        return adjoint_of(cx, node, base)
+    if isinstance(base, Bad):
+        for n in nodes:
+            cx.expr(n)
+        return BAD
+    if isinstance(base, (Shape, Several)):
+        return _item(cx, node, base, nodes)
+    if isinstance(base, Local):
+        if any(isinstance(n, ast.Slice) for n in nodes):
+            base = Value(read_local(cx, base))
+        else:
+            found = _components(cx, node, base.type, 0, nodes)
+            return BAD if found is None else local_part(cx, base, found)
+    if isinstance(base, Region) or any(isinstance(n, ast.Slice) for n in nodes):
+        found_part = _region(cx, node, base, nodes)
+        if found_part is not None:
+            return found_part
+    if isinstance(base, (Element, Part)):
+        depth = len(base.path if isinstance(base, Element) else base.index)
+        t = base.element if isinstance(base, Element) else base.base.type
+        found = _components(cx, node, t, depth, nodes)
+        if found is None:
+            return BAD
+        if isinstance(base, Element):
+            return Element(base.array, base.index, base.path + found)
+        return Part(base.base, base.index + found)
+    if isinstance(base, (Struct, Absent)):
+        return cx.describe(node.value, base)
+    assert isinstance(base, (Value, View))
+    view = as_view(base)
+    if view is not None:
+        return subscript(cx, node, view, nodes)
+    assert isinstance(base, Value)
+    found = _components(cx, node, base.type, 0, nodes)
+    return BAD if found is None else Part(base.atom, found)
+
+
+def _region(cx: Context, node: ast.Subscript, base: LValue, nodes: list[ast.expr]) -> LValue | None:
+    """Slices of vectors and matrices, and parts of them; None for anything else."""
+    region = base if isinstance(base, Region) else None
+    if isinstance(base, (Element, Part, Value)):
+        region = region_of(base)
+    if region is None:
+        return None
+    if len(nodes) > len(region.runs):
+        _too_many(cx, node, region.type, len(region.runs), len(nodes))
+        return BAD
+    found = part_of_region(cx, region, nodes, lambda n, size: _component(cx, n, size))
+    return BAD if found is None else found
+
+
+def _components(
+    cx: Context, node: ast.Subscript, t: object, depth: int, nodes: list[ast.expr]
+) -> tuple[Atom, ...] | None:
+    """Checked indices into a vector or matrix that has `depth` indices already."""
+    sizes: tuple[int, ...] = ()
+    if isinstance(t, VectorType):
+        sizes = (t.length,)
+    elif isinstance(t, MatrixType):
+        sizes = (t.rows, t.cols)
+    if depth + len(nodes) > len(sizes):
+        _too_many(cx, node, t, len(sizes) - depth, len(nodes))
+        return None
+    out: list[Atom] = []
+    for n, count in zip(nodes, sizes[depth:], strict=False):
+        found = _component(cx, n, count)
+        if found is None:
+            return None
+        out.append(found)
+    return tuple(out)
+
+
+def _too_many(cx: Context, node: ast.AST, t: object, most: int, given: int) -> None:
+    shown = f"a {type_name(t)}" if most else "a number"  # type: ignore[arg-type]
+    cx.error(
+        "E109",
+        node,
+        f"{shown} takes {most or 'no'} {'index' if most == 1 else 'indices'}, but "
+        f"{given} {'is' if given == 1 else 'are'} given",
+        "only arrays, vectors and matrices are indexed",
+    )
+
+
+def _component(cx: Context, node: ast.expr, size: int) -> Atom | None:
+    """The checked index of one of `size` components."""
+    got = cx.value(node, "an index")
+    atom = integer(cx, node, got, "an index")
+    if atom is None:
+        return None
+    k = number(got) if isinstance(got, Value) else None
+    if k is not None and not -size <= k < size:
+        cx.error(
+            "E104",
+            node,
+            f"index {k} is out of range for {size} components",
+            f"indices go from 0 to {size - 1}",
+        )
+        return None
+    known = literal(int(k) % size).atom if k is not None else None
+    return known or component_index(cx, size, atom)
+
+
+def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[ast.expr]) -> LValue:
+    got = cx.value(nodes[0], "an index") if len(nodes) == 1 else BAD
+    k = number(got) if isinstance(got, Value) else None
+    count = base.view.ndim if isinstance(base, Shape) else len(base.items)
+    if not isinstance(k, int) or isinstance(k, bool):
+        if isinstance(got, Bad) and len(nodes) == 1:
+            return BAD
+        return cx.error(
+            "E104", node, "a tuple is indexed with a constant integer", "write the number itself"
+        )
+    if not -count <= k < count:
+        return cx.error(
+            "E104", node, f"index {k} is out of range for {count} values", f"use 0 to {count - 1}"
+        )
+    return _length(cx, base.view, k % count) if isinstance(base, Shape) else base.items[k]
+
+
+def lower_slice(cx: Context, node: ast.expr) -> Operand:
+    return cx.error(
+        "E101",
+        node,
+        "a slice is not supported here",
+        "slice arrays, vectors and matrices; write the others one by one",
+    )

@@ -1,0 +1,1 @@
+"""What `@func` and its kin make, as data, and which overload a call means."""

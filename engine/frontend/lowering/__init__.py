@@ -1,0 +1,1 @@
+"""Lowers whole functions: rounds, parameters, instances, custom gradients, native code."""

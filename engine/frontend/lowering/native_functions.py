@@ -1,0 +1,171 @@
+"""The IR of native functions: C++ text in place of a body."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.frontend.functions.native_function import NativeFunc
+from engine.frontend.lowering.snippet_access import access
+from engine.frontend.operands.kinds import AbsentKind, Kind, StructKind, ViewKind
+from engine.frontend.operands.operand import Known
+from engine.frontend.operands.type_names import type_name
+from engine.frontend.parsing.parsed_function import ParsedFunction
+from engine.frontend.parsing.source import Source
+from engine.frontend.statements.returns import value_type
+from engine.ir.nodes import Function, Native, Var
+from engine.lang.structs import COMPOUND, UserType
+from engine.lang.types import (
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    Type,
+    ValueType,
+    VectorType,
+    is_float,
+)
+
+# Names that C++ keeps for itself, among those that Python allows.
+_KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        alignas alignof auto bool case catch char concept const constexpr decltype default
+        delete do double enum explicit export extern float friend goto inline int long mutable
+        namespace new noexcept nullptr operator private protected public register requires short
+        signed sizeof static struct switch template this throw try typedef typeid typename union
+        unsigned using virtual void volatile wp eng
+        """,
+    )
+)
+
+
+def lower_native(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind]) -> Function:
+    """The IR of a native function for kinds of arguments. Raises KernelError."""
+    name, snippets = function.name, function.snippets
+    span = _place(parsed.source)
+    _check(function, parsed, types, span)
+    named = dict(zip(parsed.annotated, types, strict=True))
+    params = tuple(Var(n, _plain(t)) for n, t in named.items())
+    results = tuple(value_type(_plain(t)) for t in parsed.results or ())
+    grad = None
+    if snippets.adjoint is not None:
+        grad = _adjoint(name, params, results, snippets.adjoint, span)
+    primal = _function(name, params, results, snippets.forward, span)
+    replay = None
+    if snippets.replay is not None:
+        replay = _function(f"{name}_replay", params, results, snippets.replay, span)
+    return replace(primal, grad=grad, replay=replay)
+
+
+def _function(
+    name: str, params: tuple[Var, ...], results: tuple[ValueType, ...], text: str, span: Span
+) -> Function:
+    found = access(text, [p.name for p in params if isinstance(p.type, ArrayType)])
+    native = Native(text, found.reads, found.writes, found.updates)
+    return Function(name, params, results, (), span=span, native=native)
+
+
+def _adjoint(
+    name: str, params: tuple[Var, ...], results: tuple[ValueType, ...], text: str, span: Span
+) -> Function:
+    floats = [p for p in params if is_float(p.type)]
+    inputs = [p for p in floats if not isinstance(p.type, ArrayType)]
+    arrays = [p for p in floats if isinstance(p.type, ArrayType)]
+    cotangents = [Var("adj_ret", t) for t in results]
+    gradients = [Var(f"adj_{p.name}", p.type) for p in arrays]
+    given = (*params, *cotangents, *gradients)
+    # Only what it does to gradients counts: primal arrays are there to be read.
+    touched = frozenset(g.name for g in gradients)
+    native = Native(
+        text,
+        reads=frozenset(p.name for p in given if isinstance(p.type, ArrayType)),
+        writes=touched,
+        inputs=tuple(p.name for p in inputs),
+    )
+    return Function(
+        f"adj_{name}",
+        given,
+        tuple(value_type(p.type) for p in inputs),
+        (),
+        span=span,
+        gradients=tuple(p.name for p in arrays),
+        native=native,
+    )
+
+
+def _place(source: Source) -> Span:
+    """The line of the decorator; that of the `def` where there is none."""
+    for d in source.tree.decorator_list:
+        name = d.func if isinstance(d, ast.Call) else d
+        if getattr(name, "attr", getattr(name, "id", "")) == "func_native":
+            whole, called = source.span(d), source.span(name)
+            end = whole.end_col if whole.end_line == whole.line else called.end_col
+            return replace(whole, end_line=whole.line, end_col=end)
+    return source.header()
+
+
+def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], span: Span) -> None:
+    """The stub and its signature. Raises KernelError."""
+    parsed.report.check()
+    source, snippets = parsed.source, function.snippets
+    wrong = partial(_wrong, function.name, span)
+    for s in source.tree.body:
+        idle = isinstance(s, (ast.Pass, ast.Return)) and getattr(s, "value", None) is None
+        if not idle and not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
+            raise wrong("E106", "has a body besides its snippet", "write `...` as its body")
+    if "return" in function.func.__annotations__ and parsed.results is None:
+        raise wrong("E103", "has a result of no single type", "annotate it with one type")
+    if parsed.results and isinstance(parsed.results[0], COMPOUND):
+        raise wrong(
+            "E103",
+            "returns a struct",
+            "return a vector, or store into an array parameter",
+        )
+    if parsed.results and len(parsed.results) > 1:
+        raise wrong(
+            "E103",
+            f"has {len(parsed.results)} results",
+            "return one value, a vector perhaps, or store the others into an array parameter",
+        )
+    for name, t in zip(parsed.annotated, types, strict=True):
+        if isinstance(t, Known):
+            raise wrong("E104", f"cannot take a function as `{name}`", "pass a value")
+        if isinstance(t, (StructKind, ViewKind, AbsentKind)):
+            what = "a part of an array" if isinstance(t, ViewKind) else "a struct"
+            raise wrong(
+                "E104",
+                f"cannot take {what} ({type_name(t)}) as `{name}`",
+                "pass the fields" if what == "a struct" else "pass the array and the indices",
+            )
+        if name in _KEYWORDS or name.startswith(("adj_", "v_")):
+            raise KernelError(
+                Diagnostic(
+                    "E103",
+                    f"parameter `{name}` of native function `{function.name}` has a name that "
+                    "its C++ text cannot use",
+                    source.parameter(name),
+                    "choose another name: C++ keywords, `adj_...` and `v_...` are taken",
+                )
+            )
+    texts = {"snippet": snippets.forward, "replay_snippet": snippets.replay}
+    for what, text in texts.items():
+        if parsed.results and text is not None and not re.search(r"\breturn\b", text):
+            raise wrong(
+                "E109",
+                f"has a result, but its {what} has no `return`",
+                "return the result, or remove the annotation of it",
+            )
+
+
+def _plain(t: Kind | UserType) -> Type:
+    assert isinstance(t, (ScalarType, VectorType, MatrixType, ArrayType))
+    return t
+
+
+def _wrong(name: str, span: Span, code: str, message: str, help_text: str) -> KernelError:
+    return KernelError(Diagnostic(code, f"native function `{name}` {message}", span, help_text))

@@ -1,0 +1,192 @@
+"""One function from syntax tree to IR, in rounds.
+
+A round lowers the whole function once. Types that a place needs before the statement
+that fixes them (a variable carried around a loop, the result of a function with
+several `return`s) are inferred in one round and used in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.diagnostics import Diagnostic, KernelError
+from engine.frontend.assignment.aggregates import can_be_inferred
+from engine.frontend.context.context import Context, InferredTypes
+from engine.frontend.context.lowering import Lowering
+from engine.frontend.expressions.names import unassigned
+from engine.frontend.lowering.parameters import enter, holds_array, open_adjoints
+from engine.frontend.operands.kinds import Kind, decompose, kind_of_type, slots
+from engine.frontend.operands.operand import BAD
+from engine.frontend.parsing.definite_assignment import unassigned_reads
+from engine.frontend.parsing.parsed_function import ParsedFunction
+from engine.frontend.parsing.report import Report
+from engine.frontend.parsing.source import too_deep
+from engine.frontend.statements.control_flow import reaches_end
+from engine.frontend.statements.returns import (
+    Returned,
+    check_annotation,
+    joined,
+    joined_quietly,
+    kinds_of,
+    known_results,
+    lent_atoms,
+    returned_kinds,
+    value_type,
+)
+from engine.ir.nodes import Function, Return, Var
+from engine.ir.unassigned import UnassignedRead
+from engine.lang.structs import COMPOUND, Argument, UserType
+from engine.lang.types import ValueType
+
+_MAX_ROUNDS = 12
+
+
+def lower_body(
+    function: ParsedFunction,
+    name: str,
+    types: Mapping[str, Kind | UserType | None],
+    lowering: Lowering,
+    adjoints: Sequence[str] | None = None,
+) -> Function:
+    """The IR of a function for types of its parameters, lowered in rounds until none is missing.
+
+    adjoints: for a custom gradient, the parameters whose derivatives it returns. Raises
+    KernelError with everything that is wrong with the function.
+    """
+    kinds = {p: None if t is None else _expanded(t) for p, t in types.items()}
+    inferred = InferredTypes(results=known_results(function.results))
+    for _ in range(_MAX_ROUNDS):
+        cx = Context(function, name, inferred, lowering)
+        try:
+            fn = _round(cx, kinds, adjoints)
+        except KernelError:
+            raise
+        except RecursionError:
+            raise too_deep(function.source) from None
+        except Exception as error:
+            raise KernelError(
+                Diagnostic(
+                    "E101",
+                    f"`{name}` cannot be translated ({type(error).__name__}: {error})",
+                    function.source.header(),
+                    "please report this function; until then, write it with simpler statements",
+                )
+            ) from None
+        if not _infer(cx, inferred):
+            break
+    for missing, node in cx.deferred.items():
+        if missing not in inferred.locals and missing not in cx.poisoned:
+            unassigned(cx, node, missing)
+    told = function.report.diagnostics or cx.report.diagnostics
+    may = () if told else _unassigned_reads(cx)
+    report = Report(function.source)
+    report.diagnostics.update(function.report.diagnostics)
+    report.diagnostics.update(cx.report.diagnostics)
+    report.check()
+    return replace(fn, unassigned=may) if may else fn
+
+
+def _unassigned_reads(cx: Context) -> tuple[UnassignedRead, ...]:
+    """Reads of variables that may have no value yet. Reports those that certainly have none."""
+    out: list[UnassignedRead] = []
+    for found in unassigned_reads(cx.source.tree, cx.plan.assigned, cx.facts):
+        name = found.node.id
+        if found.certain:
+            unassigned(cx, found.node, name)
+            continue
+        parts = decompose(cx.trees[name]) if name in cx.trees else None
+        atoms = parts[1] if parts is not None else (cx.vars[name],) if name in cx.vars else ()
+        variables = tuple(a.name for a in atoms if isinstance(a, Var) and a.mutable)
+        out.append(UnassignedRead(name, variables, cx.source.span(found.node)))
+    return tuple(out)
+
+
+def _expanded(t: Kind | UserType) -> Kind:
+    return kind_of_type(t) if isinstance(t, COMPOUND) else t
+
+
+def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] | None) -> Function:
+    params: list[Var] = []
+    for name, t in types.items():
+        if t is None:
+            cx.bound[name] = BAD
+        else:
+            params += enter(cx, name, t)
+    if adjoints is not None:
+        cx.array_params = frozenset(n for n, t in types.items() if holds_array(t))
+        open_adjoints(cx, [(name, types[name]) for name in adjoints])
+    cx.block(cx.source.tree.body)
+    results, returns = _finish(cx)
+    gradients = tuple(p.name for p in params if p.name in cx.adjoint_arrays)
+    return Function(
+        cx.name,
+        (*params, *(cx.adjoint_arrays[name] for name in gradients)),
+        results,
+        cx.b.block(),
+        is_kernel=cx.is_kernel,
+        span=cx.source.header(),
+        arguments=_arguments(cx) if cx.is_kernel else (),
+        returns=returns,
+        gradients=gradients,
+    )
+
+
+def _arguments(cx: Context) -> tuple[Argument, ...]:
+    """What launches take the kernel's arguments apart by; empty where nothing is to be done."""
+    given = [Argument(name, t) for name, t in cx.function.annotated.items() if t is not None]
+    return tuple(given) if any(isinstance(a.type, COMPOUND) for a in given) else ()
+
+
+def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
+    """Closes the function: result types, and the end that no `return` marks."""
+    if cx.is_kernel:
+        return (), ()
+    if cx.adjoints is not None:
+        if reaches_end(cx.b.block()):
+            cx.b.add(Return(cx.adjoint_vars, cx.source.header()))
+        return tuple(value_type(v.type) for v in cx.adjoint_vars), ()
+    results = cx.inferred.results
+    if results is None:
+        results = joined(cx)
+        if results:
+            check_annotation(cx, results)
+    if results and reaches_end(cx.b.block()) and not cx.failed_return and cx.returned:
+        cx.report.add(
+            "E109",
+            cx.source.header(),
+            f"`{cx.name}` can reach its end without returning a value",
+            "end it with a `return` statement that every path reaches",
+        )
+    elif results and not cx.returned and not cx.failed_return:
+        cx.report.add(
+            "E109",
+            cx.source.header(),
+            f"`{cx.name}` is annotated with a result but returns nothing",
+            "write `return value`, or remove the annotation of the result",
+        )
+    if cx.lent and reaches_end(cx.b.block()):
+        cx.b.add(Return(lent_atoms(cx), cx.source.header()))
+    types = [s.type for k in results for s in slots(k) if not s.static]
+    types += [a.type for a in lent_atoms(cx)]
+    return tuple(value_type(t) for t in types), returned_kinds(cx, results)
+
+
+def _infer(cx: Context, inferred: InferredTypes) -> bool:
+    """Takes over what the round found out; False where another round has no use."""
+    found = [
+        n
+        for n in cx.deferred
+        if n in cx.types and n not in inferred.locals and can_be_inferred(cx.types[n])
+    ]
+    # A type is sure where the first assignment gave it, which may wait for another type.
+    sure = [n for n in found if n not in cx.unsure] or found
+    inferred.locals.update({n: cx.types[n] for n in sure})
+    more = bool(sure)
+    if inferred.results is None and cx.returned and not cx.is_kernel and cx.adjoints is None:
+        found_results = joined_quietly(cx)
+        given = [kinds_of(values) for _, values in cx.returned]
+        if found_results and any(g != found_results for g in given):
+            inferred.results = found_results
+            more = True
+    return more

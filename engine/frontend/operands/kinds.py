@@ -1,0 +1,271 @@
+"""Operands taken apart into a static kind and atoms, and put together again.
+
+A kind says everything about a struct, a view or an array but which variables it is made
+of: it is the type of a parameter in an instance of a function, and what the values of
+one variable must share. `decompose` and `compose` are each other's inverse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from engine.frontend.operands.operand import (
+    Absent,
+    Dim,
+    Known,
+    Operand,
+    Root,
+    Span,
+    Struct,
+    Value,
+    View,
+)
+from engine.ir.nodes import Atom, Var
+from engine.lang.structs import (
+    ARRAYS,
+    ElementType,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+    UserType,
+    array_of,
+    leaves,
+)
+from engine.lang.types import INT32, ArrayType, Type, ValueType, VectorType, scalar_of, shape_of
+
+
+@dataclass(frozen=True, slots=True)
+class StructKind:
+    """A struct, and what its fields hold."""
+
+    type: StructType
+    items: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewKind:
+    """A view. dims: for each dimension of the root `i` (one place), `s` (a span) or `w` (all).
+
+    shape: of a local array, whose `number` tells local arrays among arguments apart.
+    """
+
+    element: ElementType
+    dims: str
+    indexed: bool = False
+    shape: tuple[int, ...] = ()
+    number: int = 0
+
+    @property
+    def ndim(self) -> int:
+        """Dimensions of the view."""
+        return len(self.dims) - self.dims.count("i")
+
+    @property
+    def by_value(self) -> bool:
+        """True for a whole local array, which assignment copies; other views share memory."""
+        return bool(self.shape) and set(self.dims) == {"w"}
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentKind:
+    """A field for an array that holds none."""
+
+    type: UserType
+
+
+# A function or type that is passed is known, and is no parameter.
+Kind = Type | StructKind | ViewKind | AbsentKind | Known
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One atom of a kind. suffix: of its name. static: the array itself, not a value."""
+
+    suffix: str
+    type: Type
+    static: bool = False
+
+
+def kind_of_type(t: UserType) -> Kind:
+    """What a parameter of an annotated type is when nothing else is known."""
+    if isinstance(t, StructType):
+        return StructKind(t, tuple(kind_of_type(f) for f in t.fields.values()))
+    if isinstance(t, (StructArrayType, IndexedArrayType)):
+        return ViewKind(t.element, "w" * t.ndim, isinstance(t, IndexedArrayType))
+    return t
+
+
+def local_type(element: ValueType, shape: Sequence[int]) -> VectorType:
+    """The vector that holds all components of a local array."""
+    return VectorType(scalar_of(element), math.prod((*shape, *shape_of(element))))
+
+
+def slots(kind: Kind) -> tuple[Slot, ...]:
+    """The atoms that a value of the kind is made of, in order."""
+    return tuple(_slots(kind, ""))
+
+
+def _slots(kind: Kind, suffix: str) -> Iterator[Slot]:
+    if isinstance(kind, StructKind):
+        for field, item in zip(kind.type.fields, kind.items, strict=True):
+            yield from _slots(item, f"{suffix}.{field}")
+    elif isinstance(kind, ViewKind):
+        yield from _view_slots(kind, suffix)
+    elif not isinstance(kind, (AbsentKind, Known)):
+        yield Slot(suffix, kind, isinstance(kind, ArrayType))
+
+
+def _view_slots(kind: ViewKind, suffix: str) -> Iterator[Slot]:
+    for path, t in element_leaves(kind.element):
+        name = suffix + "".join(f".{p}" for p in path)
+        if kind.shape:
+            yield Slot(name, local_type(t, kind.shape), not kind.by_value)
+        else:
+            yield Slot(name, ArrayType(t, len(kind.dims)), True)
+    if kind.indexed:
+        for d in range(len(kind.dims)):
+            yield Slot(f"{suffix}.{d}_indices", ArrayType(INT32, 1), True)
+    for d, shown in enumerate(kind.dims):
+        if shown == "i":
+            yield Slot(f"{suffix}.{d}", INT32)
+        elif shown == "s":
+            yield from (Slot(f"{suffix}.{d}_{part}", INT32) for part in ("start", "step", "count"))
+
+
+def element_leaves(element: ElementType) -> list[tuple[tuple[str, ...], ValueType]]:
+    """Paths and types of the leaves of an element, which holds no arrays."""
+    if not isinstance(element, StructType):
+        return [((), element)]
+    found = []
+    for leaf in leaves(element):
+        assert not isinstance(leaf.type, ArrayType)
+        found.append((leaf.path, leaf.type))
+    return found
+
+
+def leaf_count(element: ElementType) -> int:
+    return len(element_leaves(element))
+
+
+def decompose(got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
+    """A value, struct or view as its kind and atoms; None for any other operand."""
+    if isinstance(got, Value):
+        return got.type, (got.atom,)
+    if isinstance(got, Absent):
+        return AbsentKind(got.type), ()
+    if isinstance(got, Known):
+        return got, ()
+    if isinstance(got, Struct):
+        parts = [decompose(item) for item in got.items]
+        found = [p for p in parts if p is not None]
+        if len(found) != len(parts):
+            return None
+        kind = StructKind(got.type, tuple(k for k, _ in found))
+        return kind, tuple(a for _, atoms in found for a in atoms)
+    if isinstance(got, View):
+        return _decompose_view(got)
+    return None
+
+
+def _decompose_view(got: View) -> tuple[Kind, tuple[Atom, ...]]:
+    dims = ""
+    atoms: list[Atom] = [*got.root.leaves, *got.root.tables]
+    for d in got.dims:
+        if d is None:
+            dims += "w"
+        elif isinstance(d, Span):
+            dims += "s"
+            atoms += [d.start, d.step, d.count]
+        else:
+            dims += "i"
+            atoms.append(d)
+    kind = ViewKind(got.root.element, dims, bool(got.root.tables), got.root.shape)
+    return kind, tuple(atoms)
+
+
+def compose(kind: Kind, atoms: Sequence[Atom]) -> Operand:
+    """The operand of a kind that is made of these atoms."""
+    left = iter(atoms)
+    made = _compose(kind, left)
+    assert next(left, None) is None
+    return made
+
+
+def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
+    if isinstance(kind, StructKind):
+        return Struct(kind.type, tuple(_compose(item, atoms) for item in kind.items))
+    if isinstance(kind, AbsentKind):
+        return Absent(kind.type)
+    if isinstance(kind, Known):
+        return kind
+    if not isinstance(kind, ViewKind):
+        return Value(next(atoms))
+    roots = tuple(next(atoms) for _ in range(leaf_count(kind.element)))
+    tables = tuple(next(atoms) for _ in kind.dims) if kind.indexed else ()
+    dims: list[Dim] = []
+    for shown in kind.dims:
+        if shown == "w":
+            dims.append(None)
+        elif shown == "i":
+            dims.append(next(atoms))
+        else:
+            dims.append(Span(next(atoms), next(atoms), next(atoms)))
+    return View(Root(kind.element, len(kind.dims), roots, tables, kind.shape), tuple(dims))
+
+
+def as_view(got: Operand) -> View | None:
+    """An array of any form as a view; None for anything else."""
+    if isinstance(got, View):
+        return got
+    if isinstance(got, Value) and isinstance(got.type, ArrayType):
+        return View(Root(got.type.element, got.type.ndim, (got.atom,)), (None,) * got.type.ndim)
+    return None
+
+
+def plain(view: View) -> Operand:
+    """The view, or the array itself where it shows the whole of an ordinary one."""
+    root = view.root
+    ordinary = not (root.shape or root.tables or isinstance(root.element, StructType))
+    return Value(root.leaves[0]) if ordinary and view.is_whole else view
+
+
+def user_type(kind: Kind) -> UserType:
+    """The type that a user would annotate a value of the kind with."""
+    assert not isinstance(kind, Known)
+    if isinstance(kind, (StructKind, AbsentKind)):
+        return kind.type
+    if isinstance(kind, ViewKind):
+        if kind.indexed and kind.ndim:
+            return IndexedArrayType(kind.element, kind.ndim)
+        return array_of(kind.element, max(kind.ndim, 1))
+    return kind
+
+
+def accepts(want: UserType, have: Kind) -> bool:
+    """Whether a parameter of a type takes a value of a kind. Arrays fit by element and ndim."""
+    if isinstance(want, StructType):
+        return isinstance(have, StructKind) and have.type is want
+    if isinstance(want, ARRAYS):
+        if isinstance(have, ArrayType) or (isinstance(have, ViewKind) and have.ndim):
+            return have.element == want.element and have.ndim == want.ndim
+        return isinstance(have, AbsentKind) and have.type == want
+    return want == have
+
+
+def static_atoms(kind: Kind, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+    """The arrays among the atoms of a kind."""
+    return tuple(a for s, a in zip(slots(kind), atoms, strict=True) if s.static)
+
+
+def numbered(kind: Kind, atoms: Sequence[Atom], known: list[tuple[Atom, ...]]) -> Kind:
+    """The kind of an argument, with its local arrays numbered by identity in `known`."""
+    if isinstance(kind, StructKind):
+        return kind  # fields never hold local arrays
+    if not isinstance(kind, ViewKind) or not kind.shape:
+        return kind
+    roots = tuple(atoms[: leaf_count(kind.element)])
+    if roots not in known or not all(isinstance(a, Var) for a in roots):
+        known.append(roots)
+    return replace(kind, number=known.index(roots))

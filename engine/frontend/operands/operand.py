@@ -1,0 +1,207 @@
+"""What an expression can be while it is lowered: a value, several, or a Python object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.ir.builder import const
+from engine.ir.nodes import Atom, Const
+from engine.lang.structs import ElementType, StructType, UserType
+from engine.lang.types import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT64,
+    ArrayType,
+    ScalarType,
+    Type,
+    ValueType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value at run time. `weak`: a literal (a scalar Const) that takes the type it meets.
+
+    truncated: an integer literal that comes from a quotient of integers with a rest, such as
+    `1/2`, which is 0. It takes any type of integers, but none of floats: Python means 0.5.
+    """
+
+    atom: Atom
+    weak: bool = False
+    truncated: bool = False
+
+    @property
+    def type(self) -> Type:
+        return self.atom.type
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """The results of a call with more than one, or a tuple."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A Python object known while compiling: a module, function, type or enumeration."""
+
+    obj: object
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """What views are views of: arrays of one shape, one for each leaf of an element.
+
+    leaves: array parameters, or vectors with all the components of a local array, which
+    has a fixed `shape`. tables: the index arrays of an indexed array, one a dimension.
+    """
+
+    element: ElementType
+    ndim: int
+    leaves: tuple[Atom, ...]
+    tables: tuple[Atom, ...] = ()
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`count` places from `start`, `step` apart; none of the three is negative but step."""
+
+    start: Atom
+    step: Atom
+    count: Atom
+
+
+# What a view shows of one dimension: one place, some, or (None) all.
+Dim = Atom | Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of an array, with its memory. `dims` has an entry for each dimension of the root."""
+
+    root: Root
+    dims: tuple[Dim, ...]
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The root's dimensions that the view has too."""
+        return tuple(d for d, k in enumerate(self.dims) if k is None or isinstance(k, Span))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shown)
+
+    @property
+    def is_local(self) -> bool:
+        """True for an array that lives in variables."""
+        return bool(self.root.shape)
+
+    @property
+    def is_whole(self) -> bool:
+        return all(k is None for k in self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct, field by field. Read from memory, fields are values; not yet, places."""
+
+    type: StructType
+    items: tuple[Any, ...]
+
+    def item(self, field: str) -> Any:
+        """The operand or place of a field."""
+        return self.items[list(self.type.fields).index(field)]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A field for an array that holds none."""
+
+    type: UserType
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Something already reported. It meets every demand, so that nothing is told twice."""
+
+
+BAD = Bad()
+Operand = Value | Several | Known | View | Struct | Absent | Bad
+
+
+def literal(value: bool | int | float) -> Value:
+    """The operand of a Python number."""
+    if isinstance(value, bool):
+        return Value(Const(value, BOOL))
+    if isinstance(value, int):
+        t = next((t for t in (INT32, INT64) if fits(value, t)), UINT64)
+        return Value(Const(value, t), weak=True)
+    return Value(Const(value, FLOAT32), weak=True)
+
+
+def number(value: Value) -> bool | int | float | None:
+    """The number of a scalar constant; None for anything else."""
+    atom = value.atom
+    if isinstance(atom, Const) and isinstance(atom.value, (bool, int, float)):
+        return atom.value
+    return None
+
+
+def fits(n: int, t: ScalarType) -> bool:
+    """Whether an integer type holds a number."""
+    low = 0 if t.kind == "u" else -(2 ** (t.bits - 1))
+    high = 2 ** (t.bits if t.kind == "u" else t.bits - 1)
+    return bool(low <= n < high)
+
+
+def adapt(value: Value, t: Type) -> Value | None:
+    """The value as type `t`: itself, or a literal in that type; None where it does not fit."""
+    if value.type == t:
+        return Value(value.atom)
+    n = number(value)
+    if not value.weak or n is None or not isinstance(t, ScalarType):
+        return None
+    if t.kind == "f":
+        return None if value.truncated else Value(Const(float(n), t))
+    if t.kind in "iu" and isinstance(n, int) and fits(n, t):
+        return Value(Const(n, t))
+    return None
+
+
+# What to do where a truncated quotient stands for a float.
+QUOTIENT_HELP = (
+    "`/` between integers gives an integer: write `1.0 / 2.0` for a float, or `1 // 2` where the "
+    "integer is meant"
+)
+
+
+def unify(values: list[Value]) -> list[Value] | None:
+    """The values in one common type, literals adapted to the others; None where there is none."""
+    strong = [v.type for v in values if not v.weak]
+    if strong:
+        t = strong[0]
+    else:
+        kinds = [v.type for v in values]
+        floats = [k for k in kinds if isinstance(k, ScalarType) and k.kind == "f"]
+        t = floats[0] if floats else INT64 if INT64 in kinds else kinds[0]
+    out = [adapt(v, t) for v in values]
+    return None if any(v is None for v in out) else [v for v in out if v is not None]
+
+
+def zero(t: ValueType) -> Const:
+    """The zero of a type."""
+    return const(0, t)
+
+
+def is_scalar(t: Type, kinds: str) -> bool:
+    """True for a scalar type of one of the kinds (letters of `ScalarType.kind`)."""
+    return isinstance(t, ScalarType) and t.kind in kinds
+
+
+def is_array(t: Type) -> bool:
+    return isinstance(t, ArrayType)

@@ -1,0 +1,43 @@
+"""How types are spelled to users: `vec3`, `mat22d`, `array(dtype=float32, ndim=2)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.frontend.operands.kinds import AbsentKind, Kind, StructKind, ViewKind, user_type
+from engine.frontend.operands.operand import Known
+from engine.lang.composite import class_name
+from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, UserType
+from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, VectorType
+
+
+def type_name(t: Kind | UserType) -> str:
+    """The type as a user would write it."""
+    if isinstance(t, Known):
+        return str(getattr(t.obj, "__name__", "function"))
+    if isinstance(t, (StructKind, ViewKind, AbsentKind)):
+        t = user_type(t)
+    if isinstance(t, StructType):
+        return t.name
+    if isinstance(t, (StructArrayType, IndexedArrayType)):
+        ndim = f", ndim={t.ndim}" if t.ndim > 1 else ""
+        indexed = "indexed" if isinstance(t, IndexedArrayType) else ""
+        return f"{indexed}array(dtype={type_name(t.element)}{ndim})"
+    if isinstance(t, (VectorType, MatrixType)):
+        name = class_name(t)
+        short = t.scalar == FLOAT32 and not name.endswith(")")
+        return name[:-1] if short else name  # vec3f is vec3
+    if isinstance(t, ArrayType):
+        ndim = f", ndim={t.ndim}" if t.ndim > 1 else ""
+        return f"array(dtype={type_name(t.element)}{ndim})"
+    return t.name
+
+
+def type_names(types: Iterable[Kind]) -> str:
+    """Several types, separated by commas."""
+    return ", ".join(type_name(t) for t in types)
+
+
+def cast_name(t: ScalarType, api: str) -> str:
+    """What a cast to the type is called in a kernel: `float`, or `wp.float64`."""
+    return {"float32": "float", "int32": "int", "bool": "bool"}.get(t.name, f"{api}.{t.name}")

@@ -1,0 +1,40 @@
+"""Arguments of builtins by name and by position, as far as the text of a call tells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from engine.builtins.argument_names import placed
+from engine.builtins.composite import COMPOSITES
+from engine.frontend.parsing.scope import Scope
+
+
+def by_position(name: str, node: ast.Call) -> ast.Call | None:
+    """A builtin's call with arguments by name as one by position; None for names it has not."""
+    words = {w.arg or "**": w.value for w in node.keywords}
+    found = placed(name, len(node.args), list(words))
+    if found is None:
+        return None
+    args = [
+        words[x] if isinstance(x, str) else ast.copy_location(ast.Constant(x), node) for x in found
+    ]
+    return ast.copy_location(ast.Call(node.func, [*node.args, *args], []), node)
+
+
+def changed_arguments(scope: Scope, node: ast.Call) -> Iterator[ast.expr]:
+    """The arguments of a call that a composite may change. By name: no types are known yet."""
+    name = getattr(_known(scope, node.func), "__builtin_name__", "")
+    positions = {k for c in COMPOSITES.get(name, ()) for k in c.updates}
+    if positions and node.keywords:
+        node = by_position(name, node) or node
+    yield from (a for k, a in enumerate(node.args) if k in positions)
+
+
+def _known(scope: Scope, node: ast.expr) -> object:
+    """The object that `f` or `module.f` names; None for anything else."""
+    if isinstance(node, ast.Name):
+        return scope.lookup(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_known(scope, node.value), node.attr, None)
+    return None

@@ -1,0 +1,1 @@
+"""Lowers statements: assignments, control flow, `return`, `assert`."""

@@ -1,0 +1,147 @@
+"""Assignment statements: plain, annotated and augmented."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from engine.frontend.assignment.aggregates import as_field, zero_of
+from engine.frontend.assignment.names import set_name
+from engine.frontend.assignment.targets import assign, not_assignable, write
+from engine.frontend.calls.dispatch import is_tid, thread_coordinates
+from engine.frontend.context.context import Context
+from engine.frontend.expressions.arithmetic import binary
+from engine.frontend.expressions.component_slices import written
+from engine.frontend.expressions.conversions import coerce
+from engine.frontend.expressions.subscripts import lvalue, read
+from engine.frontend.operands.lvalues import Element, Region, Shape
+from engine.frontend.operands.operand import (
+    BAD,
+    Bad,
+    Known,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    zero,
+)
+from engine.frontend.parsing.annotations import BadAnnotation, annotation_of_node, help_text
+from engine.frontend.parsing.local_variables import root_name, target_names
+from engine.ir.nodes import Atomic, AtomicKind
+from engine.lang.structs import ARRAYS, StructType
+from engine.lang.types import scalar_of
+
+
+def lower_assign(cx: Context, node: ast.stmt) -> None:
+    assert isinstance(node, ast.Assign)
+    several = [t for t in node.targets if isinstance(t, (ast.Tuple, ast.List))]
+    got = _right_side(cx, node.value, several)
+    changed = {n for t in node.targets for n in (*target_names(t), root_name(t)) if n}
+    for t in several:
+        changed |= {n for e in t.elts if (n := root_name(e))}
+    if (several or len(node.targets) > 1) and any(n in cx.vars or n in cx.trees for n in changed):
+        got = cx.keep(got)  # `a, b = b, a`: read everything before anything changes
+    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        set_name(cx, node.targets[0], got, node.value, naming=True)
+        return
+    for target in node.targets:
+        assign(cx, target, got, node.value)
+
+
+def _right_side(cx: Context, node: ast.expr, several: Sequence[ast.Tuple | ast.List]) -> Operand:
+    """The value; `tid()` gives as many coordinates as there are names for them."""
+    if several and isinstance(node, ast.Call) and is_tid(cx, node):
+        with cx.at(node):
+            return thread_coordinates(cx, node, len(several[0].elts))
+    return cx.expr(node)
+
+
+def lower_annotated(cx: Context, node: ast.stmt) -> None:
+    """`x: float = 0.0`, or `x: float`, which is zero."""
+    assert isinstance(node, ast.AnnAssign)
+    target = node.target
+    assert isinstance(target, ast.Name)
+    try:
+        t = annotation_of_node(node.annotation, cx.scope)
+    except BadAnnotation as error:
+        cx.error(error.code, node.annotation, str(error), error.help or help_text(cx.api))
+        cx.spoil(node)
+        return
+    if isinstance(t, StructType):
+        lower_annotated_struct(cx, node, target, t)
+        return
+    if isinstance(t, ARRAYS):
+        cx.error("E103", node.annotation, "a local variable cannot be an array", help_text(cx.api))
+        cx.spoil(node)
+        return
+    got: Operand = Value(zero(t)) if node.value is None and t is not None else BAD
+    if node.value is not None:
+        got = cx.value(node.value)
+        if isinstance(got, Value) and t is not None and target.id not in cx.types:
+            atom = coerce(cx, node.value, got, t, f"`{target.id}`", "E105")
+            got = BAD if atom is None else Value(atom)
+    set_name(cx, target, got, node.value or node.annotation)
+
+
+def lower_annotated_struct(
+    cx: Context, node: ast.AnnAssign, target: ast.Name, t: StructType
+) -> None:
+    """`s: S = ...`, or `s: S`, which is zero."""
+    got: Operand | None = zero_of(t)
+    if node.value is not None:
+        got = as_field(cx, node.value, cx.expr(node.value), t, f"`{target.id}`")
+    set_name(cx, target, BAD if got is None else got, node.value or node.annotation)
+
+
+_ATOMIC: dict[type[ast.AST], AtomicKind] = {
+    ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+
+
+def lower_augmented(cx: Context, node: ast.stmt) -> None:
+    """`a[i] += e` (an atomic update, as in Warp), `a[i] *= e`, `v.x += e`."""
+    assert isinstance(node, ast.AugAssign)
+    with cx.at(node.target):
+        where = lvalue(cx, node.target)
+    kind = _ATOMIC.get(type(node.op))
+    if isinstance(where, Element) and kind and _updates(kind, scalar_of(where.type).kind):
+        if not where.is_row:
+            _update(cx, node, where, kind, cx.scalar_value(node.value))
+            return
+    if isinstance(where, Region) and isinstance(where.base, Element) and kind:
+        if where.whole.scalar.kind != "b":
+            _update(cx, node, where, kind, cx.scalar_value(node.value))
+            return
+    if isinstance(where, (Known, Several, Shape, Struct)):
+        not_assignable(cx, node.target)
+        where = BAD
+    old = cx.one(node.target, read(cx, where))
+    new = binary(cx, node, node.op, old, cx.scalar_value(node.value))
+    write(cx, node.target, where, new, node.value)
+
+
+def _updates(kind: AtomicKind, scalar: str) -> bool:
+    return scalar in "iu" or (scalar == "f" and kind in ("add", "sub"))
+
+
+def _update(
+    cx: Context,
+    node: ast.AugAssign,
+    where: Element | Region,
+    kind: AtomicKind,
+    value: Value | Bad,
+) -> None:
+    if isinstance(value, Bad):
+        return
+    at = where if isinstance(where, Element) else where.base
+    assert isinstance(at, Element)
+    whole = isinstance(where, Element) and not where.path
+    text = f"an element of `{at.array.name}`" if whole else "this component"
+    if isinstance(where, Region):
+        text = f"`{cx.source.text(node.target)}`"
+    atom = coerce(cx, node.value, value, where.type, text)
+    if atom is None:
+        return
+    parts = [(at.path, atom)] if isinstance(where, Element) else written(cx, where, atom)
+    for path, part in parts:
+        cx.b.add(Atomic(None, kind, at.array, at.index, part, path, cx.b.span))

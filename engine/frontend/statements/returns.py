@@ -1,0 +1,264 @@
+"""What a function returns: values, structs of values, and arrays of its own caller in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from engine.frontend.context.context import Context
+from engine.frontend.expressions.conversions import coerce
+from engine.frontend.operands.kinds import (
+    Kind,
+    StructKind,
+    accepts,
+    decompose,
+    kind_of_type,
+    slots,
+    static_atoms,
+    user_type,
+)
+from engine.frontend.operands.operand import (
+    Absent,
+    Bad,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+    unify,
+)
+from engine.frontend.operands.type_names import type_name
+from engine.ir.nodes import Atom, Return, Var
+from engine.lang.structs import ARRAYS, StructType, UserType, leaves
+from engine.lang.types import ArrayType, Type, ValueType
+
+# A result: its kind, and the parameters that the arrays in it are.
+Returned = tuple[Kind, tuple[Atom, ...]]
+
+
+def value_type(t: Type) -> ValueType:
+    assert not isinstance(t, ArrayType)
+    return t
+
+
+def known_results(annotated: Sequence[UserType] | None) -> tuple[Kind, ...] | None:
+    """Kinds of the annotated results; None where they must be found, as those of arrays."""
+    if annotated is None or any(
+        isinstance(x.type, ArrayType) for t in annotated for x in leaves(t)
+    ):
+        return None
+    return tuple(kind_of_type(t) for t in annotated)
+
+
+def lent_atoms(cx: Context) -> tuple[Atom, ...]:
+    """The local arrays among the parameters, as they are now, in the order of the call."""
+    return tuple(a for k in sorted(cx.lent) for a in cx.lent[k])
+
+
+def kinds_of(values: Sequence[Operand]) -> tuple[Kind, ...]:
+    out = []
+    for v in values:
+        parts = decompose(v)
+        assert parts is not None
+        out.append(parts[0])
+    return tuple(out)
+
+
+def lower_return(cx: Context, node: ast.stmt) -> None:
+    assert isinstance(node, ast.Return)
+    if cx.is_kernel or cx.adjoints is not None:
+        if node.value is not None:
+            what = "a kernel" if cx.is_kernel else "a custom gradient"
+            where = (
+                "store the value into an array parameter"
+                if cx.is_kernel
+                else f"add the value to `{cx.api}.adjoint[...]`"
+            )
+            cx.error("E109", node, f"{what} cannot return a value", where)
+        cx.b.add(Return(cx.adjoint_vars, cx.b.span))
+        return
+    values = _values(cx, node)
+    if values is None:
+        cx.failed_return = True
+        return
+    cx.returned.append((node, tuple(values)))
+    want = cx.inferred.results
+    if want is None:
+        atoms = [a for v in values for a in _atoms(v)]
+        cx.b.add(Return((*atoms, *lent_atoms(cx)), cx.b.span))
+        return
+    if len(want) != len(values):
+        cx.failed_return = True
+        cx.error(
+            "E109",
+            node,
+            f"{len(values)} value{'s' if len(values) != 1 else ''} returned, expected {len(want)}",
+            "return the same number of values everywhere, as the annotation says if there is one",
+        )
+        return
+    at = node.value or node
+    found = [_as_result(cx, at, v, t) for v, t in zip(values, want, strict=True)]
+    done = [f for f in found if f is not None]
+    cx.failed_return |= len(done) != len(want)
+    if len(done) == len(want):
+        cx.b.add(Return((*(a for f in done for a in f), *lent_atoms(cx)), cx.b.span))
+
+
+def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
+    got = cx.expr(node.value) if node.value is not None else Several(())
+    values: list[Operand] = []
+    for k, item in enumerate(got.items if isinstance(got, Several) else (got,)):
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
+        at = parts[k] if k < len(parts) else (node.value or node)
+        if isinstance(item, Bad) or not isinstance(at, ast.expr):
+            return None
+        if isinstance(item, Struct):
+            values.append(item)
+            continue
+        if _is_array(item) or (isinstance(item, View) and (item.is_whole or not item.is_local)):
+            values.append(item)
+            continue
+        if isinstance(item, (View, Absent)):
+            part = isinstance(item, View)
+            cx.error(
+                "E104",
+                at,
+                f"a function cannot return {'a part of a local' if part else 'no'} array",
+                "return the whole local array" if part else "return an array that is there",
+            )
+            return None
+        one = cx.one(at, item)
+        if isinstance(one, Bad):
+            return None
+        values.append(one)
+    return values
+
+
+def _is_array(v: Operand) -> bool:
+    """Whether this is an array that is a parameter, and no view of it."""
+    return isinstance(v, Value) and isinstance(v.type, ArrayType)
+
+
+def _atoms(v: Operand) -> list[Atom]:
+    """The atoms of a result that are values."""
+    parts = decompose(v)
+    assert parts is not None
+    return [a for s, a in zip(slots(parts[0]), parts[1], strict=True) if not s.static]
+
+
+def _as_result(cx: Context, at: ast.AST, v: Operand, want: Kind) -> list[Atom] | None:
+    if isinstance(v, Value) and not _is_array(v):
+        atom = coerce(cx, at, v, want, "the result")
+        return None if atom is None else [atom]
+    (have,) = kinds_of([v])
+    if have == want:
+        return _atoms(v)
+    cx.error(
+        "E104",
+        at,
+        f"the result has type {type_name(want)}, but this is {type_name(have)}",
+        "return values of one type everywhere",
+    )
+    return None
+
+
+def joined(cx: Context) -> tuple[Kind, ...]:
+    """Result types that all `return` statements agree on."""
+    if not cx.returned:
+        return ()
+    first, values = cx.returned[0]
+    line = cx.source.span(first).line
+    columns: list[list[Operand]] = [[v] for v in values]
+    for node, others in cx.returned[1:]:
+        if len(others) != len(values):
+            cx.error(
+                "E109",
+                node,
+                f"{len(others)} value{'s' if len(others) != 1 else ''} returned here, but "
+                f"{len(values)} on line {line}",
+                "return the same number of values everywhere",
+            )
+            return ()
+        for column, v in zip(columns, others, strict=True):
+            if common([*column, v]) is None:
+                have, before = kinds_of([v, column[0]])
+                cx.error(
+                    "E104",
+                    node,
+                    *_disagreement(have, before, line),
+                )
+                return ()
+            column.append(v)
+    return tuple(k for column in columns if (k := common(column)) is not None)
+
+
+def _disagreement(have: Kind, before: Kind, line: int) -> tuple[str, str]:
+    """What is wrong between two results, and what to do."""
+    if user_type(have) != user_type(before):
+        return (
+            f"{type_name(have)} returned here, but {type_name(before)} on line {line}",
+            "convert one of them, so that all results have one type",
+        )
+    choose_later = "return what tells them apart, and choose the array in the caller"
+    if isinstance(have, StructKind):
+        what = f"this {have.type} refers to other arrays than the one returned on line {line}"
+    else:
+        what = f"this is another array than the one returned on line {line}, or another view of it"
+    return what, choose_later
+
+
+def common(column: Sequence[Operand]) -> Kind | None:
+    """The kind that results share; arrays, also those in structs, must be the same ones."""
+    values = [v for v in column if isinstance(v, Value) and not _is_array(v)]
+    if len(values) == len(column):
+        same = unify(values)
+        return None if same is None else same[0].type
+    found = {(parts[0], static_atoms(*parts)) for v in column if (parts := decompose(v))}
+    return next(iter(found))[0] if len(found) == 1 else None
+
+
+def joined_quietly(cx: Context) -> tuple[Kind, ...]:
+    """`joined` without saying what is wrong."""
+    before = dict(cx.report.diagnostics)
+    found = joined(cx)
+    cx.report.diagnostics = before
+    return found
+
+
+def check_annotation(cx: Context, results: Sequence[Kind]) -> None:
+    """Reports results with arrays that are not what the annotation says."""
+    want = cx.function.results
+    if want is None:
+        return
+    node = cx.returned[0][0]
+    if len(results) != len(want):
+        cx.error(
+            "E109",
+            node,
+            f"{len(results)} value{'s' if len(results) != 1 else ''} returned, the annotation "
+            f"says {len(want)}",
+            "return what the annotation says, or remove it",
+        )
+        return
+    for kind, t in zip(results, want, strict=True):
+        if not accepts(t, kind):
+            cx.error(
+                "E104",
+                node,
+                f"the annotation of the result says {type_name(t)}, but this is {type_name(kind)}",
+                "return what the annotation says, or remove it",
+            )
+
+
+def returned_kinds(cx: Context, results: Sequence[Kind]) -> tuple[Returned, ...]:
+    """The results for callers to put together; empty where all are plain values."""
+    if all(not isinstance(user_type(k), (StructType, *ARRAYS)) for k in results):
+        return ()
+    out: list[Returned] = []
+    for k, kind in enumerate(results):
+        arrays: tuple[Atom, ...] = ()
+        for _, values in cx.returned[:1]:
+            parts = decompose(values[k])
+            arrays = static_atoms(*parts) if parts is not None else ()
+        out.append((kind, tuple(a for a in arrays if isinstance(a, Var))))
+    return tuple(out)

@@ -1,0 +1,19 @@
+"""What the frontend finds out about variables that may have no value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True)
+class UnassignedRead:
+    """A read that some path reaches before any assignment to the variable, which is zero then.
+
+    name: as the user wrote it. variables: names of the mutable variables behind it.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    span: Span

@@ -1,0 +1,30 @@
+"""Locks that a child process finds open, whatever threads of its parent held when it was forked."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+
+class Lock:
+    """A re-entrant lock, to be made once for a module or for an object that lives for ever.
+
+    In a forked child no thread is left that could release what another one had taken: there
+    the lock is a new one. So what it guards must be whole or absent at any time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        if not owned:  # else the thread that forked holds it, and lives on
+            self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
