@@ -23,7 +23,7 @@ from adtool.rules.base import more_memory
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd.results import LaunchResult, PairResult
+    from engine.autograd import LaunchResult, PairResult
 
 _REASONS = 3  # named where nothing was checked
 _ORDER = {"error": 0, "warning": 1, "note": 2}

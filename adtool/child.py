@@ -25,13 +25,11 @@ from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import CheckInterrupted, check_tape
-from engine.autograd.lost import with_reasons
-from engine.autograd.results import TapeResult
+from engine.autograd import CheckInterrupted, TapeResult, check_tape
 
 if TYPE_CHECKING:
     from engine import CapturedTape
-    from engine.diagnostics.site import Site
+    from engine.diagnostics import Site
 
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
 
@@ -116,7 +114,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
 def _look(
     captured: list[CapturedTape], options: JacobianOptions, page: status.StatusWriter, folder: Path
 ) -> Outcome:
-    from adtool.jacobian import look
+    from adtool.jacobian_report import look
 
     signal.alarm(0)
     tapes = [t for t in captured if t.records]
@@ -198,12 +196,11 @@ def _check(
                     seed=options.seed,
                     progress=_Progress(page, number, len(tapes)),
                 )
-            done.append(replace(with_reasons(result, tape.records), tape=number))
+            done.append(replace(result, tape=number))
             tape.records.clear()
     except KeyboardInterrupt as stop:
         if isinstance(stop, CheckInterrupted):
-            partial = with_reasons(stop.result, tapes[len(done)].records)
-            done.append(replace(partial, tape=len(done)))
+            done.append(replace(stop.result, tape=len(done)))
         return Outcome("interrupted", tapes=tuple(done), kernels=kernels)
     except engine.EngineError as error:
         return _refused(error, f"tape {len(done)} could not be checked", tuple(done))

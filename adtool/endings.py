@@ -7,15 +7,14 @@ import re
 import signal
 from pathlib import Path
 
-import engine.diagnostics
+import engine
 from adtool import status
 from adtool.outcome import Outcome
 from adtool.report import Failure
 
 # Folders whose frames are not the user's.
 _OWN = tuple(
-    os.path.join(folder, "")
-    for folder in (Path(__file__).parent, Path(engine.diagnostics.__file__).parents[1])
+    os.path.join(folder, "") for folder in (Path(__file__).parent, Path(engine.__file__).parent)
 )
 
 _MEANING = {

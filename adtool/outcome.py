@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adtool.report import Problem
-from engine.autograd.results import TapeResult
+from engine.autograd import TapeResult
 
 Kind = Literal[
     "done", "raised", "exited", "target", "engine", "environment", "internal", "interrupted"

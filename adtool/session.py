@@ -27,8 +27,8 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
 if TYPE_CHECKING:
-    from adtool.jacobian import JacobianReport
-    from engine.autograd.results import TapeResult
+    from adtool.jacobian_report import JacobianReport
+    from engine.autograd import TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
 
@@ -102,7 +102,7 @@ def run_session(
 
 
 def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
-    from adtool.jacobian import JacobianReport
+    from adtool.jacobian_report import JacobianReport
 
     with _blaming("the results cannot be read", _TEMPORARY):
         report = codec.loads(JacobianReport, (folder / files.JACOBIAN).read_text(encoding="ascii"))

@@ -158,11 +158,11 @@ def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:
     from adtool.render import text
 
     if format is Format.json:
-        from adtool.render import jacobian as render
+        from adtool.render import jacobian_text as render
 
         render.print_json(session, plot, _code(session), sys.stdout)
     elif session.jacobian is not None:
-        from adtool.render import jacobian as render
+        from adtool.render import jacobian_text as render
 
         render.print_report(session.jacobian, plot, text.make_console(sys.stdout, no_color))
     sys.stdout.flush()

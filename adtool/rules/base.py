@@ -12,7 +12,7 @@ from adtool.report import Finding, Severity
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd.results import Entry, LaunchResult, PairResult
+    from engine.autograd import Entry, LaunchResult, PairResult
     from engine.diagnostics import Span
 
 H = TypeVar("H")

@@ -22,7 +22,7 @@ from adtool.rules.base import (
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd.results import Blame
+    from engine.autograd import Blame
     from engine.diagnostics import Span
 
 

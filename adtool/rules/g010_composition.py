@@ -10,7 +10,7 @@ from adtool.rules.base import Manual, Rule, grouped, number
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd.results import Cause
+    from engine.autograd import Cause
 
 
 class Composition(Rule):

@@ -11,7 +11,7 @@ import numpy as np
 
 import engine
 from adtool.selftest.case import Arr, Case
-from engine.autograd.mutants import MUTATIONS, Trial, prefetch
+from engine.autograd import MUTATIONS, Trial, compile_trials
 
 Progress = Callable[[int, int, str], None]
 
@@ -72,7 +72,7 @@ def outcomes(cases: Sequence[Case], seed: int, progress: Progress | None) -> Ite
     tapes = [record(case) for case in cases]
     with ExitStack() as stack:
         trials = [stack.enter_context(Trial(t, seed)) for t in tapes]
-        prefetch([r for t in trials for r in t.requests()])
+        compile_trials(trials)
         for k, (case, trial) in enumerate(zip(cases, trials, strict=True)):
             if progress is not None:
                 progress(k, len(cases), case.kernel.key)

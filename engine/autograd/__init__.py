@@ -1,21 +1,32 @@
-"""Verification of gradients: checks that compare adjoints with an independent oracle."""
+"""Derivatives of kernels, functions and tapes, and checks that compare them with a reference.
 
-from engine.autograd.errors import error_jacobians
-from engine.autograd.figures import jacobian_plot, plot_kernel_jacobians
+Public is what `__all__` names. The rooms behind it, from low to high:
+
+variables     inputs and outputs in their roles, and the scalars of each
+reference     derivatives by differences, with their own error
+comparison    adjoint beside reference: tolerances and verdicts
+launch        one recorded launch: evaluated, compared, explained
+tape          all launches of a tape, and its backward pass as a whole
+function      a Python function, run on its user's arrays
+jacobians     matrices, dense or sparse, entry by entry or compressed
+plots         pictures of matrices and of errors
+mutation      adjoints that are wrong on purpose
+"""
+
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
-from engine.autograd.jacobians import Jacobians
+from engine.autograd.jacobians.collection import Jacobians
+from engine.autograd.jacobians.difference import error_jacobians
+from engine.autograd.jacobians.sparse import SparseJacobian
+from engine.autograd.jacobians.summary import MatrixSummary, summarise
 from engine.autograd.jvp import Tangents, jvp
-from engine.autograd.metadata import FunctionMetadata
-from engine.autograd.plot import error_plot
-from engine.autograd.recorded import (
-    MatrixSummary,
-    check_recorded,
-    recorded_jacobians,
-    summarise,
-)
+from engine.autograd.mutation.trial import MUTATIONS, Mutation, Trial, compile_trials
+from engine.autograd.plots.errors import error_plot
+from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
+from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
 from engine.autograd.results import (
+    Blame,
     Cause,
     Entry,
     LaunchResult,
@@ -23,40 +34,25 @@ from engine.autograd.results import (
     PairResult,
     TapeResult,
     Unchecked,
+    Verdict,
     WholeResult,
 )
-from engine.autograd.sparse import SparseJacobian
-from engine.autograd.tape_check import CheckInterrupted, check_tape
-from engine.autograd.tape_check import check_tape as check
+from engine.autograd.tape.check import CheckInterrupted, check_tape
+from engine.autograd.tape.check import check_tape as check
+from engine.autograd.variables.metadata import FunctionMetadata
 
 __all__ = [
-    "Cause",
+    # checks
+    "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
     "CheckInterrupted",
-    "Entry",
-    "FunctionMetadata",
-    "Jacobians",
-    "LaunchResult",
-    "MatrixSummary",
-    "NonFinite",
-    "PairResult",
-    "SparseJacobian",
-    "Tangents",
-    "TapeResult",
-    "Unchecked",
-    "check_function",
-    "check_recorded",
-    "WholeResult",
-    "check",
-    "check_tape",
-    "error_jacobians",
-    "error_plot",
-    "gradcheck",
-    "gradcheck_tape",
-    "jacobian",
-    "jacobian_fd",
-    "jacobian_plot",
-    "jvp",
-    "plot_kernel_jacobians",
-    "recorded_jacobians",
-    "summarise",
-]
+    # what they return
+    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
+    "Unchecked", "Verdict", "WholeResult",
+    # derivatives
+    "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
+    "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",
+    # plots
+    "error_plot", "jacobian_plot", "plot_kernel_jacobians",
+    # checks of the checks
+    "MUTATIONS", "Mutation", "Trial", "compile_trials",
+]  # fmt: skip

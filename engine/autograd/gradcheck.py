@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-from engine.autograd.function_check import check_function_subject
-from engine.autograd.function_jacobian import function_subject
-from engine.autograd.jacobian import jacobian, jacobian_fd, relaunched
+from engine.autograd.comparison.tolerance import Tolerance, whole
+from engine.autograd.function.call import function_call, relaunched
+from engine.autograd.function.check import CheckedFunction, check_function_call
+from engine.autograd.function.recorded import conclude
+from engine.autograd.jacobian import ByAdjoint, ByDifferences, evaluate
+from engine.autograd.launch.call import launch_call
+from engine.autograd.launch.recorded import overlaps
+from engine.autograd.plots.errors import plot_differences
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
-from engine.autograd.subject import LaunchSubject, Mask, Pair, launch_subject, owners
 from engine.autograd.summary import summary
-from engine.autograd.tape_check import Options, run_checks
-from engine.autograd.tolerance import Tolerance, whole
+from engine.autograd.tape.check import check_call
+from engine.autograd.tape.options import Options
+from engine.autograd.variables.roles import Mask
 from engine.diagnostics import Diagnostic, GradcheckError
 from engine.diagnostics.site import call_span
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
 
 Function = Kernel | Callable[..., Any]
-_OVERLAP = "overlap in memory"
 
 
 def gradcheck(
@@ -54,18 +56,17 @@ def gradcheck(
 
     function, dim, inputs, outputs, input_output_mask, device: as for `jacobian`.
     eps, atol, rtol: step and tolerances of |ad - fd| <= atol + rtol |fd|; each that is left
-    out is chosen by scale (see `engine.autograd.tolerance`). raise_exception raises
+    out is chosen by scale (see `engine.autograd.comparison.tolerance`). raise_exception raises
     GradcheckError (a ValueError) where something is wrong or nothing could be checked.
     max_inputs_per_var, max_outputs_per_var: how many entries of each array to look at one by
     one; all if <= 0 (of large arrays random directions, which cover them all).
     plot_relative_error, plot_absolute_error draw the errors. show_summary prints a table.
-    max_blocks and block_dim mean nothing on the CPU; nor does restore_inputs: arrays and
-    gradients are always left bit for bit as they were.
+    max_blocks and block_dim mean nothing on the CPU. restore_inputs: see `jacobian`.
 
     Returns True if something was checked and nothing was wrong. Raises also what
     `jacobian` raises.
     """
-    del max_blocks, block_dim, restore_inputs
+    del max_blocks, block_dim
     options = Options(
         Tolerance(eps, atol, rtol),
         max_inputs=whole(max_inputs_per_var, "max_inputs_per_var"),
@@ -73,17 +74,18 @@ def gradcheck(
         all_entries=True,
     )  # fmt: skip
     given = (function, dim, inputs, outputs, input_output_mask, device)
-    result = _checked(*given, options)
+    checked = _checked(*given, options)
+    result = checked.result
     if show_summary:
         sys.stdout.write(summary(result))
     if plot_relative_error or plot_absolute_error:
-        from engine.autograd.plot import plot_differences
-
         sparse = _large(result)
         plot_differences(
-            jacobian(*given, sparse=sparse), jacobian_fd(*given, eps=eps, sparse=sparse),
+            evaluate(*given, ByAdjoint(-1, sparse)).jacobians,
+            evaluate(*given, ByDifferences(-1, sparse, eps)).jacobians,
             relative=plot_relative_error, absolute=plot_absolute_error,
         )  # fmt: skip
+    conclude(result.launches[0].kernel, checked.changed, restore_inputs, stacklevel=2)
     if raise_exception and not result.passed:
         raise _error(result)
     return result.passed
@@ -110,46 +112,26 @@ def check_function(
     """
     options = Options(Tolerance(eps, atol, rtol), (), (), max_inputs, max_outputs, seed,
                       all_entries=True)  # fmt: skip
-    return _checked(function, dim, inputs, outputs, input_output_mask, device, options)
+    return _checked(function, dim, inputs, outputs, input_output_mask, device, options).result
 
 
 def _checked(
     function: Function, dim: Any, inputs: Any, outputs: Any, mask: Mask | None,
     device: DeviceLike, options: Options,
-) -> TapeResult:  # fmt: skip
+) -> CheckedFunction:  # fmt: skip
     if not isinstance(function, Kernel):
-        return check_function_subject(function_subject(function, inputs, outputs), mask, options)
-    subject = launch_subject(function, dim, inputs, outputs, device)
-    pairs = subject.roles.pairs(mask)
-    result = check_record(subject, None if mask is None else pairs, options)
-    if any(_OVERLAP in launch.skipped for launch in result.launches):
-        by_index = [p.key for p in pairs]
-        return check_function_subject(relaunched(subject), by_index, options)
-    return result
-
-
-def check_record(
-    subject: LaunchSubject, pairs: Sequence[Pair] | None, options: Options
-) -> TapeResult:
-    """The check of one launch; pairs: None for all that it reads and writes."""
-    if pairs is not None:
-        options = replace(options, masks={subject.record.name: _leaf_mask(subject, pairs)})
-    tape: Any = SimpleNamespace(records=[subject.record], index=0)
-    return run_checks(tape, options)
+        return check_function_call(function_call(function, inputs, outputs), mask, options)
+    call = launch_call(function, dim, inputs, outputs, device)
+    pairs = call.roles.pairs(mask)
+    result = check_call(call, None if mask is None else pairs, options)
+    if result.launches[0].skipped and overlaps(call.record):
+        result = check_function_call(relaunched(call), [p.key for p in pairs], options).result
+    return CheckedFunction(result, ())
 
 
 def _large(result: TapeResult) -> bool:
     """Whether random directions took the place of entries."""
     return any(p.directional and not p.checked for launch in result.launches for p in launch.pairs)
-
-
-def _leaf_mask(subject: LaunchSubject, pairs: Sequence[Pair]) -> Mask:
-    return [
-        (a, b)
-        for p in pairs
-        for a in owners(subject, p.input, False)
-        for b in owners(subject, p.output, True)
-    ]
 
 
 def _error(result: TapeResult) -> GradcheckError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from engine.autograd.launch_check import Block, Pair
-from engine.autograd.lost import with_reasons
+from engine.autograd.comparison.block import EntryBlock
+from engine.autograd.comparison.tolerance import Tolerance, whole
+from engine.autograd.plots.errors import plot_errors
 from engine.autograd.results import LaunchResult, TapeResult, WholeResult, entry_name
 from engine.autograd.summary import summary
-from engine.autograd.tape_check import Mask, Options, run_checks
-from engine.autograd.tolerance import Tolerance, whole
+from engine.autograd.tape.check import check
+from engine.autograd.tape.options import Options
+from engine.autograd.variables.roles import Mask
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
@@ -41,13 +43,13 @@ def gradcheck_tape(
 
     Each launch is checked at the values that its arguments had when it was recorded.
     Arrays are only read. A launch passes where |ad - fd| <= atol + rtol |fd|; each of eps,
-    atol and rtol that is left out is chosen by scale (see `engine.autograd.tolerance`).
+    atol and rtol that is left out is chosen by scale (see `engine.autograd.comparison.tolerance`).
 
     input_output_masks: for a kernel's key, pairs of input and output, each by name or
     by position among the launch's inputs or outputs. blacklist_kernels and
     whitelist_kernels: kernel keys, or one. max_inputs_per_var, max_outputs_per_var: how many
     entries of each array to look at one by one; all if <= 0. Where a launch has too many
-    entries for that (see `launch_check.DENSE_ENTRIES`), random directions cover them all
+    entries for that (see `launch.entries.DENSE_ENTRIES`), random directions cover them all
     and single entries are only looked at where a direction disagrees.
     show_summary prints a table. reverse_launches checks the last launch first.
     skip_to_launch_index leaves out earlier launches. order=2 checks the derivatives of the
@@ -71,9 +73,9 @@ def gradcheck_tape(
                     help=f"its kernels are {', '.join(sorted(keys)) or 'none'}",
                 )
             )
-    kept: list[tuple[LaunchResult, Mapping[Pair, Block]]] = []
+    kept: list[tuple[LaunchResult, Mapping[tuple[str, str], EntryBlock]]] = []
     plots = plot_relative_error or plot_absolute_error
-    result = run_checks(
+    result = check(
         tape,
         Options(
             Tolerance(eps, atol, rtol),
@@ -89,12 +91,9 @@ def gradcheck_tape(
             keep=(lambda r, blocks: kept.append((r, blocks))) if plots else None,
         ),
     )
-    result = with_reasons(result, tape.records)
     if show_summary:
         sys.stdout.write(summary(result))
     if plots:
-        from engine.autograd.plot import plot_errors
-
         for launch, blocks in kept:
             plot_errors(launch, blocks, relative=plot_relative_error, absolute=plot_absolute_error)
     if raise_exception and not result.passed:

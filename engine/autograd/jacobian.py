@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from engine.autograd import function_jacobian
-from engine.autograd.blocks import Dense
-from engine.autograd.function_jacobian import FunctionSubject, OwnLines, function_subject, unharmed
-from engine.autograd.jacobians import Jacobians
-from engine.autograd.launch_jacobian import (
-    Matrices,
-    Unknown,
-    by_adjoint,
-    by_differences,
-    sparsely,
+from engine.autograd.comparison.tolerance import Tolerance, whole
+from engine.autograd.function.adjoint import adjoint_rows
+from engine.autograd.function.call import FunctionCall, function_call, relaunched
+from engine.autograd.function.displaced import DisplacedFunction, difference_columns
+from engine.autograd.function.recorded import (
+    ChangedInput,
+    RecordedCall,
+    conclude,
+    recorded_call,
 )
-from engine.autograd.metadata import FunctionMetadata
-from engine.autograd.subject import LaunchSubject, Mask, Pair, Roles, launch_subject, renamed
-from engine.autograd.tolerance import Tolerance, whole
+from engine.autograd.jacobians.collection import Jacobians
+from engine.autograd.jacobians.of_launch import Matrices, by_adjoint, by_differences, sparsely
+from engine.autograd.launch.call import LaunchCall, launch_call
+from engine.autograd.launch.recorded import NotRepeatable
+from engine.autograd.plots.figures import jacobian_plot
+from engine.autograd.variables.dense import Dense
+from engine.autograd.variables.metadata import FunctionMetadata
+from engine.autograd.variables.roles import Mask, Pair, renamed
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
 
@@ -49,7 +54,7 @@ def jacobian(
         dim: the grid of a kernel's launch.
         inputs: arguments. Arrays (and structs with arrays) with requires_grad count.
         outputs: a kernel's further arguments. They may stand anywhere among the parameters:
-            see `engine.autograd.subject`. Without them, outputs are what the kernel writes,
+            see `launch_call`. Without them, outputs are what the kernel writes,
             counted by their positions among all arguments.
         input_output_mask: pairs of input and output, each by position or name; None for all.
         device: where to run, the current device for None.
@@ -58,11 +63,14 @@ def jacobian(
         metadata: names and types for plots; filled in where it is empty.
         max_blocks: accepted for GPU code; it means nothing on the CPU.
         block_dim: accepted for GPU code; it means nothing on the CPU.
-        restore_inputs: accepted; arrays and gradients are always left bit for bit as they were.
+        restore_inputs: of a function. True leaves all arrays and gradients bit for bit as they
+            were, and warns where the function changes an input that it does not return. False
+            leaves its inputs as one run makes them. Derivatives are taken at the values from
+            before, in any case.
         sparse: gives `SparseJacobian`s, which keep only entries that can differ from zero.
 
     Large Jacobians of kernels are evaluated many rows (or columns) at once: see
-    `engine.autograd.compressed`.
+    `engine.autograd.jacobians.compressed`.
 
     Returns:
         Arrays by (input index, output index), or by names. A matrix has a row for each
@@ -73,11 +81,12 @@ def jacobian(
     there or has no gradient, E209 for matrices that do not fit into memory;
     GradcheckError E404 where there is nothing to differentiate.
     """
-    del max_blocks, block_dim, restore_inputs
+    del max_blocks, block_dim
     mask = renamed(input_output_mask, metadata)
-    how = _Adjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
-    result = _of(function, dim, inputs, outputs, mask, device, how)
-    return _finished(result, metadata, plot_jacobians, "Jacobian")
+    how = ByAdjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
+    found = evaluate(function, dim, inputs, outputs, mask, device, how)
+    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
+    return _finished(found.jacobians, metadata, plot_jacobians, "Jacobian")
 
 
 def jacobian_fd(
@@ -109,16 +118,17 @@ def jacobian_fd(
     The other arguments, the result and errors are those of `jacobian`, but entries are
     float64. E405 also for a step that is not positive.
     """
-    del max_blocks, block_dim, restore_inputs
+    del max_blocks, block_dim
     Tolerance(eps)  # says what is wrong with it
     mask = renamed(input_output_mask, metadata)
-    how = _Differences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
-    result = _of(function, dim, inputs, outputs, mask, device, how)
-    return _finished(result, metadata, plot_jacobians, "Jacobian by finite differences")
+    how = ByDifferences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
+    found = evaluate(function, dim, inputs, outputs, mask, device, how)
+    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
+    return _finished(found.jacobians, metadata, plot_jacobians, "Jacobian by finite differences")
 
 
-class _Adjoint:
-    """How to fill matrices from adjoints."""
+class ByAdjoint:
+    """How to fill matrices from adjoints. limit: rows of each output."""
 
     wide = False
 
@@ -126,21 +136,15 @@ class _Adjoint:
         self.limit = limit
         self.sparse = sparse
 
-    def launch(self, subject: LaunchSubject, pairs: list[Pair]) -> Matrices:
-        return by_adjoint(subject, pairs, self.limit, self.sparse)
+    def launch(self, call: LaunchCall, pairs: list[Pair]) -> Matrices:
+        return by_adjoint(call, pairs, self.limit, self.sparse)
 
-    def function(self, subject: FunctionSubject, mask: Mask | None) -> tuple[Roles, Dense]:
-        with unharmed(subject):
-            tape, results = subject.run()
-            roles = subject.roles(results)
-            pairs = roles.pairs(mask)
-            dense = Dense(pairs, self.wide)
-            function_jacobian.adjoint_rows(tape, results, subject, pairs, dense, self.limit)
-        return roles, dense
+    def function(self, recorded: RecordedCall, dense: Dense) -> None:
+        adjoint_rows(recorded, dense.pairs, dense.entries, self.limit)
 
 
-class _Differences:
-    """How to fill matrices from differences."""
+class ByDifferences:
+    """How to fill matrices from differences. limit: columns of each input."""
 
     wide = True
 
@@ -149,66 +153,52 @@ class _Differences:
         self.sparse = sparse
         self.eps = eps
 
-    def launch(self, subject: LaunchSubject, pairs: list[Pair]) -> Matrices:
-        return by_differences(subject, pairs, self.eps, self.limit, self.sparse)
+    def launch(self, call: LaunchCall, pairs: list[Pair]) -> Matrices:
+        return by_differences(call, pairs, self.eps, self.limit, self.sparse)
 
-    def function(self, subject: FunctionSubject, mask: Mask | None) -> tuple[Roles, Dense]:
-        with unharmed(subject) as keeper:
-            results = subject.run()[1]
-            roles = subject.roles(results)
-            keeper.restore()
-            pairs = roles.pairs(mask)
-            dense = Dense(pairs, self.wide)
-            outputs = list({id(p.output): p.output for p in pairs}.values())
-            lines = OwnLines(subject, keeper, outputs, results)
-            function_jacobian.differences(lines, pairs, dense, self.eps, self.limit)
-        return roles, dense
+    def function(self, recorded: RecordedCall, dense: Dense) -> None:
+        recorded.restore()
+        outputs = list({id(p.output): p.output for p in dense.pairs}.values())
+        displaced = DisplacedFunction(recorded, outputs)
+        difference_columns(displaced, dense.pairs, dense.entries, self.eps, self.limit)
 
 
-def _of(
+@dataclass(frozen=True)
+class Evaluated:
+    """Jacobians, and the inputs that the function changed in the one run that was recorded."""
+
+    jacobians: Jacobians
+    changed: tuple[ChangedInput, ...] = ()
+
+
+def evaluate(
     function: Function, dim: Any, inputs: Any, outputs: Any, mask: Mask | None,
-    device: DeviceLike, how: _Adjoint | _Differences,
-) -> Jacobians:  # fmt: skip
+    device: DeviceLike, how: ByAdjoint | ByDifferences,
+) -> Evaluated:  # fmt: skip
+    """The Jacobians of a kernel or function. Its arrays are as they were afterwards."""
     if not isinstance(function, Kernel):
-        roles, dense = how.function(function_subject(function, inputs, outputs), mask)
-        return Jacobians(_matrices(dense, how.sparse), roles.metadata())
-    subject = launch_subject(function, dim, inputs, outputs, device)
-    pairs = subject.roles.pairs(mask)
+        return _of_function(function_call(function, inputs, outputs), mask, how)
+    call = launch_call(function, dim, inputs, outputs, device)
+    pairs = call.roles.pairs(mask)
     try:
-        found = how.launch(subject, pairs).by_key
-    except Unknown:
+        matrices = how.launch(call, pairs).by_key
+    except NotRepeatable:
         # Arguments that overlap in memory: the launch is run on the user's own arrays.
-        found = _matrices(how.function(relaunched(subject), _by_index(pairs))[1], how.sparse)
-    return Jacobians(found, subject.roles.metadata())
+        matrices = _of_function(relaunched(call), [p.key for p in pairs], how).jacobians
+    return Evaluated(Jacobians(matrices, call.roles.metadata()))
 
 
-def _matrices(dense: Dense, sparse: bool) -> dict[tuple[int, int], Any]:
-    if not sparse:
-        return dict(dense.arrays)
-    return {key: sparsely(m) for key, m in dense.entries.items()}
-
-
-def relaunched(subject: LaunchSubject) -> FunctionSubject:
-    """The launch as a function of its arguments, run on the user's own arrays."""
-    roles, given = subject.roles, subject.given
-    count = max(roles.inputs, default=-1) + 1
-    explicit = len(given) > count
-    outs = {k: given[count + k] if explicit else given[k] for k in roles.outputs}
-
-    def run(*_: Any) -> Any:
-        assert subject.relaunch is not None
-        subject.relaunch()
-        return [outs.get(k) for k in range(max(outs) + 1)]
-
-    run.__name__ = roles.key
-    labels = [roles.inputs[k][0] for k in range(count)]
-    found = function_subject(run, given[:count], list(outs.values()), labels)
-    found.named.update({k: label for k, (label, _, _) in roles.outputs.items()})
-    return found
-
-
-def _by_index(pairs: Sequence[Pair]) -> Mask:
-    return [p.key for p in pairs]
+def _of_function(
+    call: FunctionCall, mask: Mask | None, how: ByAdjoint | ByDifferences
+) -> Evaluated:
+    with recorded_call(call) as recorded:
+        roles = call.roles(recorded.results)
+        dense = Dense(roles.pairs(mask), how.wide)
+        how.function(recorded, dense)
+    found: dict[tuple[int, int], Any] = dict(dense.arrays)
+    if how.sparse:
+        found = {key: sparsely(m) for key, m in dense.entries.items()}
+    return Evaluated(Jacobians(found, roles.metadata()), recorded.changed)
 
 
 def _finished(
@@ -218,7 +208,5 @@ def _finished(
         metadata.fill(result.metadata)
         result.metadata = metadata
     if plot:
-        from engine.autograd.figures import jacobian_plot
-
         jacobian_plot(result, result.metadata, title=f"{result.metadata.key}: {title}")
     return result

@@ -97,7 +97,8 @@ class LaunchResult:
     stops: places of native functions without an adjoint, at which gradients end.
     skipped: why nothing of it was checked, empty where something was. no_second: why its
     second derivatives were not, where they were asked for. blame: the culprits that are
-    wrong, where a pair fails.
+    wrong, where a pair fails. changed_inputs: of a Python function (index -1), the inputs in
+    which a run of it leaves other values and which it does not return.
     """
 
     index: int
@@ -111,6 +112,7 @@ class LaunchResult:
     skipped: str = ""
     no_second: str = ""
     blame: tuple[Blame, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

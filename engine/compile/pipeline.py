@@ -11,7 +11,7 @@ accesses  prepare -> accesses        (the kernel as written, which says what it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -57,6 +57,8 @@ class Variants:
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
+        # Kernels that others make of this one, by keys of theirs: they live as long as it does.
+        self.derived: dict[Hashable, Variants | None] = {}
 
     @functools.cached_property
     def can_lift(self) -> bool:

@@ -1,4 +1,4 @@
-"""Spans, diagnostics as data, and their plain text form."""
+"""Spans, diagnostics as data, and their plain text form. Public, as far as `__all__` says."""
 
 from engine.diagnostics.catalogue import CODES
 from engine.diagnostics.diagnostic import (
@@ -11,6 +11,7 @@ from engine.diagnostics.diagnostic import (
     TapeError,
 )
 from engine.diagnostics.render import render, snippet
+from engine.diagnostics.site import Site
 from engine.diagnostics.span import UNKNOWN, Span
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "GradcheckError",
     "KernelError",
     "LaunchError",
+    "Site",
     "Span",
     "TapeError",
     "render",

@@ -101,6 +101,11 @@ class LaunchRecord(Record):
         return self.plan.kernel
 
     @property
+    def definition(self) -> Span:
+        """The place of the kernel's own code."""
+        return self.plan.variants.ir.span
+
+    @property
     def name(self) -> str:
         return self.plan.kernel.key
 

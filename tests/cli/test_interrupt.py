@@ -16,7 +16,7 @@ from tests.unit.autograd.verdict_kernels import floats
 SCRIPT = """
 import os, signal, time
 import engine as wp
-from engine.autograd.launch_check import LaunchCheck
+from engine.autograd.tape import check
 
 @wp.kernel
 def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
@@ -28,16 +28,16 @@ with wp.Tape():
     for _ in range(5):
         wp.launch(double, 3, [x], [y])
 
-run, calls = LaunchCheck.run, []
+check_launch, calls = check.check_launch, []
 
-def stopping(self, entries):
-    calls.append(self)
+def stopping(*args):
+    calls.append(args)
     if len(calls) == 3:
         os.kill(os.getppid(), signal.SIGINT)
         time.sleep(30)
-    return run(self, entries)
+    return check_launch(*args)
 
-LaunchCheck.run = stopping
+check.check_launch = stopping
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from adtool.job import CheckOptions, Target
 from adtool.session import Session
-from engine.autograd.results import Entry, LaunchResult, PairResult, TapeResult
+from engine.autograd import Entry, LaunchResult, PairResult, TapeResult
 from engine.diagnostics import Span
 
 Make = Callable[..., Any]

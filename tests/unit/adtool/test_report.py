@@ -9,8 +9,8 @@ import pytest
 
 from adtool.assemble import build_report
 from adtool.report import ReportError, exit_code, from_json, to_json
-from engine.autograd.results import Entry, Unchecked
-from engine.autograd.results import TapeResult as Tape
+from engine.autograd import Entry, Unchecked
+from engine.autograd import TapeResult as Tape
 
 Make = Callable[..., Any]
 

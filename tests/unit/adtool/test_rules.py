@@ -10,7 +10,7 @@ import pytest
 from adtool.job import CheckOptions
 from adtool.report import Finding
 from adtool.rules import load_rules
-from engine.autograd.results import (
+from engine.autograd import (
     Cause,
     Entry,
     NonFinite,

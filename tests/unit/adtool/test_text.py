@@ -19,7 +19,7 @@ from adtool.render.progress import CheckProgress
 from adtool.render.rows import checked, count, tables, value
 from adtool.render.text import make_console, print_failure, print_report
 from adtool.report import Failure, Problem
-from engine.autograd.results import Entry, NonFinite
+from engine.autograd import Entry, NonFinite
 from engine.diagnostics import Span
 
 Make = Callable[..., Any]

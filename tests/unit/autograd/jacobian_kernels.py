@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import engine as wp
 
 
@@ -229,3 +231,29 @@ def generic(y: wp.array(dtype=Any), x: wp.array(dtype=Any)):
 def no_backward(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
     y[i] = x[i] * x[i]
+
+
+# ---- arguments
+
+
+def floats(*values: float, **more) -> wp.array:
+    return wp.array(list(values), dtype=float, requires_grad=True, **more)
+
+
+def mixed_arguments():
+    a = floats(2.0, -1.0)
+    b = wp.array([[3.0, 1.0, 2.0], [-4.0, -1.0, 0.5]], dtype=wp.vec3, requires_grad=True)
+    out1 = wp.zeros(2, dtype=wp.vec2, requires_grad=True)
+    out2 = wp.zeros(2, dtype=wp.quat, requires_grad=True)
+    return [a, 3, b], [out1, out2]
+
+
+def bodies_arguments():
+    rng = np.random.default_rng(3)
+    values = [Body(wp.vec3(*rng.uniform(1, 2, 3)), float(m), 7) for m in (2.0, 3.0)]
+    a = wp.array(values, dtype=Body, requires_grad=True)
+    box = Box()
+    box.x = floats(0.5, 1.5)
+    box.y = wp.array(np.ones((2, 2)), dtype=wp.vec2, requires_grad=True)
+    box.scale = 2.0
+    return [a, box], [wp.zeros(2, dtype=Body, requires_grad=True)]

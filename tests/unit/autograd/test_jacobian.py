@@ -14,29 +14,7 @@ from engine.autograd import (
     jacobian_fd,
 )
 from tests.unit.autograd import jacobian_kernels as k
-
-
-def floats(*values: float, **more) -> wp.array:
-    return wp.array(list(values), dtype=float, requires_grad=True, **more)
-
-
-def mixed_arguments():
-    a = floats(2.0, -1.0)
-    b = wp.array([[3.0, 1.0, 2.0], [-4.0, -1.0, 0.5]], dtype=wp.vec3, requires_grad=True)
-    out1 = wp.zeros(2, dtype=wp.vec2, requires_grad=True)
-    out2 = wp.zeros(2, dtype=wp.quat, requires_grad=True)
-    return [a, 3, b], [out1, out2]
-
-
-def bodies_arguments():
-    rng = np.random.default_rng(3)
-    values = [k.Body(wp.vec3(*rng.uniform(1, 2, 3)), float(m), 7) for m in (2.0, 3.0)]
-    a = wp.array(values, dtype=k.Body, requires_grad=True)
-    box = k.Box()
-    box.x = floats(0.5, 1.5)
-    box.y = wp.array(np.ones((2, 2)), dtype=wp.vec2, requires_grad=True)
-    box.scale = 2.0
-    return [a, box], [wp.zeros(2, dtype=k.Body, requires_grad=True)]
+from tests.unit.autograd.jacobian_kernels import bodies_arguments, floats, mixed_arguments
 
 
 def test_keys_and_shapes() -> None:

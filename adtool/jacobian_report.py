@@ -1,0 +1,138 @@
+"""Jacobians of recorded launches: looked at in the child process, told as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adtool import codec, files
+from adtool.job import JacobianOptions
+from adtool.outcome import Outcome
+from engine.autograd import (
+    Jacobians,
+    MatrixSummary,
+    check_recorded,
+    error_jacobians,
+    recorded_jacobians,
+    summarise,
+)
+
+if TYPE_CHECKING:
+    from engine import CapturedTape
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check says of one pair: see `PairResult` of the engine."""
+
+    input: str
+    output: str
+    verdict: str
+    max_abs_error: float
+    max_rel_error: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JacobianReport:
+    """The Jacobians of one recorded launch.
+
+    tape, launch: its numbers; `launches` of kernels that match `pattern` were recorded. file,
+    line: the kernel; call_file, call_line: the launch. error: what was plotted in place of the
+    Jacobian.
+    verdicts: of a check, where errors were asked for.
+    """
+
+    kernel: str
+    tape: int
+    launch: int
+    launches: int
+    dim: tuple[int, ...]
+    file: str
+    line: int
+    call_file: str
+    call_line: int
+    matrices: tuple[MatrixSummary, ...]
+    error: str = ""
+    verdicts: tuple[Verdict, ...] = ()
+    pattern: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something is not as it should be: a wrong or non-finite entry."""
+        bad = any(v.verdict in ("fail", "nan") for v in self.verdicts)
+        return bad or any(m.nonfinite for m in self.matrices)
+
+
+def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) -> Outcome | None:
+    """Evaluates, plots and writes the report of one launch; or says why there is none.
+
+    Raises EngineError for arguments that the kernel does not have, or has no gradients of.
+    """
+    launches = [(t, *found) for t, tape in enumerate(tapes) for found in _launches(tape)]
+    mine = [x for x in launches if fnmatchcase(x[2].kernel.key, options.kernel)]
+    failed = _missing(launches, mine, options)
+    if failed is not None:
+        return failed
+    chosen = (x for x in mine if options.launch in (None, x[:2]))
+    number, index, record = next(chosen)
+    given = (record, options.inputs, options.outputs)
+    found = recorded_jacobians(*given)
+    verdicts: tuple[Verdict, ...] = ()
+    shown = found
+    if options.error:
+        reference = recorded_jacobians(*given, differences=True)
+        shown = error_jacobians(found, reference, options.error == "relative")
+        result = check_recorded(*given).launches[0]
+        verdicts = tuple(
+            Verdict(p.input, p.output, p.verdict, p.max_abs_error, p.max_rel_error, p.reason)
+            for p in result.pairs
+        )
+    if options.plot:
+        _draw(shown, options, folder, f"{record.kernel.key} (launch {number}:{index})")
+    span, site = record.definition, record.site
+    report = JacobianReport(
+        record.kernel.key, number, index, len(mine), tuple(record.dim), span.file, span.line,
+        "" if site is None else site.file, 0 if site is None else site.line,
+        summarise(found), options.error, verdicts, options.kernel,
+    )  # fmt: skip
+    (folder / files.JACOBIAN).write_text(codec.dumps(report), encoding="ascii")
+    return None
+
+
+def _launches(tape: CapturedTape) -> list[tuple[int, Any]]:
+    return list(enumerate(r for r in tape.records if hasattr(r, "kernel")))
+
+
+def _missing(
+    launches: Sequence[Any], mine: Sequence[Any], options: JacobianOptions
+) -> Outcome | None:
+    """Why there is nothing to look at; None where there is."""
+    if not launches:
+        return Outcome(
+            "target", "no kernel was launched inside a tape",
+            "move the launches into the block of `with engine.Tape() as tape:`",
+        )  # fmt: skip
+    if not mine:
+        known = dict.fromkeys(x[2].kernel.key for x in launches)
+        return Outcome(
+            "target", f"no launch of a kernel `{options.kernel}` was recorded",
+            "the tapes hold " + ", ".join(f"`{k}`" for k in known),
+        )  # fmt: skip
+    if options.launch is not None and options.launch not in [x[:2] for x in mine]:
+        wanted = ":".join(map(str, options.launch))
+        some = ", ".join(f"{t}:{i}" for t, i, _ in mine[:12])
+        return Outcome(
+            "target", f"launch {wanted} is none of kernel `{options.kernel}`",
+            f"its launches are {some}" + (" ..." if len(mine) > 12 else ""),
+        )  # fmt: skip
+    return None
+
+
+def _draw(shown: Jacobians, options: JacobianOptions, folder: Path, title: str) -> None:
+    from adtool.figures.heatmaps import save
+
+    save(shown, folder / files.PLOT, options.plot, title, options.error)

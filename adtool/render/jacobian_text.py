@@ -1,0 +1,111 @@
+"""Summaries of Jacobians: a table for people, or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from adtool import __version__
+from adtool.codec import dumps
+from adtool.render import styles
+from adtool.render.words import clean, print_table, short
+from adtool.report import SCHEMA
+
+if TYPE_CHECKING:
+    from adtool.jacobian_report import JacobianReport
+    from adtool.session import Session
+    from engine.autograd import MatrixSummary
+
+
+def print_report(report: JacobianReport, plot: str, console: Console) -> None:
+    """Prints which launch it is, a row for each matrix, and the largest entries."""
+    size = " x ".join(map(str, report.dim))
+    at = f", called at {short(report.call_file)}:{report.call_line}" if report.call_file else ""
+    of = report.pattern or report.kernel
+    more = f", the only one of `{of}`"
+    if report.launches > 1:
+        more = f", one of {report.launches} of `{of}` (--launch names another)"
+    _line(console, f"kernel `{report.kernel}`, {size} threads{at}", styles.HEAD)
+    _line(console, f"launch {report.tape}:{report.launch}{more}", styles.DIM)
+    for table in _tables(report):
+        print_table(table, console)
+        console.print()
+    unknown = dict.fromkeys(m.unknown for m in report.matrices if m.unknown)
+    for reason in unknown:
+        _line(console, f"- : no rank and condition, {reason}", styles.DIM)
+    if unknown:
+        console.print()
+    _line(console, "largest entries", styles.HEAD)
+    for m in report.matrices:
+        for (row, col), (_, _, value) in zip(m.names, m.largest, strict=True):
+            _line(console, f"  d {row} / d {col} = {value:.7g}")
+        if not m.largest:
+            _line(console, f"  d {m.output} / d {m.input} is zero everywhere")
+    if plot:
+        console.print()
+        what = f"{report.error} errors" if report.error else "plot"
+        _line(console, f"{what} written to {plot}")
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(clean(text), style=style), soft_wrap=True)
+
+
+def _tables(report: JacobianReport) -> list[Table]:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
+    for head in ("input", "output"):
+        table.add_column(head, overflow="fold")
+    for head in ("shape", "non-zeros", "rank", "condition"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for m in report.matrices:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(m)))
+    if not report.verdicts:
+        return [table]
+    checks = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
+    for head in ("input", "output", "max abs error", "max rel error", "verdict"):
+        number = "max" in head
+        checks.add_column(
+            head, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    for v in report.verdicts:
+        verdict = Text(v.verdict, style=styles.VERDICT.get(v.verdict, ""))
+        if v.reason:
+            verdict.append(f" ({v.reason})", style=styles.DIM)
+        checks.add_row(
+            Text(v.input), Text(v.output), f"{v.max_abs_error:.3g}", f"{v.max_rel_error:.3g}",
+            verdict,
+        )  # fmt: skip
+    return [table, checks]
+
+
+def _cells(m: MatrixSummary) -> tuple[str, ...]:
+    entries = m.shape[0] * m.shape[1]
+    share = f" ({m.nonzeros / entries:.2g})" if entries else ""
+    bad = f", {m.nonfinite} not finite" if m.nonfinite else ""
+    return (
+        m.input,
+        m.output,
+        f"{m.shape[0]} x {m.shape[1]}",
+        f"{m.nonzeros}{share}{bad}",
+        "-" if m.rank is None else str(m.rank),
+        "-" if m.condition is None else f"{m.condition:.3g}",
+    )
+
+
+def print_json(session: Session, plot: str, code: int, stream: TextIO) -> None:
+    """Writes the same as one strict JSON object and a line's end."""
+    data = {
+        "schema": SCHEMA,
+        "tool": f"adtool {__version__}",
+        "script": session.target.name,
+        "ok": code == 0,
+        "exit_code": code,
+        "jacobian": session.jacobian,
+        "plot": plot,
+        "error": session.failure,
+    }
+    stream.write(dumps(data, indent=2) + "\n")

@@ -1,0 +1,1 @@
+"""Adjoint beside reference: what a tolerance allows, and the verdict."""

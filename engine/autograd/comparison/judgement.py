@@ -1,0 +1,118 @@
+"""What is known of a pair of arrays while it is compared: the worst verdict, the errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.autograd.results import Entry, PairResult, Verdict
+
+ORDER: tuple[Verdict, ...] = (
+    "nan", "fail", "nondeterministic", "inconclusive", "rounding", "kink", "pass", "skipped",
+)  # fmt: skip
+# A difference is a wrong gradient only if it is this many times the reference's own error.
+TRUST = 8.0
+
+NOT_FINITE = "the adjoint is not finite"
+KINK_REASON = "one-sided slopes differ and the adjoint lies between them"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, and why where that needs saying."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+PASS, FAIL, NAN = Judgement("pass"), Judgement("fail"), Judgement("nan", NOT_FINITE)
+KINK = Judgement("kink", KINK_REASON)
+
+
+def judge(difference: float, allowed: float, error: float, finite: bool = True) -> Judgement:
+    """The verdict on one derivative.
+
+    difference: between adjoint and reference. error: the reference's own. finite: whether
+    there is a reference.
+    """
+    if not finite:
+        return Judgement("inconclusive", "the function itself is not finite beside this point")
+    if difference <= allowed:
+        return PASS
+    if difference <= TRUST * error:
+        return Judgement("inconclusive", f"the reference itself is uncertain by {error:.1e}")
+    return FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The comparison of one pair so far: the worst verdict, and the errors seen.
+
+    checked, directional, max_abs, max_rel, worst, digits_lost: see `PairResult`. excess: how
+    far the worst entry is over its tolerance. scale, off: the largest element of the lifted
+    adjoint, and what the launch's own is off by.
+    """
+
+    verdict: Verdict = "skipped"
+    reason: str = ""
+    checked: int = 0
+    directional: int = 0
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    worst: Entry | None = None
+    excess: float = -1.0
+    digits_lost: float = 0.0
+    scale: float = 0.0
+    off: float = 0.0
+
+    def judged(self, *judgements: Judgement) -> Comparison:
+        """With these judgements, of which those count that are worse than what is known.
+
+        Of what gives other results each time, nothing else is worth saying.
+        """
+        worst = Judgement(self.verdict, self.reason)
+        for j in judgements:
+            if worst.verdict == "nondeterministic":
+                break
+            if ORDER.index(j.verdict) < ORDER.index(worst.verdict):
+                worst = j
+        return replace(self, verdict=worst.verdict, reason=worst.reason)
+
+    def reopened(self) -> Comparison:
+        """Without a disagreement that a closer look is about to judge anew."""
+        if self.verdict not in ("fail", "inconclusive", "kink"):
+            return self
+        return replace(self, verdict="skipped", reason="", worst=None, excess=-1.0)
+
+    def measured(
+        self, ad: float, ref: float, allowed: float, row: int = -1, col: int = -1,
+        size: float = 0.0,
+    ) -> Comparison:  # fmt: skip
+        """With the error of one entry; the worst is the one furthest over its tolerance.
+
+        Beside a reference that is zero as far as can be told, no error is relative. size: of
+        the parts of a sum, which the error is relative to if they are larger than the sum.
+        """
+        error = abs(ad - ref)
+        excess = error / allowed if np.isfinite(error) else np.inf
+        max_abs, max_rel = self.max_abs, self.max_rel
+        if np.isfinite(error):
+            max_abs = max(max_abs, error)
+            if abs(ref) > allowed:
+                max_rel = max(max_rel, error / max(abs(ref), size))
+        worst, most = self.worst, self.excess
+        if excess > most:
+            worst, most = Entry(row, col, float(ad), float(ref)), float(excess)
+        return replace(self, max_abs=max_abs, max_rel=max_rel, worst=worst, excess=most)
+
+    def bounded(self, max_abs: float, max_rel: float) -> Comparison:
+        """With errors that are at least these."""
+        return replace(self, max_abs=max(self.max_abs, max_abs), max_rel=max(self.max_rel, max_rel))
+
+    def result(self, source: str, target: str) -> PairResult:
+        """What the check returns for an input and an output of these names."""
+        return PairResult(
+            source, target, self.verdict, self.checked, self.directional, self.max_abs,
+            self.max_rel, self.worst, self.reason, None, self.digits_lost,
+        )  # fmt: skip

@@ -1,0 +1,101 @@
+"""When two derivatives count as equal."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
+
+Array = NDArray[Any]
+
+AUTO_RTOL = 1e-5
+AUTO_FLOOR = 1e-8
+# The same as multiples of the relative rounding of values that are no float64.
+COARSE_RTOL = 1e4
+COARSE_FLOOR = 1e3
+TINY = 1e-30
+
+
+def whole(value: Any, name: str) -> int:
+    """An option that counts something. Raises LaunchError (E405) for what is no whole number."""
+    if not hasattr(value, "__index__"):
+        raise LaunchError(
+            Diagnostic("E405", f"{name} must be a whole number, got {value!r}", call_span(),
+                       help="0 or less means all")
+        )  # fmt: skip
+    return operator.index(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """eps, atol and rtol as the user gave them; None means automatic.
+
+    The adjoint of the lifted kernel is compared with differences by |ad - fd| <= atol +
+    rtol |fd|. Left out, rtol is AUTO_RTOL, and atol is AUTO_FLOOR of the largest
+    derivative near by. The differences have the absolute step eps, extrapolated unless
+    a tolerance is given too; without eps the step is searched for. Where values are
+    coarser than float64 (`epsilon`), rtol and atol are at least what they can tell.
+
+    Raises LaunchError (E405) for a step that is not positive, or a negative tolerance.
+    """
+
+    eps: float | None = None
+    atol: float | None = None
+    rtol: float | None = None
+    # Relative rounding of the values that are compared, where that is no float64's.
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("eps", "atol", "rtol"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            known = hasattr(value, "__float__") and math.isfinite(value) and value >= 0
+            if not known or (name == "eps" and value == 0):
+                wanted = "a positive number" if name == "eps" else "0 or a positive number"
+                raise LaunchError(
+                    Diagnostic(
+                        "E405",
+                        f"{name} must be {wanted}, got {value!r}",
+                        call_span(),
+                        help="leave it out to have it chosen by scale",
+                    )
+                )
+
+    @property
+    def literal(self) -> bool:
+        """True where the user asks for the formula itself, with plain central differences."""
+        return self.eps is not None and (self.atol is not None or self.rtol is not None)
+
+    @property
+    def auto(self) -> bool:
+        """True where nothing was given."""
+        return self.eps is None and self.atol is None and self.rtol is None
+
+    @property
+    def floor(self) -> float:
+        """Entries this small beside the largest near them are rounding of sums, not slopes."""
+        return max(AUTO_FLOOR, COARSE_FLOOR * self.epsilon)
+
+    def of(self, reference: Array, scale: Array | float, weight: float = 1.0) -> Array:
+        """The largest error allowed at each entry.
+
+        scale: the largest derivative near by. weight: what atol counts for, where
+        the derivative is a weighted sum of entries.
+        """
+        rtol = max(AUTO_RTOL, COARSE_RTOL * self.epsilon) if self.rtol is None else self.rtol
+        atol = self.floor * scale + TINY if self.atol is None else self.atol * weight
+        return np.asarray(atol + rtol * np.abs(reference))
+
+
+def largest(x: Array) -> float:
+    """The largest finite magnitude, 0 if there is none."""
+    finite = np.abs(x[np.isfinite(x)])
+    return float(finite.max(initial=0.0))

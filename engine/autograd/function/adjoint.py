@@ -1,0 +1,67 @@
+"""The adjoint of a function: backward passes of the tape that it was recorded on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.function.call import arrays_of, leaves_of
+from engine.autograd.function.private_tape import PrivateTape
+from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.variables.roles import Pair
+from engine.runtime.array import array
+
+Array = NDArray[Any]
+
+
+def adjoint_rows(
+    recorded: RecordedCall, pairs: Sequence[Pair], matrices: Mapping[tuple[int, int], Array],
+    limit: int,
+) -> None:  # fmt: skip
+    """Fills matrices row by row by backward passes of the recorded tape.
+
+    limit: rows of each output; all if <= 0.
+    """
+    inputs = [leaves_of(a) for a in recorded.call.given]
+    loose = arrays_of([*recorded.call.given, *recorded.results])
+    for b in {id(p.output): p.output for p in pairs}.values():
+        targets = [p for p in pairs if p.output is b]
+        outs = leaves_of(recorded.results[b.index])
+        for part in b.parts:
+            out = outs[part.leaf]
+            for f, row in enumerate(part.index().tolist()):
+                if 0 < limit <= row:
+                    continue
+                clear(recorded.tape, loose)
+                seed(out, f, 1.0)
+                recorded.tape.backward(grads={})
+                for p in targets:
+                    matrix = matrices[p.key]
+                    for piece in p.input.parts:
+                        grad = inputs[p.input.index][piece.leaf].grad
+                        matrix[row, piece.places()] = grad._parts.reshape(-1)
+
+
+def clear(tape: PrivateTape, loose: Sequence[array]) -> None:
+    """Sets all gradients to zero: those of the tape, and of arrays that may not be on it."""
+    tape.zero()
+    for a in loose:
+        grad = a.grad
+        if grad is not None:
+            grad.zero_()
+
+
+def seed(a: array, scalar: int, value: float) -> None:
+    """Sets one scalar of an array's gradient."""
+    grad = a.grad
+    assert grad is not None
+    grad.storage.before_write(grad.lo, grad.hi)
+    put(grad._parts, scalar, value)
+
+
+def put(parts: Array, scalar: int, value: float) -> None:
+    """Sets the scalar of that number, in row-major order, also where strides forbid a flat view."""
+    parts[np.unravel_index(scalar, parts.shape)] = value

@@ -1,0 +1,76 @@
+"""Keeps the user's arrays as they were while functions run again and again."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from engine.runtime.array import array
+from engine.runtime.storage import Storage, watching
+
+Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+
+
+class Restorer:
+    """Copies memory just before it changes for the first time, and puts it all back."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[weakref.ref[Storage] | Storage, Bytes]] = {}
+
+    def keep(self, storage: Storage) -> None:
+        """Takes a copy of the memory, unless there is one."""
+        known = self._kept.get(id(storage))
+        if known is not None and _alive(known[0]) is storage:
+            return
+        if not storage.writable or not storage.nbytes:
+            return
+        data = storage.bytes(storage.lo, storage.lo + storage.nbytes).copy()
+        # Memory from outside lives on without its storage; the engine's own does not.
+        self._kept[id(storage)] = (storage if storage.external else weakref.ref(storage), data)
+
+    def changed(self, a: array) -> bool:
+        """Whether an array holds other bits than it did when its memory was kept."""
+        known = self._kept.get(id(a.storage))
+        if known is None or not a.size:
+            return False
+        now, at = a._parts, a.ptr - a.storage.lo
+        before = np.ndarray(now.shape, now.dtype, known[1], at, now.strides)
+        return bool(now.tobytes() != before.tobytes())
+
+    def restore(self) -> None:
+        """Gives all memory its contents back."""
+        for held, data in self._kept.values():
+            storage = _alive(held)
+            if storage is None:
+                continue
+            now = storage.bytes(storage.lo, storage.lo + storage.nbytes)
+            if not np.array_equal(now, data):
+                storage.before_write(storage.lo, storage.lo + storage.nbytes)
+                now[...] = data
+
+
+def _alive(held: weakref.ref[Storage] | Storage) -> Storage | None:
+    return held if isinstance(held, Storage) else held()
+
+
+@contextmanager
+def restoring(arrays: Iterable[array]) -> Iterator[Restorer]:
+    """Afterwards every array that the engine wrote meanwhile is bit for bit as it was.
+
+    arrays: those that other code (NumPy views) may write too; their gradients are kept as well.
+    """
+    restorer = Restorer()
+    for a in arrays:
+        restorer.keep(a.storage)
+        grad = a.existing_grad
+        if grad is not None:
+            restorer.keep(grad.storage)
+    token = watching.set(restorer.keep)
+    try:
+        yield restorer
+    finally:
+        watching.reset(token)
+        restorer.restore()

@@ -1,0 +1,1 @@
+"""Jacobians as matrices: from adjoints or differences, entry by entry or compressed."""

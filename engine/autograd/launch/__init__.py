@@ -1,0 +1,1 @@
+"""One recorded launch: evaluated on copies, its adjoint compared and explained."""

@@ -1,0 +1,215 @@
+"""Which derivative that the user wrote is wrong, and at which operands.
+
+Each is taken away in turn: where the adjoint changes when a function's own code is
+differentiated instead, the derivative written for it (or the replay) is another one. The
+interpreter then runs threads of the launch, sees what the function is called with, and
+compares there. For native functions, whose code is C++, differences stand in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.launch.derived import called, derived, with_functions, without_custom
+from engine.autograd.launch.differenced_adjoint import with_differenced_adjoint
+from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed
+from engine.autograd.results import Blame
+from engine.compile.pipeline import Variants
+from engine.diagnostics import EngineError
+from engine.ir import interp
+from engine.ir import nodes as n
+from engine.lang.types import ArrayType, is_float
+
+Array = NDArray[Any]
+
+THREADS = 64  # that are run
+CALLS = 256  # that are compared
+STEPS = 100_000  # statements of a thread
+SAME = 1e-6  # relative
+SAME_SINGLE = 1e-4  # the same in single precision
+BY_STEPS = 1e-2  # of differences in the precision of a native function
+CLEAR = 1e-5  # relative; above the noise of differences
+STEP = 1e-5
+
+
+def blame(exact: Evaluation, outputs: Sequence[str], rng: np.random.Generator) -> tuple[Blame, ...]:
+    """The wrong ones of the derivatives and replays that the user wrote for functions."""
+    w = {b: rng.standard_normal(exact.initial[b].shape) for b in outputs}
+    given = {a: g.copy() for a, g in exact.vjp(w).items()}
+    single = any(g.dtype != np.float64 for g in given.values())
+    out = []
+    for f in {f.name: f for f in called(exact.variants.ir)}.values():
+        if f.grad is None and f.replay is None:
+            continue
+        try:
+            changed = _without(exact.variants, f)
+            if changed is None:
+                continue
+            other = Evaluation(replace(exact.launch, variants=changed))
+            try:
+                own = other.vjp(w)
+                tolerance = BY_STEPS if f.native is not None else SAME_SINGLE if single else SAME
+                differs = any(_differ(own[a], g, tolerance) for a, g in given.items())
+            finally:
+                other.close()
+        except (EvaluationFailed, EngineError, TypeError):
+            continue
+        if differs:
+            out.append(_at_worst(exact, f))
+    return tuple(out)
+
+
+def _differ(x: Array, y: Array, tolerance: float) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.any(np.abs(x - y) > tolerance * np.abs(x).max(initial=0.0)))
+
+
+def _without(variants: Variants, f: n.Function) -> Variants | None:
+    """The kernel without what was written for f; None where nothing can take its place."""
+
+    def make() -> Variants | None:
+        if f.native is None:
+            return Variants(without_custom(variants.ir, lambda g: g.name == f.name))
+        other = with_differenced_adjoint(f)
+        if other is None:
+            return None
+        return Variants(with_functions(variants.ir, lambda g: other if g is f else g))
+
+    return derived(variants, ("without", f.name), make)
+
+
+class _Watching(interp._Thread):
+    """A thread that notes what one function is called with."""
+
+    wanted = ""
+    seen: list[tuple[n.Function, list[Any]]]
+
+    def call(self, fn: n.Function, args: Sequence[Any]) -> tuple[Any, ...]:
+        if fn.name == self.wanted and len(self.seen) < CALLS:
+            self.seen.append((fn, [np.copy(a) for a in args]))
+        return super().call(fn, args)
+
+
+def _at_worst(exact: Evaluation, fn: n.Function) -> Blame:
+    """The derivative at those of its operands where it is furthest off."""
+    grad, written = fn.grad, fn.grad or fn.replay
+    assert written is not None
+    label = fn.name.removesuffix("_lifted")
+    own = label if written.native is not None else written.name.removesuffix("_lifted")
+    plain = Blame(label, own, written.span, replay=fn.grad is None)
+    if grad is None or fn.native is not None or grad.native is not None:
+        return plain
+    sites = [s for s in _all_calls(exact.variants.ir) if s.func is fn]
+    # What is the same number at every call has no gradient to pass on.
+    scalars = {p for p in exact.variants.ir.params if not isinstance(p.type, ArrayType)}
+    fixed = {
+        p.name for k, p in enumerate(fn.params)
+        if all(isinstance(s.args[k], n.Const) or s.args[k] in scalars for s in sites)
+    }  # fmt: skip
+    worst, most = plain, 0.0
+    for f, args in _calls(exact, fn.name):
+        wrong = [
+            c for c in _compare(f, grad, args) if c[0] not in fixed and _differ(c[2], c[1], CLEAR)
+        ]
+        error = max((float(np.abs(got - right).max()) for _, got, right in wrong), default=0.0)
+        if error > most * (1 + SAME):
+            most = error
+            operands = tuple(
+                (p.name, _show(a)) for p, a in zip(f.params, args, strict=True)
+                if not isinstance(p.type, ArrayType)
+            )  # fmt: skip
+            parts = tuple((p, _show(got), _show(right)) for p, got, right in wrong)
+            worst = replace(plain, operands=operands, parts=parts)
+    return worst
+
+
+def _all_calls(fn: n.Function) -> list[n.Call]:
+    out, todo, seen = [], [fn], {id(fn)}
+    while todo:
+        for s in n.walk(todo.pop().body):
+            if isinstance(s, n.Call):
+                out.append(s)
+                if id(s.func) not in seen:
+                    seen.add(id(s.func))
+                    todo.append(s.func)
+    return out
+
+
+def _calls(exact: Evaluation, name: str) -> list[tuple[n.Function, list[Any]]]:
+    arrays = {k: v.copy() for k, v in exact.initial.items()}
+    args = [
+        arrays[exact.owner[p.name]] if isinstance(p.type, ArrayType) else a.value
+        for p, a in zip(exact.params, exact.launch.arguments, strict=True)
+    ]
+    seen: list[tuple[n.Function, list[Any]]] = []
+    journal = interp.Journal()
+    values = interp._arguments(exact.variants.ir, args)
+    with np.errstate(all="ignore"):
+        for k in range(min(exact.threads, THREADS)):
+            thread = _Watching(k, exact.dim, journal, None, STEPS, {})
+            thread.wanted, thread.seen = name, seen
+            try:
+                thread.call(exact.variants.ir, values)
+            except interp.InterpError:
+                break
+    return seen
+
+
+def _compare(
+    fn: n.Function, grad: n.Function, args: Sequence[Any]
+) -> list[tuple[str, Array, Array]]:
+    """The derivative of the sum of a call's results by each operand: the user's, and differences.
+
+    Empty where it could not be had.
+    """
+    if any(isinstance(p.type, ArrayType) for p in fn.params) or not fn.results:
+        return []
+    moving = [i for i, p in enumerate(fn.params) if is_float(p.type)]
+    seeds = [np.ones_like(r) for r in _results(fn, args) if np.asarray(r).dtype.kind == "f"]
+    try:
+        adjoints = interp.evaluate(grad, [*args, *seeds])
+    except (interp.InterpError, TypeError):
+        return []
+    if [np.shape(a) for a in adjoints] != [np.shape(args[i]) for i in moving]:
+        return []
+    return [
+        (fn.params[i].name, np.asarray(a, np.float64), _slopes(fn, args, i))
+        for i, a in zip(moving, adjoints, strict=True)
+    ]
+
+
+def _slopes(fn: n.Function, args: Sequence[Any], i: int) -> Array:
+    """Differences of the sum of the results by operand i, by the five-point rule."""
+    x = np.asarray(args[i], np.float64)
+    out = np.empty(x.shape)
+    for k in range(x.size):
+        h = STEP * max(1e-3, abs(float(x.flat[k])))
+        sides = []
+        for steps in (2.0, 1.0, -1.0, -2.0):
+            moved = x.copy()
+            moved.flat[k] += steps * h
+            now = [*args[:i], moved, *args[i + 1 :]]
+            sides.append(sum(float(np.sum(r)) for r in _results(fn, now)))
+        out.flat[k] = (8.0 * (sides[1] - sides[2]) - (sides[0] - sides[3])) / (12.0 * h)
+    return out
+
+
+def _results(fn: n.Function, args: Sequence[Any]) -> tuple[Any, ...]:
+    try:
+        return interp.evaluate(fn, list(args))
+    except interp.InterpError:
+        return ()
+
+
+def _show(x: Any) -> str:
+    flat = np.asarray(x)
+    if flat.size == 1:
+        return f"{float(flat.ravel()[0]):.7g}"
+    return np.array2string(
+        flat, separator=", ", threshold=16, formatter={"float_kind": lambda v: f"{v:.7g}"}
+    ).replace("\n", "")

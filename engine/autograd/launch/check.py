@@ -1,0 +1,107 @@
+"""The check of one recorded launch, from its record to what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.autograd.comparison.block import EntryBlock
+from engine.autograd.launch.compare import CompareOptions, compare
+from engine.autograd.launch.directions import Pair
+from engine.autograd.launch.evaluation import EvaluationFailed, evaluations
+from engine.autograd.launch.explanation import blamed, explained, handwritten
+from engine.autograd.launch.mask import masked
+from engine.autograd.launch.recorded import NotRepeatable, RecordedLaunch, recorded_launch
+from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
+from engine.autograd.results import LaunchResult
+from engine.autograd.variables.roles import Mask
+from engine.tape.records import LaunchRecord
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """How to check a launch.
+
+    mask: the pairs to look at; None for all. order: 2 for second derivatives, too. seed: of the
+    random directions.
+    """
+
+    compare: CompareOptions = field(default_factory=CompareOptions)
+    mask: Mask | None = None
+    order: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class CheckedLaunch:
+    """What a check found, and the entries that it compared, for plots.
+
+    alike: equal for launches that are alike (see `RecordedLaunch.alike`); None where nothing
+    was compared.
+    """
+
+    result: LaunchResult
+    blocks: Mapping[Pair, EntryBlock] = field(default_factory=dict)
+    alike: Hashable = None
+
+
+def check_launch(
+    index: int, record: LaunchRecord, options: LaunchOptions, known: Collection[Hashable] = ()
+) -> CheckedLaunch:
+    """Checks a launch at the values that its arguments had.
+
+    index: its number. known: `alike` of launches whose entries were compared already.
+    """
+    variants = record.plan.variants
+    result = LaunchResult(
+        index, record.kernel.key, tuple(record.dim), (), variants.ir.span, record.site,
+        handwritten(variants.ir),
+    )  # fmt: skip
+    if not record.selection.useful and record.selection.wrt & variants.written:
+        return _skipped(result, "gradients stop at it: its enable_backward is False")
+    try:
+        launch = recorded_launch(record)
+        if not np.prod(launch.dim, dtype=np.int64):
+            return _skipped(result, "the launch has no threads")
+        return _checked(result, record, launch, options, known)
+    except NotRepeatable as why:
+        return _skipped(result, str(why))
+    except EvaluationFailed as why:
+        return _skipped(result, f"its check could not run: {why}")
+    except MemoryError:
+        return _skipped(result, "its check does not fit into memory")
+
+
+def _checked(
+    result: LaunchResult, record: LaunchRecord, launch: RecordedLaunch, options: LaunchOptions,
+    known: Collection[Hashable],
+) -> CheckedLaunch:  # fmt: skip
+    with evaluations(launch) as evaluated:
+        if not evaluated.inputs or not evaluated.outputs:
+            side = "output" if evaluated.inputs else "input"
+            why = f"no {side} array of it has floating point elements and requires_grad=True"
+            return _skipped(result, why)
+        pairs = masked(record, options.mask, evaluated.own.owner)
+        # A stream of its own: the user's data may come from the same seed.
+        rng = np.random.default_rng([0xC0DE, options.seed, result.index])
+        every = options.compare.every_entry or launch.alike not in known
+        compared = compare(evaluated, replace(options.compare, every_entry=every), rng, pairs)
+        ends = launch.variants.stops(evaluated.own.wrt)
+        found = explained(compared.pairs, evaluated, rng)
+        result = replace(
+            result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
+            blame=blamed(found, evaluated, rng),
+        )  # fmt: skip
+        if options.order > 1:
+            try:
+                second = check_second(evaluated, options.compare.tolerance, rng)
+                result = replace(result, pairs=(*result.pairs, *second))
+            except NoSecondDerivative as why:
+                result = replace(result, no_second=str(why))
+        return CheckedLaunch(result, compared.blocks, launch.alike)
+
+
+def _skipped(result: LaunchResult, why: str) -> CheckedLaunch:
+    return CheckedLaunch(replace(result, skipped=why))

@@ -1,0 +1,109 @@
+"""Compares a launch's adjoint with its reference: along random directions, then entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.autograd.comparison.block import EntryBlock
+from engine.autograd.comparison.judgement import Comparison
+from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.launch.directions import (
+    ComparedLaunch,
+    Comparisons,
+    Pair,
+    compare_directions,
+    compare_repeated,
+)
+from engine.autograd.launch.displaced import DisplacedLaunch
+from engine.autograd.launch.entries import compare_entries, is_large
+from engine.autograd.launch.evaluation import Evaluations
+
+# Verdicts that directions alone may give.
+_SETTLED = ("pass", "skipped", "rounding", "nondeterministic")
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What to compare of a launch, and how closely.
+
+    max_inputs, max_outputs: how many scalars of each array to look at one by one; all that is
+    feasible if <= 0. every_entry: compares entries also where the directions found nothing.
+    """
+
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    max_inputs: int = -1
+    max_outputs: int = -1
+    every_entry: bool = False
+
+    @property
+    def asks_for_entries(self) -> bool:
+        """Whether some entries are to be looked at in any case."""
+        return self.max_inputs > 0 or self.max_outputs > 0
+
+
+@dataclass(frozen=True)
+class LaunchComparison:
+    """The comparisons of all pairs of a launch, and the entries among them."""
+
+    pairs: Comparisons
+    blocks: Mapping[Pair, EntryBlock] = field(default_factory=dict)
+
+
+def compare(
+    launch: Evaluations, options: CompareOptions, rng: np.random.Generator,
+    pairs: Collection[Pair] | None = None,
+) -> LaunchComparison:  # fmt: skip
+    """Compares pairs of an input and an output of a launch; all for None."""
+    compared = _begun(launch, pairs)
+    size = launch.size
+    inputs = [a for a in launch.inputs if size(a) and any(a == x for x, _ in compared)]
+    outputs = [b for b in launch.outputs if size(b) and any(b == y for _, y in compared)]
+    if not inputs or not outputs:
+        return LaunchComparison(compared)
+    tolerance = replace(options.tolerance, epsilon=launch.epsilon)
+    displaced = DisplacedLaunch(launch, inputs, outputs, tolerance)
+    dead = {a for a in inputs if not displaced.live[a].any()}
+    dead |= {b for b in outputs if not displaced.live_rows[displaced.spans[b]].any()}
+    # Not this launch's fault, and no derivative means anything there.
+    compared = {
+        pair: c.judged(displaced.unjudged) if dead.intersection(pair) else c
+        for pair, c in compared.items()
+    }
+    live = ComparedLaunch(
+        displaced, tuple(a for a in inputs if a not in dead),
+        tuple(b for b in outputs if b not in dead), rng,
+    )  # fmt: skip
+    if not live.inputs or not live.outputs:
+        return LaunchComparison(compared)
+    repeated = compare_repeated(live, compared)
+    directional = compare_directions(live, repeated, tolerance.rtol)
+    suspicious = any(c.verdict not in _SETTLED for c in directional.pairs.values())
+    every = options.every_entry and not is_large(live)
+    if not (suspicious or every or options.asks_for_entries):
+        return LaunchComparison(directional.pairs)
+    found = compare_entries(live, directional, options.max_inputs, options.max_outputs)
+    return LaunchComparison(found.pairs, found.blocks)
+
+
+def _begun(launch: Evaluations, pairs: Collection[Pair] | None) -> dict[Pair, Comparison]:
+    """A comparison for each pair, with the reason where there is nothing to compare."""
+    every = [(a, b) for a in launch.inputs for b in launch.outputs]
+    known = [pair for pair in every if pairs is None or pair in pairs]
+    out = {
+        (a, b): Comparison(reason="" if launch.size(a) and launch.size(b) else "the array is empty")
+        for a, b in known
+    }
+    for pair in sorted(set(pairs or ()) - set(known)):
+        out[pair] = Comparison(reason=_why_not(launch, pair))
+    return out
+
+
+def _why_not(launch: Evaluations, pair: Pair) -> str:
+    """Why a pair that was asked for has no derivative."""
+    a, b = pair
+    if a not in launch.inputs:
+        return f"{a!r} is not an array that the kernel reads and that requires a gradient"
+    return f"{b!r} is not an array that the kernel writes and that requires a gradient"

@@ -1,0 +1,88 @@
+"""Kernels that are made from another one for its check: in float64, or as its code alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+
+from engine import ad
+from engine.compile.pipeline import Variants
+from engine.ir.nodes import Block, Call, Function, Stmt, walk
+from engine.ir.rewrite import map_stmt
+
+
+def derived(
+    variants: Variants, key: Hashable, make: Callable[[], Variants | None]
+) -> Variants | None:
+    """What is made of a kernel under some key; made once."""
+    if key not in variants.derived:
+        variants.derived[key] = make()
+    return variants.derived[key]
+
+
+def lifted(variants: Variants) -> Variants:
+    """The float64 form of a kernel's variants, with guarded accesses; made once.
+
+    A kernel that has none (see `ad.can_lift`) is guarded only.
+    """
+
+    def make() -> Variants:
+        ir = ad.lift(variants.ir) if variants.can_lift else variants.ir
+        return Variants(ad.guard(ir))
+
+    return derived(variants, "lifted", make) or variants
+
+
+def plain(variants: Variants) -> Variants:
+    """The kernel without derivatives written by hand; itself where it has none. Made once."""
+
+    def make() -> Variants | None:
+        without = without_custom(variants.ir, lambda f: True)
+        return None if without is variants.ir else Variants(without)
+
+    return derived(variants, "plain", make) or variants
+
+
+def called(fn: Function) -> list[Function]:
+    """All functions that a kernel calls, and those that these do."""
+    found: dict[int, Function] = {}
+    todo = [fn]
+    while todo:
+        for s in walk(todo.pop().body):
+            if isinstance(s, Call) and id(s.func) not in found:
+                found[id(s.func)] = s.func
+                todo.append(s.func)
+    return list(found.values())
+
+
+def without_custom(fn: Function, which: Callable[[Function], bool]) -> Function:
+    """The function, and those that it calls, without the derivatives that some were given."""
+
+    def strip(f: Function) -> Function:
+        given = f.grad is not None or f.replay is not None
+        return replace(f, grad=None, replay=None) if given and which(f) else f
+
+    return with_functions(fn, strip)
+
+
+def with_functions(
+    fn: Function, change: Callable[[Function], Function], done: dict[int, Function] | None = None
+) -> Function:
+    """The function with `change` applied to it and to all functions that it calls."""
+    done = {} if done is None else done
+    if id(fn) not in done:
+        calls = {id(s.func): s.func for s in walk(fn.body) if isinstance(s, Call)}
+        inner = {k: with_functions(f, change, done) for k, f in calls.items()}
+        out = change(fn)
+        if any(inner[k] is not f for k, f in calls.items()):
+            out = replace(out, body=_recalled(fn.body, inner))
+        done[id(fn)] = out
+    return done[id(fn)]
+
+
+def _recalled(block: Block, inner: Mapping[int, Function]) -> Block:
+    def one(s: Stmt) -> Stmt:
+        s = map_stmt(s, lambda a: a, lambda b: _recalled(b, inner))
+        return replace(s, func=inner[id(s.func)]) if isinstance(s, Call) else s
+
+    return tuple(one(s) for s in block)

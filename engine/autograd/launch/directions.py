@@ -1,0 +1,252 @@
+"""Compares a launch's adjoint with its reference along random directions, which cover it all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.comparison.arbitration import Opinions, arbitrate
+from engine.autograd.comparison.judgement import FAIL, NAN, PASS, Comparison, Judgement
+from engine.autograd.comparison.tolerance import largest
+from engine.autograd.launch.displaced import DisplacedLaunch, norm
+from engine.autograd.launch.evaluation import Evaluation
+from engine.autograd.launch.tracing import Disagreement, allowed_along, forward_along
+from engine.autograd.reference.differences import Slope, remeasured
+
+Array = NDArray[Any]
+Pair = tuple[str, str]
+Comparisons = Mapping[Pair, Comparison]
+
+DIRECTIONS = 3
+# A direction whose error is below this part of its tolerance leaves no doubt: see
+# `compare_directions`.
+TIGHT = 1e-3
+# An adjoint in the launch's own precision may be off by this part of its largest element, or
+# by so many units of rounding.
+ROUNDING = 1e-2
+UNITS = 64.0
+# Two runs may differ by this part of the largest value: sums in another order.
+REPEATED = 1e-3
+LEVEL = 1e-4
+
+
+@dataclass(frozen=True)
+class ComparedLaunch:
+    """What is compared: the inputs and outputs that have live elements, and the random numbers."""
+
+    displaced: DisplacedLaunch
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    rng: np.random.Generator
+
+    def cotangent(self, b: str) -> Array:
+        """Random cotangents of the live elements of an output."""
+        displaced = self.displaced
+        shape = displaced.exact.initial[b].shape
+        live = displaced.live_rows[displaced.spans[b]].reshape(shape)
+        return np.where(live, self.rng.standard_normal(shape), 0.0)
+
+    def flipped(self, w: Array) -> Array:
+        """Other signs."""
+        return np.asarray(w * self.rng.choice([-1.0, 1.0], w.shape))
+
+    def gradients(self, evaluation: Evaluation, b: str, w: Array) -> dict[str, Array]:
+        """The gradients of all inputs by an output."""
+        grads = evaluation.vjp({b: w})
+        return {a: grads[a].astype(np.float64) for a in self.inputs}
+
+
+@dataclass(frozen=True)
+class Directional:
+    """What random directions say of each pair, and the first in which a pair failed."""
+
+    pairs: Comparisons
+    disagreements: Mapping[Pair, Disagreement]
+
+
+def compare_repeated(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons:
+    """Runs the launch and its adjoint twice: both must give the same again."""
+    own = launch.displaced.evaluations.own
+    w = {b: launch.cotangent(b) for b in launch.outputs}
+    runs = []
+    for _ in range(2):
+        made = {b: own.forward()[b].copy() for b in launch.outputs}
+        runs.append((made, {a: own.vjp(w)[a].copy() for a in launch.inputs}))
+    (results, gradients), (results_again, gradients_again) = runs
+    out = dict(pairs)
+    for a, b in pairs:
+        if a not in launch.inputs or b not in launch.outputs:
+            continue
+        for what, x, y in (
+            ("its results", results[b], results_again[b]),
+            ("its adjoint", gradients[a], gradients_again[a]),
+        ):
+            with np.errstate(all="ignore"):
+                spread, size = largest(x - y), largest(x)
+            if spread > REPEATED * size:
+                part = f"{spread / size:.1e} of the largest value" if size else f"{spread:.1e}"
+                out[a, b] = out[a, b].judged(
+                    Judgement("nondeterministic", f"{what} differ by {part}")
+                )
+    return out
+
+
+def compare_directions(
+    launch: ComparedLaunch, pairs: Comparisons, rtol: float | None
+) -> Directional:
+    """Compares w'Jv along random directions.
+
+    rtol: what was asked for, if anything.
+
+    The v are normal, so that w'Ev is so, too, for an error E of the Jacobian, and falls
+    below a part TIGHT of its own standard deviation with probability sqrt(2/pi) TIGHT.
+    An error of the tolerance's size, one whose w'Ev has the direction's tolerance for its
+    standard deviation, stays below TIGHT in DIRECTIONS = 3 directions with probability
+    (8e-4)^3 = 5e-10. A pass of less than that needs forward mode, whose only error is
+    rounding, to agree as closely; where neither does (rough functions without a forward
+    mode), an error of m tolerances passes with probability (0.8/m)^3 at most.
+    """
+    displaced = launch.displaced
+    out = dict(pairs)
+    disagreements: dict[Pair, Disagreement] = {}
+    grads: dict[str, dict[str, Array]] = {}
+    w: dict[str, Array] = {}
+    for _ in range(DIRECTIONS):
+        # Later ones keep the magnitudes, so that `levelled` knows what each part counts for.
+        w = {b: launch.flipped(w[b]) if w else launch.cotangent(b) for b in launch.outputs}
+        v = {a: displaced.direction(a, launch.rng) for a in launch.inputs}
+        if grads:
+            v = {a: levelled(v[a], [grads[b][a] for b in launch.outputs]) for a in v}
+        grads = {b: launch.gradients(displaced.exact, b, w[b]) for b in launch.outputs}
+        for a in launch.inputs:
+            asked = [b for b in launch.outputs if (a, b) in out]
+            found = [Disagreement(a, b, w[b], grads[b][a], v[a]) for b in asked]
+            sums = displaced.slope_of(displaced.weighted(a, v[a], {b: w[b] for b in asked}))
+            for d, c in zip(found, _along(displaced, found, sums, out), strict=True):
+                out[d.a, d.b] = c
+                if c.verdict == "fail":
+                    disagreements.setdefault((d.a, d.b), d)
+        for b in launch.outputs:
+            out |= _in_own_precision(launch, out, b, w[b], grads[b], rtol)
+    return Directional(out, disagreements)
+
+
+def _along(
+    displaced: DisplacedLaunch, found: Sequence[Disagreement], sums: Slope, pairs: Comparisons
+) -> list[Comparison]:
+    """Compares w'Jv of an input with several outputs. sums: by differences, one for each.
+
+    What these do not confirm is looked at output by output, each with the step that
+    suits it.
+    """
+    slope: Slope | None = None
+    out = []
+    for k, d in enumerate(found):
+        c = pairs[d.a, d.b]
+        c = replace(c, directional=c.directional + 1)
+        ref, error = float(sums.value[k]), float(sums.error[k])
+        if not np.all(np.isfinite(d.g[displaced.live[d.a]])):
+            out.append(_not_finite(displaced, c, ref))
+            continue
+        parts = np.where(d.v == 0, 0.0, d.g * d.v)
+        ad, size = float(parts.sum()), norm(parts)
+        allowed = allowed_along(displaced, d.w, d.g, d.v, ref)
+        if not (np.isfinite(ref) and abs(ad - ref) <= allowed):
+            first = arbitrate(_opinions(displaced, d, ad, ref, error, allowed))
+            if first.verdict != "pass":
+                slope = slope or displaced.slope_along(d.a, d.v)
+                ref, error = _summed(displaced, d, slope)
+                allowed = allowed_along(displaced, d.w, d.g, d.v, ref)
+        c = c.measured(ad, ref, max(allowed, 1e-300), size=size)
+        if allowed > 0 and TIGHT * allowed < abs(ad - ref) <= allowed:
+            # It passes, if not as clearly as it should.
+            forward = forward_along(displaced, d)
+            c = c.judged(FAIL if np.isfinite(forward) and abs(ad - forward) > allowed else PASS)
+        else:
+            c = c.judged(arbitrate(_opinions(displaced, d, ad, ref, error, allowed)))
+        out.append(c)
+    return out
+
+
+def _summed(displaced: DisplacedLaunch, d: Disagreement, slope: Slope) -> tuple[float, float]:
+    """w'Jv by the differences of all outputs, and its error."""
+    part, weights = displaced.spans[d.b], d.w.ravel()
+    with np.errstate(all="ignore"):
+        value = np.where(weights == 0, 0.0, weights * slope.value[part])
+        error = np.where(weights == 0, 0.0, np.abs(weights) * slope.error[part])
+        return float(value.sum()), float(error.sum())
+
+
+def _opinions(
+    displaced: DisplacedLaunch, d: Disagreement, ad: float, ref: float, error: float,
+    allowed: float,
+) -> Opinions:  # fmt: skip
+    """What forward mode and a closer look at the differences may be asked."""
+    return Opinions(
+        ad, ref, error, allowed, lambda: forward_along(displaced, d),
+        lambda: remeasured(displaced.weighted(d.a, d.v, {d.b: d.w}), 1.0, displaced.precision),
+    )  # fmt: skip
+
+
+def _not_finite(displaced: DisplacedLaunch, c: Comparison, ref: float) -> Comparison:
+    """An adjoint that is not finite, unless its launch was given what is not."""
+    if displaced.nonfinite:
+        return c.judged(displaced.unjudged)
+    return c.measured(float("nan"), ref, 1.0).judged(NAN)
+
+
+def _in_own_precision(
+    launch: ComparedLaunch, pairs: Comparisons, b: str, w: Array, exact: Mapping[str, Array],
+    rtol: float | None,
+) -> dict[Pair, Comparison]:  # fmt: skip
+    """The launch's own adjoint must be finite, and near the lifted one."""
+    displaced = launch.displaced
+    own = displaced.evaluations.own
+    found = launch.gradients(own, b, w)
+    out = {}
+    for a in launch.inputs:
+        if (a, b) not in pairs:
+            continue
+        c, live = pairs[a, b], displaced.live[a]
+        mine, lifted = found[a][live], exact[a][live]
+        if not np.all(np.isfinite(mine)):
+            c = c.judged(displaced.unjudged if displaced.nonfinite else NAN)
+        elif np.all(np.isfinite(lifted)):
+            unit = float(np.finfo(own.grads[a].dtype).eps)
+            c = _rounded(c, largest(lifted), largest(mine - lifted), unit, rtol)
+        out[a, b] = c
+    return out
+
+
+def _rounded(
+    c: Comparison, scale: float, off: float, unit: float, rtol: float | None
+) -> Comparison:
+    """Judges how far the launch's own adjoint is from the lifted one. unit: of rounding."""
+    # One cotangent may make next to nothing of a derivative by cancellation.
+    c = replace(c, scale=max(c.scale, scale), off=max(c.off, off))
+    limit = max(ROUNDING if rtol is None else rtol, UNITS * unit)
+    if c.directional < DIRECTIONS or not c.off > limit * c.scale > 0:
+        return c
+    most = -float(np.log10(unit))
+    lost = min(most, float(np.log10(c.off / c.scale / unit)))
+    why = f"{lost:.1f} of {most:.1f} digits are lost to rounding"
+    return replace(c, digits_lost=lost).judged(Judgement("rounding", why))
+
+
+def levelled(v: Array, grads: Sequence[Array]) -> Array:
+    """The direction with its strongest parts weakened, so that weak ones show beside them.
+
+    v times the gradients of an earlier direction says how much each part counts; all are
+    made to count as the weakest, or as LEVEL of their median, which rounding leaves visible.
+    """
+    with np.errstate(all="ignore"):
+        part = np.max([np.abs(g * v) for g in grads], axis=0)
+        counts = part[np.isfinite(part) & (part > 0)]
+        if not counts.size:
+            return v
+        level = max(float(counts.min()), LEVEL * float(np.median(counts)))
+        return np.where(part > 0, v * np.fmin(1.0, level / part), v)

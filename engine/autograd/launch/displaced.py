@@ -1,0 +1,282 @@
+"""The lifted launch at displaced inputs: along a direction, or by one element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.comparison.judgement import Judgement
+from engine.autograd.comparison.tolerance import Tolerance, largest
+from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
+from engine.autograd.reference import differences
+from engine.autograd.reference.differences import Slope
+from engine.autograd.reference.noise import Line
+
+Array = NDArray[Any]
+
+
+class DisplacedLaunch:
+    """Evaluates the outputs of a launch, flat and concatenated, at displaced inputs.
+
+    Elements that are NaN or infinite before the launch have no derivative, nor have outputs
+    that become so through them: the first are never displaced, the second stand as zeros.
+    `live` marks the other elements, by array; `nonfinite` names an argument that is not wholly
+    live. What a launch makes of finite values is its own, and stays live.
+    """
+
+    def __init__(
+        self, launch: Evaluations, inputs: Sequence[str], outputs: Sequence[str],
+        tolerance: Tolerance,
+    ) -> None:  # fmt: skip
+        self.evaluations = launch
+        self.exact = launch.exact
+        self.outputs = outputs
+        self.tolerance = tolerance
+        self.precision = differences.working_precision(launch.epsilon)
+        self.live: dict[str, Array] = {}
+        self._column: tuple[str, int, Array] | None = None
+        before = self.exact.initial
+        fed = [a for a in launch.readable if not np.all(np.isfinite(before[a]))]
+        after = self.exact.forward()
+        rows = []
+        for b in outputs:
+            finite, was = np.isfinite(after[b]), np.isfinite(before[b])
+            rows.append((finite | (was if not fed else False)).ravel())
+        self.live_rows = np.concatenate(rows)
+        self.spans: dict[str, slice] = {}
+        begin = 0
+        for b in outputs:
+            self.spans[b] = slice(begin, begin + launch.size(b))
+            begin = self.spans[b].stop
+        for a in inputs:
+            self.live[a] = np.isfinite(self.exact.initial[a])
+        broken = [a for a in inputs if not self.live[a].all()]
+        broken += [b for b in outputs if not self.live_rows[self.spans[b]].all()]
+        self.nonfinite = broken[0] if broken else ""
+
+    @property
+    def unjudged(self) -> Judgement:
+        """The verdict on what NaN among the arguments makes meaningless."""
+        return Judgement("inconclusive", f"argument {self.nonfinite!r} holds NaN or Inf at launch")
+
+    # ---- evaluations
+
+    def along(self, a: str, v: Array) -> Line:
+        """Outputs with input `a` displaced by t times v."""
+        start = self.exact.initial[a]
+
+        def evaluate(t: float) -> Array:
+            np.copyto(self.exact.memory[a], np.where(v == 0, start, start + t * v))
+            out = self._outputs(a)
+            np.copyto(self.exact.memory[a], start)
+            return out
+
+        return evaluate
+
+    def along_all(self, moves: Mapping[str, Array]) -> Line:
+        """Outputs with several inputs displaced at once, by t times a direction each."""
+        exact = self.exact
+
+        def evaluate(t: float) -> Array:
+            for a, v in moves.items():
+                start = exact.initial[a]
+                np.copyto(exact.memory[a], np.where(v == 0, start, start + t * v))
+            out = self._outputs(*moves)
+            for a in moves:
+                np.copyto(exact.memory[a], exact.initial[a])
+            return out
+
+        return evaluate
+
+    def weighted(self, a: str, v: Array, weights: dict[str, Array]) -> Line:
+        """A weighted sum of each output, with input `a` displaced by t times v."""
+        exact, start, x = self.exact, self.exact.initial[a], self.exact.memory[a]
+        step = np.where(v == 0, 0.0, v)
+        # What is not finite is never moved, and its outputs count for nothing.
+        partly = not (self.live[a].all() and self.live_rows.all())
+
+        def evaluate(t: float) -> Array:
+            with np.errstate(all="ignore"):
+                np.multiply(step, t, out=x)
+                np.add(x, start, out=x)
+                if partly:
+                    np.copyto(x, start, where=step == 0)
+                for name in exact.changed:
+                    if name != a:
+                        np.copyto(exact.memory[name], exact.initial[name])
+                exact.forward_again()
+                sums = [_inner(w, exact.memory[b], partly) for b, w in weights.items()]
+            np.copyto(x, start)
+            return np.asarray(sums)
+
+        return evaluate
+
+    def element(self, a: str, col: int) -> Line:
+        """Outputs with one element of `a` displaced by t."""
+        flat, x = self.exact.memory[a].reshape(-1), self.value(a, col)
+        changed, start = a in self.exact.changed, self.exact.initial[a]
+
+        def evaluate(t: float) -> Array:
+            if changed:  # whatever ran last has left its results there
+                np.copyto(self.exact.memory[a], start)
+            flat[col] = x + t
+            out = self._outputs(a)
+            flat[col] = x
+            return out
+
+        return evaluate
+
+    def one(self, a: str, col: int, row: int) -> Line:
+        """One output with one element of `a` displaced by t."""
+        line = self.element(a, col)
+        return lambda t: line(t)[row : row + 1]
+
+    def _outputs(self, *displaced: str) -> Array:
+        exact = self.exact
+        for name in exact.changed:
+            if name not in displaced:
+                np.copyto(exact.memory[name], exact.initial[name])
+        exact.forward_again()
+        out = np.concatenate([exact.memory[b].ravel() for b in self.outputs])
+        with np.errstate(invalid="ignore"):
+            return np.where(self.live_rows, out, 0.0).astype(np.float64, copy=False)
+
+    # ---- forward mode
+
+    def forward_along(self, a: str, v: Array) -> Array:
+        """The derivative of all outputs along a direction by forward mode; NaN without one."""
+        try:
+            moved = self.exact.jvp({a: v})
+        except EvaluationFailed:
+            return np.full(len(self.live_rows), np.nan)
+        out = np.concatenate([moved[b].ravel() for b in self.outputs])
+        with np.errstate(invalid="ignore"):
+            return np.where(self.live_rows, out, 0.0)
+
+    def forward_column(self, a: str, col: int, row: int) -> float:
+        """One entry of the Jacobian by forward mode. The last column is kept."""
+        if self._column is None or self._column[:2] != (a, col):
+            unit = np.zeros(self.exact.initial[a].shape)
+            unit.flat[col] = 1.0
+            self._column = (a, col, self.forward_along(a, unit))
+        return float(self._column[2][row])
+
+    # ---- scales
+
+    def value(self, a: str, col: int) -> float:
+        """An element's value at launch."""
+        return float(self.exact.initial[a].reshape(-1)[col])
+
+    def typical(self, a: str) -> float:
+        """The size of an input's values: their root mean square, 1 if they are all zero."""
+        x = self.exact.initial[a][self.live[a]]
+        with np.errstate(over="ignore"):
+            size = float(np.sqrt(np.mean(x * x))) if x.size else 0.0
+        return size if np.isfinite(size) and size > 0 else 1.0
+
+    def scale(self, a: str, col: int) -> float:
+        """How far to displace an element: by its own size, unless that is next to nothing."""
+        # Steps far below the others' size would drown in coarse rounding.
+        least = 1.0 if self.precision.coarse else 1e-3
+        return max(abs(self.value(a, col)), least * self.typical(a))
+
+    def scales(self, a: str) -> Array:
+        """The same for all elements of an input, flat; 0 for those that are not finite."""
+        x = self.exact.initial[a]
+        least = (1.0 if self.precision.coarse else 1e-3) * self.typical(a)
+        size = np.maximum(np.abs(np.where(self.live[a], x, 0.0)), least)
+        return np.where(self.live[a], size, 0.0).reshape(-1)
+
+    def own_scales(self, a: str) -> Array:
+        """The same, but elements that are small beside the others have their own size."""
+        x = np.abs(self.exact.initial[a]).reshape(-1)
+        scales = self.scales(a)
+        small = (x > 0) & (x < scales) & (not self.precision.coarse)
+        return np.where(small, x, scales)
+
+    def direction(self, a: str, rng: np.random.Generator) -> Array:
+        """Random displacements of all live elements, each of its own size.
+
+        With the user's absolute step they are all of size 1.
+        """
+        x = self.exact.initial[a]
+        size = np.maximum(np.abs(np.where(self.live[a], x, 0.0)), 0.1 * self.typical(a))
+        if self.tolerance.eps is not None:
+            size = np.ones_like(size)
+        return np.where(self.live[a], rng.standard_normal(x.shape) * size, 0.0)
+
+    # ---- slopes
+
+    def slope_along(self, a: str, v: Array) -> Slope:
+        """The derivative of all outputs along a direction."""
+        return self.slope_of(self.along(a, v))
+
+    def slope_of(self, line: Line) -> Slope:
+        """The derivative of something along a direction."""
+        eps = self.tolerance.eps
+        if eps is None:
+            return differences.slope(line, 1.0, self._matters, self.precision)
+        if not self.tolerance.literal:
+            return differences.extrapolated(line, eps, self.precision)
+        # The formula is for entries; a sum of them needs to know how far off it is.
+        value, half = (differences.fixed(line, h, self.precision).value for h in (eps, eps / 2))
+        return Slope(value, np.abs(value - half) * (4.0 / 3.0))
+
+    def slope_along_all(self, moves: Mapping[str, Array]) -> Slope:
+        """The derivative of all outputs along a direction in several inputs."""
+        return differences.slope(self.along_all(moves), 1.0, self._matters, self.precision)
+
+    def column(self, a: str, col: int) -> Slope:
+        """The derivative of all outputs by one element."""
+        line, eps = self.element(a, col), self.tolerance.eps
+        if eps is None:
+            size, x = self.scale(a, col), abs(self.value(a, col))
+            found = differences.slope(line, size, self._matters, self.precision)
+            if not 0 < x < size or self.precision.coarse:
+                return found
+            return differences.nearer(
+                found, differences.slope(line, x, self._matters, self.precision)
+            )
+        if self.tolerance.literal:
+            return differences.fixed(line, eps, self.precision)
+        return differences.extrapolated(line, eps, self.precision)
+
+    def _matters(self, d: Array) -> Array:
+        return self.tolerance.of(d, largest(d))
+
+    def one_sided(self, a: str, col: int) -> tuple[Array, Array, Array]:
+        """Slopes to the right and to the left and their noise; NaN where no step is sharp.
+
+        Beside a value other than zero, the step is far smaller than the value, so that
+        a kink near by is not taken for one at this point.
+        """
+        x, typical = abs(self.value(a, col)), self.typical(a)
+        right, left, noise = (np.full(len(self.live_rows), np.nan) for _ in range(3))
+        for scale in dict.fromkeys((x or typical, max(x, 1e-3 * typical), max(x, typical))):
+            r, le, rough = differences.one_sided(self.element(a, col), scale, self.precision)
+            sharp = np.isnan(right) & (rough <= 1e-3 * np.maximum(np.abs(r), np.abs(le)))
+            right, left = np.where(sharp, r, right), np.where(sharp, le, left)
+            noise = np.where(sharp, rough, noise)
+            if not np.isnan(right).any():
+                break
+        return right, left, noise
+
+
+def _inner(w: Array, x: Array, partly: bool) -> float:
+    """The inner product; with `partly`, elements of weight zero may be anything.
+
+    Not by BLAS, whose threads cost more than they give beside other processes.
+    """
+    if partly:
+        return float(np.where(w == 0, 0.0, w * x).sum())
+    return float(np.einsum("i,i->", w.reshape(-1), x.reshape(-1)))
+
+
+def norm(x: Array) -> float:
+    """The root of the sum of squares."""
+    flat = x.reshape(-1)
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.einsum("i,i->", flat, flat)))

@@ -1,0 +1,324 @@
+"""Compares single Jacobian entries of a launch, and looks closer at those that disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.comparison.arbitration import Opinions, arbitrate
+from engine.autograd.comparison.block import EntryBlock
+from engine.autograd.comparison.judgement import (
+    FAIL,
+    KINK,
+    NAN,
+    PASS,
+    TRUST,
+    Comparison,
+    Judgement,
+)
+from engine.autograd.comparison.tolerance import largest
+from engine.autograd.launch.directions import ComparedLaunch, Comparisons, Directional, Pair
+from engine.autograd.launch.displaced import DisplacedLaunch
+from engine.autograd.launch.tracing import (
+    between_one_sided,
+    columns_behind,
+    differs_near_by,
+    only_by_size,
+    row_behind,
+)
+from engine.autograd.reference.differences import FLOAT64, Slope, opinions, remeasured
+
+Array = NDArray[Any]
+
+# Above this many Jacobian entries, or scalars of one side, random directions cover the
+# launch, and entries are sampled only to show where a direction disagreed.
+DENSE_ENTRIES = 1_000_000
+DENSE_SIDE = 2048
+SAMPLED = 16
+TRACED = 4  # elements whose wrong outputs are searched for
+# What the lifted adjoint may be off by beside the largest entry of the same output.
+ROUNDED = 256.0 * FLOAT64.epsilon
+
+COARSE = "the kernel's own precision hides differences below {:.1e}, and it has no float64 form"
+UNEQUAL = Judgement("inconclusive", "elements of very different size cannot be displaced together")
+UNSAMPLED = Judgement("fail", "seen along random directions; the sampled entries agree")
+
+
+@dataclass(frozen=True)
+class EntryWise:
+    """What single entries say of each pair, and these entries."""
+
+    pairs: Comparisons
+    blocks: Mapping[Pair, EntryBlock]
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """The input elements behind the disagreements of directions.
+
+    columns: to look at, by input: a sample, and these elements. behind: by pair.
+    complete: pairs whose disagreement no other element can be behind.
+    """
+
+    columns: Mapping[str, Sequence[int]]
+    behind: Mapping[Pair, Sequence[int]]
+    complete: frozenset[Pair]
+
+
+def is_large(launch: ComparedLaunch) -> bool:
+    """Whether there are too many entries to compare each: random directions have to do."""
+    size = launch.displaced.evaluations.size
+    cols = sum(size(a) for a in launch.inputs)
+    rows = sum(size(b) for b in launch.outputs)
+    return cols * rows > DENSE_ENTRIES or max(cols, rows) > DENSE_SIDE
+
+
+def compare_entries(
+    launch: ComparedLaunch, found: Directional, max_inputs: int, max_outputs: int
+) -> EntryWise:
+    """Compares entries, all or a sample; their verdicts replace those of the directions.
+
+    found: what the directions said. max_inputs, max_outputs: how many scalars of each array
+    to look at, as asked for; all that is feasible if <= 0.
+    """
+    displaced, rng = launch.displaced, launch.rng
+    fallback = SAMPLED if is_large(launch) else -1
+    ask_in = max_inputs if max_inputs > 0 else fallback
+    ask_out = max_outputs if max_outputs > 0 else fallback
+    sampled = {a: _columns(displaced, a, ask_in, rng) for a in launch.inputs}
+    traced = _trace(displaced, found, sampled)
+    cols = traced.columns
+    slopes = {a: [displaced.column(a, j) for j in cols[a]] for a in launch.inputs}
+    out, blocks = dict(found.pairs), {}
+    for b in launch.outputs:
+        part = displaced.spans[b]
+        rows = _rows(displaced, b, ask_out, [s for a in launch.inputs for s in slopes[a]], rng)
+        rows = sorted({*rows, *_rows_behind(displaced, found, b, traced, slopes)})
+        ads = _adjoint_rows(displaced, b, rows, cols)
+        at = part.start + np.asarray(rows, dtype=np.intp)
+        for a in launch.inputs:
+            if (a, b) in out:
+                block = EntryBlock(
+                    tuple(rows), tuple(cols[a]), ads[a],
+                    np.stack([s.value[at] for s in slopes[a]], axis=1),
+                    np.stack([s.error[at] for s in slopes[a]], axis=1),
+                )  # fmt: skip
+                blocks[a, b] = block
+                out[a, b] = _compare(launch, found, (a, b), block, (a, b) in traced.complete)
+    return EntryWise(out, blocks)
+
+
+# ---- which entries
+
+
+def _columns(displaced: DisplacedLaunch, a: str, limit: int, rng: np.random.Generator) -> list[int]:
+    """All live elements of an input, or `limit` of them at random, in order."""
+    every = np.flatnonzero(displaced.live[a])
+    count = len(every)
+    chosen: Sequence[int] = range(count)
+    if 0 < limit < count:
+        chosen = sorted(rng.choice(count, size=limit, replace=False).tolist())
+    return [int(every[k]) for k in chosen]
+
+
+def _rows(
+    displaced: DisplacedLaunch, b: str, limit: int, columns: Sequence[Slope],
+    rng: np.random.Generator,
+) -> list[int]:  # fmt: skip
+    """Which outputs to look at: those that the chosen inputs move most, then others."""
+    part = displaced.spans[b]
+    live = displaced.live_rows[part]
+    every = np.flatnonzero(live)
+    if limit <= 0 or len(every) <= limit:
+        return [int(i) for i in every]
+    moved = np.zeros(displaced.evaluations.size(b))
+    for s in columns:
+        moved += np.nan_to_num(np.abs(s.value[part]), posinf=0.0)
+    strongest = [int(i) for i in np.argsort(-moved, kind="stable") if live[i]]
+    others = rng.choice(every, size=limit, replace=False)
+    chosen = dict.fromkeys([*strongest[: max(1, limit - limit // 4)], *others.tolist()])
+    return sorted(list(chosen)[:limit])
+
+
+def _trace(
+    displaced: DisplacedLaunch, found: Directional, sampled: Mapping[str, list[int]]
+) -> _Traced:
+    """Adds the elements behind each disagreement to a sample of columns."""
+    cols = dict(sampled)
+    complete: set[Pair] = set()
+    behind: dict[Pair, list[int]] = {}
+    for pair, d in found.disagreements.items():
+        if len(cols[pair[0]]) == np.count_nonzero(displaced.live[pair[0]]):
+            complete.add(pair)
+            continue
+        elements, all_of_them = columns_behind(displaced, d)
+        behind[pair] = elements
+        cols[pair[0]] = sorted({*cols[pair[0]], *elements})
+        if elements and all_of_them:
+            complete.add(pair)
+    return _Traced(cols, behind, frozenset(complete))
+
+
+def _rows_behind(
+    displaced: DisplacedLaunch, found: Directional, b: str, traced: _Traced,
+    slopes: Mapping[str, Sequence[Slope]],
+) -> set[int]:  # fmt: skip
+    """Outputs in which the traced elements disagree."""
+    out = set()
+    for (a, other), elements in traced.behind.items():
+        for col in elements[:TRACED] if other == b else ():
+            column = slopes[a][traced.columns[a].index(col)]
+            row = row_behind(displaced, found.disagreements[a, b], col, column)
+            if row is not None:
+                out.add(row)
+    return out
+
+
+def _adjoint_rows(
+    displaced: DisplacedLaunch, b: str, rows: Sequence[int], cols: Mapping[str, Sequence[int]]
+) -> dict[str, Array]:
+    """The entries of the adjoint's Jacobian for one output, by input: (rows, columns)."""
+    seed = np.zeros(displaced.exact.initial[b].shape)
+    out = {a: np.empty((len(rows), len(cols[a]))) for a in cols}
+    index = {a: np.asarray(cols[a], dtype=np.intp) for a in cols}
+    for k, i in enumerate(rows):
+        seed.flat[i] = 1.0
+        grads = displaced.exact.vjp({b: seed})
+        for a in cols:
+            out[a][k] = grads[a].reshape(-1)[index[a]]
+        seed.flat[i] = 0.0
+    return out
+
+
+# ---- what they say
+
+
+def _compare(
+    launch: ComparedLaunch, found: Directional, pair: Pair, block: EntryBlock, complete: bool
+) -> Comparison:
+    """Judges a pair by its entries. complete: no other element can be behind a failure."""
+    displaced, size = launch.displaced, launch.displaced.evaluations.size
+    before, d = found.pairs[pair], found.disagreements.get(pair)
+    if before.verdict == "nan":
+        return replace(before, checked=before.checked + block.ad.size)
+    c = _judged(displaced, before, *pair, block)
+    if c.checked == size(pair[0]) * size(pair[1]) or c.verdict in ("fail", "nan"):
+        return c
+    if before.verdict == "inconclusive" and c.verdict == "pass":
+        why = f"{before.reason} (along random directions; no sampled entry shows it)"
+        return c.judged(Judgement("inconclusive", why))
+    if d is None or (complete and c.verdict == "kink"):
+        return c
+    # The directions saw something that the sampled entries do not account for.
+    if only_by_size(displaced, d):
+        return c.judged(UNEQUAL)
+    if differs_near_by(displaced, d, launch.rng):
+        return c.judged(UNSAMPLED)
+    if c.verdict == "kink" or between_one_sided(displaced, d):
+        return c.judged(KINK)
+    return c.judged(UNSAMPLED)
+
+
+def _judged(
+    displaced: DisplacedLaunch, before: Comparison, a: str, b: str, block: EntryBlock
+) -> Comparison:
+    """Compares the entries of one pair; their verdict replaces that of the directions."""
+    c = before.reopened()
+    ad, ref, error = block.ad, block.reference, block.error
+    c = replace(c, checked=c.checked + ad.size)
+    if not ad.size:
+        return c
+    tolerance = displaced.tolerance
+    size = np.where(np.isfinite(ref), np.abs(ref), 0.0)
+    near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
+    allowed = tolerance.of(ref, near)
+    if tolerance.atol is None:  # the adjoint's own sums are rounded, too
+        allowed += ROUNDED * size.max(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        diff = np.abs(ad - ref)
+        good = diff <= allowed
+        if tolerance.atol is None:  # what the reference cannot tell from the largest entry's noise
+            floor = tolerance.floor * largest(ref)
+            good |= (diff <= allowed + floor) & (diff <= TRUST * error)
+    c = _measured(c, block, diff, allowed).judged(PASS)
+    if tolerance.epsilon and tolerance.auto:
+        hidden = good & (diff > 0) & (error > allowed + tolerance.floor * largest(ref))
+        if hidden.any():
+            c = c.judged(Judgement("inconclusive", COARSE.format(float(error[hidden].max()))))
+    if not np.all(np.isfinite(ad)):
+        return c.judged(displaced.unjudged if displaced.nonfinite else NAN)
+    for j in np.flatnonzero(~good.all(axis=0)):
+        bad = np.flatnonzero(~good[:, j])
+        c = c.judged(*_column(displaced, a, b, block, int(j), bad, allowed))
+        if c.verdict == "fail":
+            break
+    return c
+
+
+def _measured(c: Comparison, block: EntryBlock, diff: Array, allowed: Array) -> Comparison:
+    ad, ref = block.ad, block.reference
+    with np.errstate(all="ignore"):
+        excess = np.where(np.isfinite(diff), diff / np.maximum(allowed, 1e-300), np.inf)
+        known = np.abs(ref) > np.maximum(allowed, TRUST * block.error)
+        rel = np.where(known, diff / np.abs(ref), 0.0)
+    k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    c = c.measured(float(ad[k, j]), float(ref[k, j]), float(max(allowed[k, j], 1e-300)),
+                   block.rows[k], block.cols[j])  # fmt: skip
+    return c.bounded(largest(diff), largest(rel))
+
+
+def _column(
+    displaced: DisplacedLaunch, a: str, b: str, block: EntryBlock, j: int, bad: Array,
+    allowed: Array,
+) -> list[Judgement]:  # fmt: skip
+    """Judges the entries of one column that disagree: kinks, near misses, errors."""
+    col, offset = block.cols[j], displaced.spans[b].start
+    rows = offset + np.asarray(block.rows)[bad]
+    ad, ref, error = block.ad[bad, j], block.reference[bad, j], block.error[bad, j]
+    limit = allowed[bad, j]
+    if displaced.tolerance.literal:  # the formula itself was asked for
+        return [FAIL]
+    right, left, noise = (x[rows] for x in displaced.one_sided(a, col))
+    lo, hi = np.minimum(right, left), np.maximum(right, left)
+    slack = 1e-4 * (np.abs(lo) + np.abs(hi)) + noise
+    with np.errstate(all="ignore"):
+        kink = (hi - lo > 4 * slack) & (lo - slack <= ad) & (ad <= hi + slack)
+        unsure = noise + (hi - lo)
+        agrees = (np.abs(right - ad) <= limit + unsure) & (unsure < 0.1 * np.abs(ad - ref))
+    if kink.any() and displaced.exact.generated:
+        # Both modes choose the same side of a kink.
+        forward = np.array([displaced.forward_column(a, col, int(r)) for r in rows])
+        with np.errstate(all="ignore"):
+            kink &= ~(np.abs(forward - ad) > limit)
+    out = [KINK] if kink.any() else []
+    left_over = ~kink & ~agrees
+    if displaced.tolerance.eps is None and left_over.any():
+        left_over &= ~_small_steps_agree(displaced, a, col, rows, ad, ref, limit)
+    for i in np.flatnonzero(left_over):
+        row = int(rows[i])
+        out.append(arbitrate(Opinions(
+            float(ad[i]), float(ref[i]), float(error[i]), float(limit[i]),
+            lambda row=row: displaced.forward_column(a, col, row),  # type: ignore[misc]
+            lambda row=row: remeasured(displaced.one(a, col, row), displaced.scale(a, col),  # type: ignore[misc]
+                                       displaced.precision),
+        )))  # fmt: skip
+    return out
+
+
+def _small_steps_agree(
+    displaced: DisplacedLaunch, a: str, col: int, rows: Array, ad: Array, ref: Array, limit: Array
+) -> Array:
+    """Where smaller steps, if sharp enough to tell, all side with the adjoint."""
+    agree, asked = np.ones(len(rows), bool), np.zeros(len(rows), bool)
+    line, scale = displaced.element(a, col), displaced.scale(a, col)
+    with np.errstate(all="ignore"):
+        for s in opinions(line, scale, displaced.precision):
+            value, error = s.value[rows], s.error[rows]
+            sharp = error < 0.1 * np.abs(ad - ref)
+            asked |= sharp
+            agree &= ~sharp | (np.abs(value - ad) <= limit + error)
+    return agree & asked

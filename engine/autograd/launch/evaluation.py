@@ -1,0 +1,272 @@
+"""One recorded launch as a function to be evaluated and differentiated, on copies.
+
+Nothing here touches a user's array: an Evaluation owns its memory. There is one in the
+launch's own precision and one lifted to float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.launch.derived import called, lifted, plain
+from engine.autograd.launch.recorded import RecordedLaunch
+from engine.compile.backend import Journal
+from engine.compile.pipeline import Variants
+from engine.diagnostics import EngineError
+from engine.ir.nodes import Var
+from engine.lang.types import ArrayType, is_float, scalar_of
+from engine.runtime.errors import KernelStopped
+from engine.runtime.execute import Form, Threads, run
+from engine.runtime.pack import pack_arguments
+
+Array = NDArray[Any]
+Name = str
+
+
+class EvaluationFailed(Exception):
+    """Why something cannot be evaluated: a kernel reported an error, or has no such derivative."""
+
+
+def run_quietly(
+    variants: Variants, form: Form, dim: tuple[int, ...], args: bytes, **more: Any
+) -> Journal | None:
+    """Runs a form of a kernel for a check: see `runtime.execute.run`. Gives its journal.
+
+    Messages are dropped: the launch itself has printed them. Raises EvaluationFailed.
+    """
+    try:
+        return run(variants, form, dim, args, quiet=True, **more).journal
+    except KernelStopped as stopped:
+        raise EvaluationFailed(stopped.reason) from None
+
+
+class Evaluation:
+    """The launch in one precision: memory, forward evaluation, products with its Jacobian.
+
+    initial: contents at record time; memory: what runs work on; grads: gradients. All by the
+    name of the parameter that owns the memory: `owner` says for each array which that is.
+    """
+
+    def __init__(self, launch: RecordedLaunch) -> None:
+        self.launch = launch
+        self.variants = launch.variants
+        self.params = launch.variants.ir.params
+        self.dim = launch.dim
+        self.threads = int(np.prod(self.dim)) if self.dim else 1
+        self.initial: dict[Name, Array] = {}
+        self.memory: dict[Name, Array] = {}
+        self.owner: dict[Name, Name] = {}
+        wrt = set()
+        for p, a in zip(self.params, launch.arguments, strict=True):
+            if isinstance(p.type, ArrayType):
+                self.owner[p.name] = a.alias or p.name
+                if not a.alias:
+                    data = np.ascontiguousarray(a.value, dtype=scalar_of(p.type).numpy)
+                    shape = data.shape if data.ndim else (0,) * p.type.ndim
+                    self.initial[p.name] = data.reshape(shape)
+                    self.memory[p.name] = self.initial[p.name].copy()
+                if a.requires_grad and is_float(p.type):
+                    wrt.add(p.name)
+        self.wrt = frozenset(wrt)
+        aliased = {name for a in launch.arguments if a.alias for name in (a.alias, a.name)}
+        self.journaled = self.variants.journaled(frozenset(aliased))
+        self.grads = self._zeros(p for p in self.params if p.name in self.wrt)
+        self.changed = sorted({self.owner[w] for w in self.variants.written})
+        self._args = pack_arguments(
+            [p.type for p in self.params],
+            [self.memory[self.owner[p.name]] if p.name in self.owner else a.value
+             for p, a in zip(self.params, launch.arguments, strict=True)],
+        )  # fmt: skip
+        self._gradients = self._pack(self.grads, self.wrt)
+        self._tangents: dict[frozenset[Name], dict[Name, Array]] = {}
+        # What the last recorded run of all threads left; False where memory has changed since.
+        self._recorded: Journal | Literal[False] | None = False
+
+    def _zeros(self, params: Iterable[Var]) -> dict[Name, Array]:
+        """Zeros like the memory of some arrays, by owner, in the order of the parameters."""
+        wanted = {self.owner[p.name] for p in params}
+        return {name: np.zeros_like(x) for name, x in self.memory.items() if name in wanted}
+
+    def _pack(self, arrays: Mapping[Name, Array], wrt: frozenset[Name]) -> bytes:
+        """Gradients or tangents of `wrt` as further arguments."""
+        moving = [p for p in self.params if p.name in wrt]
+        return pack_arguments(
+            [p.type for p in moving], [arrays[self.owner[p.name]] for p in moving]
+        )
+
+    def _run(
+        self, form: Form, args: bytes, variants: Variants | None = None, *, journal_limit: int = 0,
+        **more: Any,
+    ) -> Journal | None:  # fmt: skip
+        # No limit by default: what the launch itself could save takes up to four times the bytes.
+        return run_quietly(
+            variants or self.variants, form, self.dim, args, journaled=self.journaled,
+            journal_limit=journal_limit, **more,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Gives the journal's memory back."""
+        self._recorded = False
+
+    # ---- values
+
+    def restore(self) -> None:
+        """Puts the contents at record time back into what the launch changes."""
+        for name in self.changed:
+            np.copyto(self.memory[name], self.initial[name])
+
+    def refresh(self) -> None:
+        """Takes over what was changed in `initial`."""
+        for name, x in self.initial.items():
+            np.copyto(self.memory[name], x)
+        self._recorded = False
+
+    def forward(self) -> dict[Name, Array]:
+        """Runs the launch. Returns its live memory: copy what must last."""
+        self.restore()
+        self.forward_again()
+        return self.memory
+
+    def forward_again(self) -> None:
+        """Runs the launch on the memory as it is."""
+        self._recorded = False
+        self._run("forward", self._args)
+
+    def accesses(self, limit: int) -> NDArray[np.int64]:
+        """What each thread touches: see `engine.ad.accesses`. limit: bytes that this may take."""
+        self.restore()
+        try:
+            journal = self._run("accesses", self._args, journal_limit=limit)
+            return np.zeros(0, np.int64) if journal is None else journal.words()
+        finally:
+            self.restore()
+            self._recorded = False
+
+    # ---- derivatives
+
+    def vjp(self, seeds: Mapping[Name, Array], threads: Threads | None = None) -> dict[Name, Array]:
+        """J' w for cotangents by output name. Returns live gradient arrays by owner name.
+
+        threads: those that run, begin and end of their linear indices; all for None.
+        """
+        journal = self._recorded
+        if journal is False or threads is not None:
+            self.restore()
+            journal = self._run("recorded", self._args, wrt=self.wrt, threads=threads)
+            self._recorded = journal if threads is None else False
+        for g in self.grads.values():
+            g.fill(0)
+        for name, w in seeds.items():
+            self.grads[name][...] = w
+        # What native replays write is put back, as after a backward pass.
+        kept = {self.owner[p]: self.memory[self.owner[p]].copy() for p in self.variants.rewritten}
+        self._run(
+            "adjoint", self._args + self._gradients, wrt=self.wrt, threads=threads, journal=journal
+        )
+        for name, before in kept.items():
+            np.copyto(self.memory[name], before)
+        return self.grads
+
+    @property
+    def generated(self) -> bool:
+        """Whether all derivatives that the kernel uses are generated, none written by hand."""
+        return not self._native and plain(self.variants) is self.variants
+
+    @property
+    def _native(self) -> bool:
+        return any(f.native is not None for f in called(self.variants.ir))
+
+    def jvp(self, seeds: Mapping[Name, Array]) -> dict[Name, Array]:
+        """J v of the kernel's own code, whatever derivatives its user wrote for parts of it.
+
+        seeds: directions by name of any float array. Returns live arrays by owner name. Raises
+        EvaluationFailed where the kernel has no forward mode.
+        """
+        if self._native:
+            raise EvaluationFailed("it has native functions")
+        arrays = [p for p in self.params if isinstance(p.type, ArrayType) and is_float(p.type)]
+        variants, wrt = plain(self.variants), frozenset(p.name for p in arrays)
+        try:
+            variants.tangent_ir(wrt)
+        except (TypeError, EngineError) as why:
+            raise EvaluationFailed(f"it has no forward mode: {why}") from None
+        return self._jvp(seeds, wrt, variants)
+
+    def jvp_by_hand(self, seeds: Mapping[Name, Array]) -> dict[Name, Array]:
+        """J v with the derivatives that the user wrote, as the adjoint has them.
+
+        seeds: directions by name of arrays with gradients. Returns live arrays by owner name.
+        """
+        return self._jvp(seeds, self.wrt, self.variants)
+
+    def _jvp(
+        self, seeds: Mapping[Name, Array], wrt: frozenset[Name], variants: Variants
+    ) -> dict[Name, Array]:
+        if wrt not in self._tangents:
+            self._tangents[wrt] = self._zeros(p for p in self.params if p.name in wrt)
+        tangents = self._tangents[wrt]
+        self.restore()
+        self._recorded = False
+        for t in tangents.values():
+            t.fill(0)
+        for name, v in seeds.items():
+            tangents[name][...] = v
+        self._run("tangent", self._args + self._pack(tangents, wrt), variants, wrt=wrt)
+        return tangents
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """A launch in its own precision (`own`) and in float64 (`exact`), and its variables.
+
+    Native functions of narrower floats have no float64 form: `exact` is as `own` then, and
+    `epsilon` is the relative rounding of its values (0 for float64, which needs no mention).
+    inputs: owners of float arrays that the launch reads and that require a gradient.
+    outputs: owners of those that it writes. readable: owners of all float arrays that it reads.
+    """
+
+    own: Evaluation
+    exact: Evaluation
+    epsilon: float
+    inputs: tuple[Name, ...]
+    outputs: tuple[Name, ...]
+    readable: tuple[Name, ...]
+
+    def size(self, name: Name) -> int:
+        """Scalars in an array variable."""
+        return int(self.exact.initial[name].size)
+
+
+@contextmanager
+def evaluations(launch: RecordedLaunch) -> Iterator[Evaluations]:
+    """A launch, ready to be evaluated in both precisions. What they saved is freed afterwards."""
+    variants = launch.variants
+    own = Evaluation(launch)
+    exact = Evaluation(replace(launch, variants=lifted(variants)))
+
+    def owners(names: frozenset[Name], params: Iterable[Var]) -> tuple[Name, ...]:
+        return tuple(dict.fromkeys(own.owner[p.name] for p in params if p.name in names))
+
+    moving = [p for p in own.params if p.name in own.wrt]
+    floats = [p for p in own.params if isinstance(p.type, ArrayType) and is_float(p.type)]
+    try:
+        yield Evaluations(
+            own, exact, 0.0 if variants.can_lift else _coarsest(own.params),
+            owners(variants.read, moving), owners(variants.written, moving),
+            owners(variants.read, floats),
+        )  # fmt: skip
+    finally:
+        own.close()
+        exact.close()
+
+
+def _coarsest(params: Sequence[Var]) -> float:
+    """The relative rounding of the narrowest floats among a kernel's parameters."""
+    floats = [scalar_of(p.type).numpy for p in params if is_float(p.type)]
+    return max((float(np.finfo(t).eps) for t in floats), default=0.0)

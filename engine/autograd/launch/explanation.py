@@ -1,0 +1,65 @@
+"""What a check tells beyond its verdicts: names of entries, where NaN comes from, who is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from engine.autograd.launch.blame import blame
+from engine.autograd.launch.directions import Comparisons
+from engine.autograd.launch.evaluation import Evaluations
+from engine.autograd.launch.nonfinite import locate
+from engine.autograd.results import Blame, PairResult
+from engine.autograd.variables.element_names import element_name
+from engine.diagnostics import Span
+from engine.ir.nodes import Call, Function, walk
+
+
+def explained(
+    pairs: Comparisons, launch: Evaluations, rng: np.random.Generator
+) -> tuple[PairResult, ...]:
+    """Results with the names of the worst entries' scalars, and where NaN comes from."""
+    out = []
+    for (a, b), comparison in pairs.items():
+        pair = _named(comparison.result(a, b), launch)
+        if pair.verdict == "nan":
+            w = rng.standard_normal(launch.own.initial[b].shape)
+            pair = replace(pair, nonfinite=locate(launch.own, b, w, a))
+        out.append(pair)
+    return tuple(out)
+
+
+def _named(pair: PairResult, launch: Evaluations) -> PairResult:
+    e = pair.worst
+    if e is None or e.row < 0 or e.col < 0:
+        return pair
+    initial = launch.exact.initial
+    row = element_name(pair.output, e.row, initial[pair.output].shape)
+    col = element_name(pair.input, e.col, initial[pair.input].shape)
+    return replace(pair, worst=replace(e, row_name=row, col_name=col))
+
+
+def blamed(
+    pairs: Sequence[PairResult], launch: Evaluations, rng: np.random.Generator
+) -> tuple[Blame, ...]:
+    """The derivatives written by hand that are wrong, where some pair is."""
+    if not any(p.verdict == "fail" for p in pairs):
+        return ()
+    return blame(launch.exact, launch.outputs, rng)
+
+
+def handwritten(fn: Function) -> tuple[tuple[str, Span], ...]:
+    """User-written derivatives that a kernel runs: function name and place."""
+    out: dict[str, Span] = {}
+
+    def visit(f: Function) -> None:
+        for s in walk(f.body):
+            if isinstance(s, Call):
+                if s.func.grad is not None:
+                    out.setdefault(s.func.name, s.func.grad.span)
+                visit(s.func)
+
+    visit(fn)
+    return tuple(out.items())

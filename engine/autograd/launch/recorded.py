@@ -1,0 +1,113 @@
+"""A recorded launch as data: its kernel, and its arguments as they were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.compile.pipeline import Variants
+from engine.lang.types import ArrayType, is_float
+from engine.runtime.array import array
+from engine.runtime.base import may_meet
+from engine.tape.records import LaunchRecord
+
+
+class NotRepeatable(Exception):
+    """Why a launch cannot be run again."""
+
+
+class Overlapping(NotRepeatable):
+    """Two of its arguments share some of their elements, not all."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One kernel argument at record time.
+
+    value: for arrays the contents (shape + component shape), else a scalar or a
+    component array. requires_grad: the array takes part in differentiation.
+    alias: the name of an earlier argument that is the same memory, or empty.
+    """
+
+    name: str
+    value: Any
+    requires_grad: bool = False
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class RecordedLaunch:
+    """A kernel over a grid, at the values that its arguments had. One argument a parameter."""
+
+    variants: Variants
+    dim: tuple[int, ...]
+    arguments: tuple[Argument, ...]
+
+    @property
+    def alike(self) -> tuple[Any, ...]:
+        """Equal for launches of one kernel over equal grids, with arguments of equal shapes."""
+        return (id(self.variants), self.dim, tuple(np.shape(a.value) for a in self.arguments))
+
+
+def recorded_launch(record: LaunchRecord) -> RecordedLaunch:
+    """The launch behind a record. Raises NotRepeatable where its arguments are not known."""
+    out: list[Argument] = []
+    owners: dict[Any, str] = {}
+    contents = record.inputs_at_record()
+    variants = record.plan.variants
+    views: list[tuple[array, str]] = []
+    params = zip(variants.ir.params, contents, record.args, strict=True)
+    for position, (p, value, now) in enumerate(params):
+        if not isinstance(p.type, ArrayType):
+            out.append(Argument(p.name, value))
+            continue
+        if now is None:
+            out.append(Argument(p.name, np.zeros((0,) * p.type.ndim)))
+            continue
+        if value is None:
+            why = record.lost.get(p.name, "")
+            raise NotRepeatable(
+                f"the contents of argument {p.name!r} at launch time are lost"
+                + (f": {why}" if why else "")
+            )
+        key = (now.ptr, tuple(now.shape), tuple(now.strides))
+        for other_view, other in views:
+            changed = {p.name, other} & variants.written
+            if owners.get(key) != other and changed and _overlap(now, other_view):
+                raise Overlapping(f"arguments {other!r} and {p.name!r} overlap in memory")
+        alias = owners.get(key, "") if now.size else ""
+        if not alias:
+            owners[key] = p.name
+            views.append((now, p.name))
+        elif p.name in variants.read:  # the one that is read has the contents at launch
+            out = [replace(x, value=value) if x.name == alias else x for x in out]
+        grad = bool(now.requires_grad) and is_float(p.type)
+        if is_float(p.type) and position not in record.plan.inputs:
+            # What was there before does not matter, and is not known: it may be NaN.
+            value = np.where(np.isfinite(value), value, 0)
+        out.append(Argument(p.name, value, grad, alias))
+    return RecordedLaunch(variants, tuple(record.dim), tuple(out))
+
+
+def overlaps(record: LaunchRecord) -> bool:
+    """Whether a launch cannot be run again because its arguments overlap."""
+    try:
+        recorded_launch(record)
+    except Overlapping:
+        return True
+    except NotRepeatable:
+        pass
+    return False
+
+
+def _overlap(a: array, b: array) -> bool:
+    """Whether two views share an element; where that is hard to tell, they do."""
+    if not may_meet(a, b):
+        return False
+    share: Any = np.shares_memory
+    try:
+        return bool(share(a._parts, b._parts, max_work=100_000))
+    except Exception:  # too hard to tell
+        return True

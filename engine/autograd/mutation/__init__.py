@@ -1,0 +1,1 @@
+"""Adjoints that are wrong on purpose, to check the checks."""

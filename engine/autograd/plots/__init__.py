@@ -1,0 +1,1 @@
+"""Plots of Jacobians and of errors. matplotlib is imported when one is drawn."""

@@ -1,0 +1,204 @@
+"""Derivatives by central differences, with an estimate of their own error.
+
+Values are float64, but for what has no float64 form (see `WorkingPrecision`).
+
+Two step sizes give two central differences; Richardson's extrapolation combines
+them (4 D(h/2) - D(h)) / 3, and their distance bounds the error (Press et al.,
+Numerical Recipes, section 5.7). Where they disagree, the step shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.autograd.reference.noise import Array, Line, Stairs, fourth_differences, noise_level
+
+PATIENCE = 3  # steps without progress before the search ends
+
+
+@dataclass(frozen=True)
+class WorkingPrecision:
+    """The precision that a function is computed in, and the steps that suit it.
+
+    epsilon: their relative rounding. step: relative to the size of what is displaced.
+    factors: multiples of it to try: smaller for steep functions, larger where outputs are
+    so large that rounding hides a small step. side: the step of one-sided differences.
+    """
+
+    epsilon: float
+    step: float
+    factors: tuple[float, ...]
+    side: float
+
+    @property
+    def coarse(self) -> bool:
+        """True where rounding inside of the function has to be measured."""
+        return self.epsilon > FLOAT64.epsilon
+
+
+FLOAT64 = WorkingPrecision(
+    float(np.finfo(np.float64).eps),
+    1e-3,
+    tuple(16.0**k for k in (0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6)),
+    1e-7,
+)
+
+
+def working_precision(epsilon: float) -> WorkingPrecision:
+    """The precision of values with that relative rounding; 0 means float64."""
+    if not epsilon:
+        return FLOAT64
+    # The error of an extrapolated difference is least about there.
+    step = epsilon**0.25
+    factors = tuple(4.0**k for k in (0, 2, -1, 1, 3, -2, 4, -3, 5, 6))
+    return WorkingPrecision(epsilon, step, factors, epsilon**0.5)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """d outputs / d t with an error bound, both flat over the outputs."""
+
+    value: Array
+    error: Array
+
+
+def slope(
+    line: Line,
+    scale: float,
+    tolerance: Callable[[Array], Array],
+    precision: WorkingPrecision = FLOAT64,
+) -> Slope:
+    """The derivative along a line at t = 0.
+
+    scale: typical size of the displaced values, for the first step. tolerance: the
+    error that matters, by derivative; the search for a step stops well below it.
+    """
+    best: Array | None = None
+    error: Array | None = None
+    stairs = Stairs(line) if precision.coarse else None
+    idle = 0
+    with np.errstate(all="ignore"):
+        here = line(0.0)
+        noise = fourth_differences(line, precision.step * scale) if precision.coarse else 0.0
+        for factor in precision.factors:
+            h = precision.step * scale * factor
+            value, err = richardson(line, h, precision, noise, here)
+            better: Any = True
+            if best is None or error is None:
+                best, error = value, err
+            else:
+                # A bound that contradicts a smaller step's is not believed: far away, a
+                # function may be flat, or repeat itself.
+                better = (err < error) & ((factor < 1) | (np.abs(value - best) <= error + err))
+                idle = 0 if np.any(better & (err < 0.5 * error)) else idle + 1
+                best, error = np.where(better, value, best), np.where(better, err, error)
+            if stairs is not None:
+                stairs.look(h, better, [here, line(h), line(-h)])
+            if idle == PATIENCE or np.all(error <= 0.02 * tolerance(best)):
+                break
+    assert best is not None and error is not None
+    if stairs is not None:
+        error = np.maximum(error, stairs.bound())
+    return Slope(best, error)
+
+
+def nearer(wide: Slope, near: Slope) -> Slope:
+    """Of two searches the better entries; `near` took smaller steps, and may see more."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(wide.value - near.value)
+        contradicted = ~(apart <= wide.error + near.error)
+        better = np.where(contradicted, near.error <= 0.25 * apart, near.error < wide.error)
+        better |= ~np.isfinite(wide.error) & np.isfinite(near.error)
+        return Slope(
+            np.where(better, near.value, wide.value), np.where(better, near.error, wide.error)
+        )
+
+
+def opinions(line: Line, scale: float, precision: WorkingPrecision = FLOAT64) -> list[Slope]:
+    """Derivatives by several small steps, each with its bound: for judging a disagreement."""
+    out = []
+    with np.errstate(all="ignore"):
+        noise = fourth_differences(line, precision.step * scale) if precision.coarse else 0.0
+        for factor in sorted(f for f in precision.factors if f < 1)[::-1][:4]:
+            value, err = richardson(line, precision.step * scale * factor, precision, noise)
+            out.append(Slope(value, err))
+    return out
+
+
+def richardson(
+    line: Line,
+    h: float,
+    precision: WorkingPrecision,
+    noise: Array | float = 0.0,
+    here: Array | None = None,
+) -> tuple[Array, Array]:
+    far, near = (line(h), line(-h)), (line(h / 2.0), line(-h / 2.0))
+    wide = (far[0] - far[1]) / (2.0 * h)
+    narrow = (near[0] - near[1]) / h
+    # What the outputs may be off by through rounding, the launch's own sums included.
+    unsure = 4.0 * np.maximum(
+        precision.epsilon * np.maximum(np.abs(far[0]), np.abs(far[1])), noise
+    ) / h  # fmt: skip
+    value = (4.0 * narrow - wide) / 3.0
+    known = np.isfinite(value)
+    if here is not None:
+        # Second differences over the step shrink with it, unless the function jumps between
+        # here and there on both sides: central differences would not notice.
+        bend, half = (np.abs(x[0] - 2.0 * here + x[1]) / k for x, k in ((far, h), (near, h / 2.0)))
+        known &= ~((half > 1.5 * bend) & (half > 16.0 * unsure))
+    return value, np.where(known, np.abs(narrow - wide) + unsure, np.inf)
+
+
+def fixed(line: Line, eps: float, precision: WorkingPrecision = FLOAT64) -> Slope:
+    """The central difference with one absolute step, as the reference's formula has it.
+
+    It is taken at its word, but for the rounding of values that are coarser than float64.
+    """
+    with np.errstate(all="ignore"):
+        after, before = line(eps), line(-eps)
+        value = (after - before) / (2.0 * eps)
+        error = np.zeros_like(value)
+        if precision.coarse:
+            error += precision.epsilon * np.maximum(np.abs(after), np.abs(before)) / eps
+    return Slope(value, error)
+
+
+def extrapolated(line: Line, h: float, precision: WorkingPrecision = FLOAT64) -> Slope:
+    """The derivative by central differences of the steps h and h/2, extrapolated."""
+    with np.errstate(all="ignore"):
+        return Slope(*richardson(line, h, precision))
+
+
+def one_sided(
+    line: Line, scale: float, precision: WorkingPrecision = FLOAT64
+) -> tuple[Array, Array, Array]:
+    """Slopes to the right and to the left, and how far rounding may put them off."""
+    h = precision.side * scale
+    with np.errstate(all="ignore"):
+        here, after, before = line(0.0), line(h), line(-h)
+        noise = precision.epsilon * np.maximum(np.abs(here), np.abs(after - before)) / h
+        return (after - here) / h, (here - before) / h, noise
+
+
+def remeasured(value: Line, scale: float, precision: WorkingPrecision) -> tuple[float, float]:
+    """The derivative of a single number, and its error with the noise as measured.
+
+    The error is infinite where the number does not change at all over the first step: then
+    steps are lost in something large.
+    """
+    with np.errstate(all="ignore"):
+        noise = noise_level(value, precision.step * scale, precision.epsilon)
+        if not np.isfinite(noise):
+            return float("nan"), float("inf")
+        best, least = float("nan"), float("inf")
+        for factor in precision.factors:
+            h = precision.step * scale * factor
+            d, error = (float(x[0]) for x in richardson(value, h, precision))
+            error += 4.0 * noise / h
+            if np.isfinite(d) and error < least:
+                best, least = d, error
+    return best, least

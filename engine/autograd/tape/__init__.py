@@ -1,0 +1,1 @@
+"""A tape: the checks of its launches, and of its backward pass as a whole."""

@@ -1,0 +1,152 @@
+"""Which operation of a tape breaks its gradient, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.autograd.results import Cause
+from engine.autograd.tape.evaluation import Direction, TapeEvaluation
+from engine.autograd.tape.memory import Placement, Region
+from engine.autograd.tape.operations import (
+    Operation,
+    OutsideWrite,
+    ReplayedCopy,
+    ReplayedLaunch,
+)
+from engine.autograd.tape.replay import Replay
+from engine.tape.records import LaunchRecord
+
+
+def culprit(evaluation: TapeEvaluation, v: Direction, allowed: float) -> int:
+    """The operation across which what the gradients say of a displacement changes; -1 for none.
+
+    Where the adjoints of the operations from k on are right, their gradients, times the
+    tangents before operation k, are the derivative of the whole. Bisection over k finds one
+    that is not.
+    """
+    operations, memories = evaluation.replay.operations, evaluation.memories
+
+    def derivative(k: int) -> float:
+        evaluation.replay.record()
+        evaluation.seed()
+        for s in reversed(operations[k:]):
+            s.backward()
+        evaluation.begin(v)
+        for s in operations[:k]:
+            s.tangent()
+        return memories.grads.dot(memories.tangents)
+
+    lo, hi = 0, len(operations)
+    right = derivative(hi)
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        here = derivative(middle)
+        if np.isfinite(here) and abs(here - right) <= allowed:
+            hi = middle
+        else:
+            lo = middle
+    return lo if hi > lo else -1
+
+
+def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
+    """Why an operation's adjoint does not fit into the tape."""
+    if position < 0:
+        return Cause("unknown")
+    operation = evaluation.replay.operations[position]
+    if isinstance(operation, OutsideWrite):
+        before = operation.before
+        return _cause("outside", before, _name(before, operation.writes[0]))
+    if isinstance(operation, ReplayedCopy):
+        return _cause("no gradient", operation)
+    if not isinstance(operation, ReplayedLaunch):
+        return _cause("unknown", operation)
+    if not operation.plan.kernel.enable_backward:
+        return _cause("no backward", operation)
+    deaf = _deaf(evaluation, v, operation, position)
+    if deaf:
+        return _cause("no gradient", operation, deaf)
+    changed = _overwritten(evaluation, v, operation, position)
+    if changed:
+        name, other = changed
+        return _cause("overwrite", operation, name, other)
+    return _cause("aliasing" if _shared(evaluation.replay, operation) else "unknown", operation)
+
+
+def _cause(
+    kind: Any, operation: Operation, argument: str = "", other: Operation | None = None
+) -> Cause:
+    r = operation.record
+    return Cause(
+        kind, operation.launch, "" if r is None else r.name, argument,
+        None if r is None else r.site, r.definition if isinstance(r, LaunchRecord) else None,
+        -1 if other is None else other.launch,
+        "" if other is None or other.record is None else other.record.name,
+        None if other is None or other.record is None else other.record.site,
+    )  # fmt: skip
+
+
+def _name(operation: Operation, part: Placement) -> str:
+    if isinstance(operation, ReplayedLaunch):
+        for i, p in operation.parts.items():
+            if p is part:
+                return str(operation.plan.params[i].name)
+    return ""
+
+
+def _deaf(
+    evaluation: TapeEvaluation, v: Direction, operation: ReplayedLaunch, position: int
+) -> str:
+    """An input that moves with the leaves and that no gradient flows to."""
+    evaluation.begin(v)
+    for s in evaluation.replay.operations[:position]:
+        s.tangent()
+    reads = {i for i in operation.plan.inputs if i in operation.parts}
+    for i in sorted(reads):
+        part = operation.parts[i]
+        if part.float and not part.wants and np.any(operation.tangents[i]):
+            return str(operation.plan.params[i].name)
+    return ""
+
+
+def _overwritten(
+    evaluation: TapeEvaluation, v: Direction, operation: ReplayedLaunch, position: int
+) -> tuple[str, Operation | None] | None:
+    """An input whose contents at the backward pass are others than at the launch, and by whom."""
+    replay = evaluation.replay
+    evaluation.begin(v)
+    for s in replay.operations[:position]:
+        s.forward()
+    then = {i: operation.views[i].copy() for i in operation.plan.inputs if i in operation.parts}
+    replay.record()
+    for i, was in then.items():
+        name = operation.plan.params[i].name
+        if i in operation.restored or name in operation.journaled:
+            continue
+        if np.array_equal(was, operation.views[i], equal_nan=operation.parts[i].float):
+            continue
+        for later in (*replay.operations[position + 1 :], *replay.after):
+            mine = Region(replay.memories.spans)
+            for p in later.writes:
+                mine.add(p)
+            if mine.meets(operation.parts[i]):
+                outside = isinstance(later, OutsideWrite) and not later.silent
+                return str(name), None if outside else later
+        return str(name), None
+    return None
+
+
+def _shared(replay: Replay, operation: ReplayedLaunch) -> bool:
+    """Whether what it writes has gradients in two memories."""
+    for p in operation.writes:
+        roots = {p.root}
+        for s in replay.operations:
+            for q in (*s.reads, *s.writes):
+                mine = Region(replay.memories.spans)
+                mine.add(q)
+                if q.wants and mine.meets(p):
+                    roots.add(q.root)
+        if len(roots) > 1:
+            return True
+    return False

@@ -1,0 +1,150 @@
+"""Checks a tape: every launch on it, and then its backward pass as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+
+from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.launch.call import LaunchCall, owners
+from engine.autograd.launch.check import check_launch
+from engine.autograd.results import LaunchResult, TapeResult, Unchecked
+from engine.autograd.tape.end_to_end import check_end_to_end
+from engine.autograd.tape.options import Options, Progress
+from engine.autograd.variables.roles import Pair
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.tape.capture import CapturedTape
+from engine.tape.records import FuncRecord, LaunchRecord, Record
+from engine.tape.tape import Tape
+
+
+class CheckInterrupted(KeyboardInterrupt):
+    """A check was interrupted. result: what was checked by then."""
+
+    def __init__(self, result: TapeResult) -> None:
+        super().__init__("the check was interrupted")
+        self.result = result
+
+
+def check_tape(
+    tape: Tape | CapturedTape,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    kernels: Sequence[str] = (),
+    skip_kernels: Sequence[str] = (),
+    max_inputs: int = -1,
+    max_outputs: int = -1,
+    seed: int = 0,
+    progress: Progress | None = None,
+    order: int = 1,
+) -> TapeResult:
+    """Checks each launch of a tape (or of what `engine.capturing` kept of one).
+
+    Every launch is compared along random directions. Single Jacobian entries are
+    compared for the first launch of each kernel and shape, and wherever a direction
+    disagrees; max_inputs and max_outputs limit them for each array. User arrays are
+    only read. See `Tolerance` for eps, atol and rtol.
+
+    The tape as a whole is checked as well, unless only some kernels are asked for. With
+    order=2, the gradients of launches are checked for their own derivatives, too, where an
+    adjoint can be differentiated; the result's `unchecked` says where not.
+
+    progress: called with how many launches are done, of how many, and the next one's kernel.
+    An interrupt (Ctrl-C) ends the check with CheckInterrupted, a KeyboardInterrupt whose
+    `result` has what was found so far.
+    """
+    if order not in (1, 2):
+        raise LaunchError(
+            Diagnostic("E405", f"order must be 1 or 2, got {order!r}",
+                       help="2 checks the gradients of gradients, too")
+        )  # fmt: skip
+    options = Options(
+        Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
+        seed, order=order,
+    )  # fmt: skip
+    return check(tape, options, progress)
+
+
+def check(
+    tape: Tape | CapturedTape, options: Options, progress: Progress | None = None
+) -> TapeResult:
+    """The check behind `check_tape` and `gradcheck_tape`."""
+    number = getattr(tape, "index", 0)
+    try:
+        found = replace(check_records(tape.records, options, progress), tape=number)
+    except CheckInterrupted as stopped:
+        raise CheckInterrupted(replace(stopped.result, tape=number)) from None
+    if not options.whole or options.partial:
+        return found
+    try:
+        whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed)
+        return replace(found, whole=whole)
+    except KeyboardInterrupt:
+        raise CheckInterrupted(found) from None
+
+
+def check_records(
+    records: Sequence[Record], options: Options, progress: Progress | None = None
+) -> TapeResult:
+    """The check of the launches among some records, each by itself.
+
+    Raises CheckInterrupted.
+    """
+    found: list[LaunchResult] = []
+    alike: set[Hashable] = set()
+    todo = list(_selected(records, options))
+    try:
+        for done, (index, record) in enumerate(todo):
+            kernel = record.kernel.key
+            if progress is not None:
+                progress(done, len(todo), kernel)
+            checked = check_launch(index, record, options.of_launch(kernel), alike)
+            found.append(checked.result)
+            alike.add(checked.alike)
+            if options.keep is not None and checked.alike is not None:
+                options.keep(checked.result, checked.blocks)
+    except KeyboardInterrupt:
+        raise CheckInterrupted(_result(records, found)) from None
+    if progress is not None:
+        progress(len(todo), len(todo), "")
+    return _result(records, found)
+
+
+def check_call(call: LaunchCall, pairs: Sequence[Pair] | None, options: Options) -> TapeResult:
+    """The check of one launch. pairs: those to look at; None for all that it reads and writes."""
+    if pairs is not None:
+        mask = [
+            (a, b) for p in pairs for a in owners(call, p.input) for b in owners(call, p.output)
+        ]
+        options = replace(options, masks={call.record.name: mask})
+    return check_records([call.record], options)
+
+
+def _selected(records: Sequence[Record], options: Options) -> Iterator[tuple[int, LaunchRecord]]:
+    """The launches to check, with their numbers."""
+    launches = list(enumerate(r for r in records if isinstance(r, LaunchRecord)))
+    launches = launches[options.skip_to :]
+    for index, r in reversed(launches) if options.reverse else launches:
+        if options.wants(r.kernel.key):
+            yield index, r
+
+
+def _result(records: Sequence[Record], found: Sequence[LaunchResult]) -> TapeResult:
+    launches = sorted(found, key=lambda r: r.index)
+    unchecked = [
+        Unchecked(
+            position, "a function recorded with Tape.record_func",
+            "only kernel launches can be checked; its backward code is the user's own", r.site,
+        )
+        for position, r in enumerate(records)
+        if isinstance(r, FuncRecord)
+    ]  # fmt: skip
+    for x in launches:
+        if x.skipped:
+            unchecked.append(Unchecked(x.index, f"launch of kernel {x.kernel}", x.skipped, x.site))
+        if x.no_second:
+            what = f"second derivative of kernel {x.kernel}"
+            unchecked.append(Unchecked(x.index, what, x.no_second, x.site))
+    return TapeResult(0, tuple(launches), tuple(unchecked))

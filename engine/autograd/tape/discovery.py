@@ -1,0 +1,217 @@
+"""Which memory of a tape came from where: its leaves, and writes that are not on it.
+
+The tape is run once more in its own precision. An element that a launch reads before anything
+on the tape has written it came from outside, and its value is the one that was kept with the
+record. An element that a launch read another value from than the tape had left there was
+written by something that is not on the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.tape.memory import Memories, Memory, Placement, Region
+from engine.autograd.tape.operations import (
+    NotReplayable,
+    Operation,
+    OutsideWrite,
+    ReplayedCopy,
+    ReplayedLaunch,
+    ReplayedOverwrite,
+)
+from engine.autograd.tape.recorded import RecordedTape
+from engine.runtime.array import array
+from engine.runtime.leaves import leaf_arrays
+
+Array = NDArray[Any]
+
+# NaNs that no computation makes: what an element holds that nothing is known about, and one
+# that the host filled with values that are not known. By bytes of a float.
+_UNKNOWN = {2: 0x7E5D, 4: 0x7FC5AD5D, 8: 0x7FF8_0000_5AD5_AD5D}
+_FILLED = {2: 0x7E3B, 4: 0x7FC3BA3B, 8: 0x7FF8_0000_3BA3_BA3B}
+# Values this near are the same: the order of atomic additions may differ.
+_NEAR = 1e-3
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Elements that came from outside and that require a gradient: the view and which of it."""
+
+    part: Placement
+    where: Array
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """A tape's operations with the writes that it does not know of, and its leaves.
+
+    after: writes between the last operation and the backward pass.
+    """
+
+    operations: Sequence[Operation]
+    leaves: Sequence[Leaf]
+    after: Sequence[OutsideWrite]
+
+
+def discover(
+    tape: RecordedTape, operations: Sequence[Operation], parts: Sequence[Placement],
+    memories: Memories, start: Memory,
+) -> Discovered:  # fmt: skip
+    """Runs all in their own precision. Fills `start`, the contents from before the tape.
+
+    parts: all memory that the operations touch. Raises NotReplayable.
+    """
+    return _Discovery(tape, operations, memories, start).result(parts)
+
+
+class _Discovery:
+    def __init__(
+        self, tape: RecordedTape, operations: Sequence[Operation], memories: Memories,
+        start: Memory,
+    ) -> None:  # fmt: skip
+        self.tape = tape
+        self.operations = operations
+        self.own = memories.own
+        self.start = start
+        # Which integers have been read or written: as bytes that are not zero.
+        self._known = Memory(memories.spans, False)
+        self._written = Region(memories.spans)
+        for s in operations:
+            for p in s.writes:
+                self._written.add(p)
+        self.leaves: list[Leaf] = []
+
+    def result(self, parts: Sequence[Placement]) -> Discovered:
+        own = self.own
+        for p in parts:
+            if p.float:
+                _bits(own.view(p))[...] = _UNKNOWN[p.info.numpy.itemsize]
+        found: list[Operation] = []
+        for operation in self.operations:
+            if isinstance(operation, ReplayedLaunch):
+                found += self._read(operation)
+            elif isinstance(operation, ReplayedCopy):
+                found += self._copied(operation)
+            found.append(operation)
+            operation.forward_own()
+            if isinstance(operation, ReplayedOverwrite):
+                for p in operation.writes:
+                    if p.float:
+                        _bits(own.view(p))[...] = _FILLED[p.info.numpy.itemsize]
+        return Discovered(found, self.leaves, self._changed_since())
+
+    def _read(self, operation: ReplayedLaunch) -> list[Operation]:
+        """Takes note of what a launch found in its inputs."""
+        out: list[Operation] = []
+        for i in operation.plan.inputs:
+            if i not in operation.parts:
+                continue
+            hold = operation.record.holds.get(i)
+            part = operation.parts[i]
+            parts = operation.record.values[i]._parts
+            was = None
+            if hold is not None:
+                was = hold.read(part.ptr, parts.shape, parts.strides, parts.dtype)
+            if was is None:
+                name = operation.plan.params[i].name
+                raise NotReplayable(
+                    f"what {name!r} of kernel {operation.record.name!r} held at its launch is lost"
+                )
+            out += self._compare(part, was, operation)
+        return out
+
+    def _compare(self, part: Placement, was: Array, operation: Operation) -> list[Operation]:
+        """Makes the replay's memory what was found there. Gives writes that are not on tape."""
+        have, start = self.own.view(part), self.start.view(part)
+        if not part.float:
+            differs, known = have != was, self._known.view(part)
+            fresh, changed = differs & (known == 0), differs & (known != 0)
+            start[fresh] = was[fresh]
+            have[...] = was
+            known[...] = 1
+            return (
+                [OutsideWrite(part, changed, was[changed], operation, True)]
+                if changed.any()
+                else []
+            )
+        mine, theirs = _bits(have), _bits(was)
+        unlike = mine != theirs
+        if not unlike.any():
+            return []
+        unknown = mine == _UNKNOWN[have.itemsize]
+        filled = mine == _FILLED[have.itemsize]
+        out: list[Operation] = []
+        if unknown.any():
+            start[unknown] = was[unknown]
+            have[unknown] = was[unknown]
+            if part.wants:
+                self.leaves.append(Leaf(part, unknown))
+        if filled.any():
+            have[filled] = was[filled]
+            out.append(OutsideWrite(part, filled, was[filled].astype(np.float64), operation, True))
+        other = unlike & ~unknown & ~filled
+        with np.errstate(all="ignore"):
+            near = np.abs(have.astype(np.float64) - was) <= _NEAR * np.abs(was)
+        other &= ~(near | (np.isnan(have) & np.isnan(was)))
+        if other.any():
+            have[other] = was[other]
+            out.append(OutsideWrite(part, other, was[other].astype(np.float64), operation, False))
+        return out
+
+    def _copied(self, operation: ReplayedCopy) -> list[Operation]:
+        """Takes note of what a copy found in its source."""
+        out: list[Operation] = []
+        for part in operation.reads:
+            have = self.own.view(part)
+            hold = getattr(operation.record, "source", None)
+            was = None
+            if hold is not None:
+                info = part.info
+                was = hold.read(part.ptr, part.shape + info.inner, part.strides + info.steps,
+                                info.numpy)  # fmt: skip
+            elif isinstance(part.source, array) and not self._written.meets(part):
+                was = _live(part)
+            if was is not None:
+                out += self._compare(part, was, operation)
+            elif not part.float or (_bits(have) == _UNKNOWN[have.itemsize]).any():
+                raise NotReplayable("what a copy on the tape copied is not known any more")
+        return out
+
+    def _changed_since(self) -> list[OutsideWrite]:
+        """What inputs held at the backward pass, where that is not what the tape left there."""
+        out = []
+        launches = [s for s in self.operations if isinstance(s, ReplayedLaunch)]
+        by_record = {id(s.record): s for s in launches}
+        for (position, i), hold in self.tape.changed.items():
+            operation = by_record[id(self.tape.records[position])]
+            part, parts = operation.parts[i], operation.record.values[i]._parts
+            was = hold.read(part.ptr, parts.shape, parts.strides, parts.dtype)
+            if was is None:
+                raise NotReplayable("what an array held at the backward pass is lost")
+            have = self.own.view(part)
+            with np.errstate(all="ignore"):
+                same = (have == was) | ((have != have) & (was != was))
+                if part.float:
+                    same |= np.abs(have.astype(np.float64) - was) <= _NEAR * np.abs(was)
+            if not same.all():
+                values = was[~same].astype(np.float64) if part.float else was[~same]
+                out.append(OutsideWrite(part, ~same, values, operation, False))
+                have[...] = was
+        return out
+
+
+def _bits(x: Array) -> Array:
+    """Floats as unsigned integers, in place."""
+    return x.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[x.itemsize])
+
+
+def _live(part: Placement) -> Array:
+    """What a user's array holds now."""
+    a = part.source
+    found = [a] if a._info.numpy.names is None else leaf_arrays(a)
+    return np.array(next(x for x in found if x.ptr == part.ptr)._parts)

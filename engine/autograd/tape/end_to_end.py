@@ -1,0 +1,179 @@
+"""Whether a tape's backward pass, as a whole, gives the derivative of what the tape did.
+
+Along a random direction in the leaf arrays, three n must agree: what the lifted
+backward pass says, central differences of the lifted replay, and, where these two differ,
+forward mode, which needs no step. Forward mode composes the launches' own derivatives, so
+that it is blind to a wrong derivative of one launch and sharp for a wrong composition. That
+is what is looked for here; single launches are checked by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.comparison.judgement import TRUST
+from engine.autograd.comparison.tolerance import Tolerance, largest
+from engine.autograd.launch.evaluation import EvaluationFailed
+from engine.autograd.reference.differences import Slope, slope
+from engine.autograd.results import LaunchResult, Verdict, WholeResult
+from engine.autograd.tape.cause import cause_of, culprit
+from engine.autograd.tape.evaluation import AdjointAlong, Direction, TapeEvaluation
+from engine.autograd.tape.operations import NotReplayable
+from engine.autograd.tape.recorded import recorded_tape
+from engine.autograd.tape.replay import replay
+from engine.tape.capture import CapturedTape
+from engine.tape.tape import Tape
+
+Array = NDArray[Any]
+
+DIRECTIONS = 2
+
+WRONG_LAUNCH = "a derivative of one of its launches is wrong"
+AT_ODDS = "forward mode and differences disagree, and the latter agree with the adjoint"
+
+
+def check_end_to_end(
+    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int
+) -> WholeResult:
+    """The check of a tape from its leaves to its ends. launches: what their checks found."""
+    try:
+        with closing(replay(recorded_tape(tape))) as replayed:
+            if not replayed.leaves:
+                return _skipped("no array that it reads requires a gradient")
+            rng = np.random.default_rng([seed, 0x7A9E])
+            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng)
+    except NotReplayable as why:
+        return _skipped(str(why))
+    except EvaluationFailed as why:
+        return _skipped(f"its replay could not run: {why}")
+    except MemoryError:
+        return _skipped("its check does not fit into memory")
+
+
+def _skipped(why: str) -> WholeResult:
+    return WholeResult("skipped", reason=why)
+
+
+def _checked(
+    evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
+    rng: np.random.Generator,
+) -> WholeResult:  # fmt: skip
+    """The worst of some directions; the later ones make all leaves count alike."""
+    if not evaluation.finite:
+        return WholeResult("inconclusive", reason="what the tape computes is not finite")
+    verdicts = {p.verdict for x in launches for p in x.pairs}
+    found = WholeResult("skipped")
+    adjoint: AdjointAlong | None = None
+    for number in range(DIRECTIONS):
+        if adjoint is None:
+            v = evaluation.direction(rng)
+        else:
+            v = evaluation.levelled_direction(rng, adjoint.gradients)
+        adjoint = evaluation.adjoint_along(v)
+        one = _along(evaluation, v, adjoint, tolerance, verdicts)
+        found = _worse(found, one, number + 1)
+        if found.verdict != "pass":
+            break
+    return found
+
+
+def _along(
+    evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance,
+    launches: set[Verdict],
+) -> WholeResult:  # fmt: skip
+    """One direction, from the adjoint to the verdict and, where it is wrong, the cause.
+
+    launches: the verdicts of the launches by themselves.
+    """
+    if not np.isfinite(adjoint.value):
+        what = "an adjoint of a launch" if "nan" in launches else "the gradient of the whole"
+        return WholeResult("nan", 1, float("nan"), reason=f"{what} is not finite")
+    reference = slope(lambda t: evaluation.displaced(v, t), 1.0, _matters)
+    n = Derivatives.of(adjoint, reference, tolerance)
+    if n.agrees(n.ref):
+        return n.result("pass", n.ref, n.allowed(n.ref))
+    try:
+        forward = evaluation.forward_along(v)
+    except EvaluationFailed as why:
+        return WholeResult("inconclusive", 1, n.ad, n.ref, reason=str(why))
+    found = compare(n, forward, "fail" in launches)
+    if found.verdict != "fail" or found.reason:
+        return found
+    position = culprit(evaluation, v, n.allowed(forward))
+    return replace(found, cause=cause_of(evaluation, v, position))
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """A derivative by the backward pass and by differences.
+
+    error: of the differences. spread: see `AdjointAlong`. rtol: the relative error allowed.
+    """
+
+    ad: float
+    ref: float
+    error: float
+    spread: float
+    rtol: float
+
+    @staticmethod
+    def of(adjoint: AdjointAlong, reference: Slope, tolerance: Tolerance) -> Derivatives:
+        """Both, along one direction."""
+        return Derivatives(
+            adjoint.value, float(reference.value[0]), float(reference.error[0]), adjoint.spread,
+            max(1e-5, tolerance.rtol or 0.0),
+        )  # fmt: skip
+
+    def allowed(self, other: float) -> float:
+        """How far the derivative may be from another number."""
+        size = np.asarray(max(abs(other), self.spread))
+        return float(Tolerance(None, None, self.rtol).of(size, self.spread))
+
+    def agrees(self, other: float) -> bool:
+        """Whether the backward pass gives the same as another number, which is known."""
+        return bool(np.isfinite(other) and abs(self.ad - other) <= self.allowed(other))
+
+    def result(
+        self, verdict: Verdict, other: float, allowed: float, reason: str = ""
+    ) -> WholeResult:
+        """The result where another number stands beside the backward pass's."""
+        error = abs(self.ad - other) / abs(other) if abs(other) > allowed else 0.0
+        return WholeResult(verdict, 1, self.ad, other, float(error), reason)
+
+
+def compare(n: Derivatives, forward: float, wrong_launch: bool) -> WholeResult:
+    """The verdict where backward pass and differences disagree, by forward mode.
+
+    wrong_launch: whether the derivative of some launch is wrong by itself.
+    """
+    if not np.isfinite(forward):
+        reason = "its derivative in forward mode is not finite"
+        return WholeResult("inconclusive", 1, n.ad, forward, reason=reason)
+    known = bool(np.isfinite(n.ref) and np.isfinite(n.error))
+    allowed = n.allowed(forward)
+    unsure = allowed + TRUST * n.error
+    if n.agrees(forward):
+        if known and abs(n.ad - n.ref) > unsure and wrong_launch:
+            return n.result("fail", n.ref, allowed, WRONG_LAUNCH)
+        return n.result("pass", forward, allowed)
+    if known and abs(forward - n.ref) > unsure:
+        if abs(n.ad - n.ref) <= unsure:
+            return n.result("inconclusive", forward, allowed, AT_ODDS)
+        if wrong_launch:
+            return n.result("fail", n.ref, allowed, WRONG_LAUNCH)
+    return n.result("fail", forward, allowed)
+
+
+def _matters(d: Array) -> Array:
+    return np.asarray(Tolerance().of(d, largest(d)))
+
+
+def _worse(a: WholeResult, b: WholeResult, number: int) -> WholeResult:
+    worse = b.verdict != "pass" or a.verdict == "skipped" or b.rel_error >= a.rel_error
+    return replace(b if worse else a, directional=number)

@@ -1,0 +1,155 @@
+"""A replayed tape along a line through its leaves: by its adjoint, forwards, and displaced.
+
+Its value is a random weighted sum of what the tape's outputs hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.tape.memory import Memory
+from engine.autograd.tape.replay import Replay
+
+Array = NDArray[Any]
+Direction = Sequence[Array]
+
+# A part of a direction counts at least this much of the median, in `levelled_direction`.
+LEVEL = 1e-4
+
+
+@dataclass(frozen=True)
+class AdjointAlong:
+    """The derivative along a direction by the backward pass.
+
+    gradients: of the leaves. spread: the root of the sum of squares of the derivative's terms.
+    """
+
+    value: float
+    gradients: Sequence[Array]
+    spread: float
+
+
+class TapeEvaluation:
+    """A replay with weights for its outputs, zero where these are not finite."""
+
+    def __init__(self, replay: Replay, rng: np.random.Generator) -> None:
+        self.replay = replay
+        self.memories = replay.memories
+        self._outputs = [self.memories.main.view(p) for p in replay.outputs]
+        self._leaves = [
+            (self.memories.main.view(x.part), replay.start.view(x.part), x.where)
+            for x in replay.leaves
+        ]
+        replay.begin()
+        replay.forward()
+        live = [np.isfinite(x) for x in self._outputs]
+        self.finite = any(x.any() for x in live)
+        self._weights = [
+            np.where(m, rng.standard_normal(m.shape), 0.0) for m in live if self.finite
+        ]
+
+    # ---- directions
+
+    def direction(self, rng: np.random.Generator) -> Direction:
+        """Random displacements of all leaves, each of its own size."""
+        return [
+            np.where(where & np.isfinite(start), rng.standard_normal(start.shape) * size, 0.0)
+            for (_, start, where), size in zip(self._leaves, self._sizes(), strict=True)
+        ]
+
+    def levelled_direction(self, rng: np.random.Generator, gradients: Sequence[Array]) -> Direction:
+        """The same, but such that all count alike, as far as rounding leaves visible.
+
+        gradients: of the leaves, which say what each counts for.
+        """
+        v = self.direction(rng)
+        strengths = [np.abs(g * size) for g, size in zip(gradients, self._sizes(), strict=True)]
+        counts = np.concatenate([s[np.isfinite(s) & (s > 0)] for s in strengths])
+        if not counts.size:
+            return v
+        level = max(float(counts.min()), LEVEL * float(np.median(counts)))
+        with np.errstate(all="ignore"):
+            return [
+                np.where(s > 0, d * np.fmin(1.0, level / s), d)
+                for d, s in zip(v, strengths, strict=True)
+            ]
+
+    def _sizes(self) -> list[Array]:
+        """How far to displace each element: by its own size, unless that is next to nothing."""
+        out = []
+        for _, start, where in self._leaves:
+            x = np.where(where & np.isfinite(start), start, 0.0)
+            with np.errstate(over="ignore"):
+                typical = float(np.sqrt(np.mean(x[where] ** 2)))
+            typical = typical if np.isfinite(typical) and typical > 0 else 1.0
+            out.append(np.maximum(np.abs(x), 0.1 * typical))
+        return out
+
+    # ---- derivatives
+
+    def adjoint_along(self, v: Direction) -> AdjointAlong:
+        """The derivative by the lifted backward pass, run as the tape's own would be."""
+        self.replay.record()
+        self.seed()
+        for s in reversed(self.replay.operations):
+            s.backward()
+        self._move(self.memories.tangents, v)
+        gradients = [self._gradient(k) for k in range(len(self._leaves))]
+        with np.errstate(all="ignore"):
+            terms = [np.where(d == 0, 0.0, g * d) for g, d in zip(gradients, v, strict=True)]
+            spread = float(np.sqrt(sum(float((t * t).sum()) for t in terms)))
+        return AdjointAlong(self.memories.grads.dot(self.memories.tangents), gradients, spread)
+
+    def displaced(self, v: Direction, t: float) -> Array:
+        """The value from leaves displaced by t times a direction, as an array of one number."""
+        self.replay.begin()
+        for (now, start, where), d in zip(self._leaves, v, strict=True):
+            now[...] = np.where(where & (d != 0), start + t * d, now)
+        self.replay.forward()
+        return np.asarray([self._weighted(self._outputs)])
+
+    def forward_along(self, v: Direction) -> float:
+        """The derivative by forward mode. Raises EvaluationFailed."""
+        self.begin(v)
+        for s in self.replay.operations:
+            s.tangent()
+        return self._weighted([self.memories.tangents.view(p) for p in self.replay.outputs])
+
+    # ---- pieces
+
+    def seed(self) -> None:
+        """Sets the gradients to the cotangents, and all others to zero."""
+        self.memories.grads.clear()
+        for p, w in zip(self.replay.outputs, self._weights, strict=True):
+            self.memories.grads.view(p)[...] = w
+
+    def begin(self, v: Direction) -> None:
+        """Puts the contents from before the tape and their tangents into memory."""
+        self.replay.begin()
+        self._move(self.memories.tangents, v)
+
+    def _move(self, memory: Memory, v: Direction) -> None:
+        memory.clear()
+        for leaf, d in zip(self.replay.leaves, v, strict=True):
+            view = memory.view(leaf.part)
+            view[...] = np.where(leaf.where, d, view)
+
+    def _gradient(self, k: int) -> Array:
+        """The gradient of a leaf, as the sum over all gradients of its memory."""
+        leaf = self.replay.leaves[k]
+        total = np.zeros(leaf.where.shape)
+        for memory in self.memories.grads.roots.values():
+            total += memory.view(leaf.part)
+        return np.where(leaf.where, total, 0.0)
+
+    def _weighted(self, values: Sequence[Array]) -> float:
+        total = 0.0
+        with np.errstate(all="ignore"):
+            for w, x in zip(self._weights, values, strict=True):
+                total += float(np.where(w == 0, 0.0, w * x).sum())
+        return total

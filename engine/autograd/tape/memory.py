@@ -1,0 +1,247 @@
+"""Memory laid out like that of a tape's arrays, in their own precision or with floats as float64.
+
+Arrays that share or overlap in memory share or overlap here too: an element's place follows
+from its address. In lifted memory every float has eight bytes, so that addresses within a
+block of float32 count double; floats of different widths, and integers, lie in planes of
+their own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.lang.structs import StructType, leaves
+from engine.lang.types import ArrayType
+from engine.runtime.annotation import ElementInfo, element_info
+from engine.runtime.base import may_meet
+
+Array = NDArray[Any]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the elements of an array of scalars, vectors or matrices are, and their gradients.
+
+    root: names the gradient's memory (see `engine.tape.outline.root_of`). source: the array,
+    or its outline.
+    """
+
+    ptr: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    info: ElementInfo
+    root: int
+    source: Any
+
+    @cached_property
+    def lo(self) -> int:
+        """The lowest address."""
+        return self.ptr + sum(min(0, (n - 1) * s) for n, s in self._axes)
+
+    @cached_property
+    def hi(self) -> int:
+        """One past the highest address; the lowest for empty arrays."""
+        if not self.size:
+            return self.lo
+        return self.ptr + sum(max(0, (n - 1) * s) for n, s in self._axes) + self.info.size
+
+    @property
+    def _axes(self) -> Iterable[tuple[int, int]]:
+        return zip(self.shape, self.strides, strict=True) if self.size else ()
+
+    @property
+    def _info(self) -> ElementInfo:
+        return self.info
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for parts with the same elements."""
+        return self.ptr, self.shape, self.strides, id(self.info)
+
+    @property
+    def float(self) -> bool:
+        """Whether its elements can move."""
+        return self.info.floating
+
+    @property
+    def wants(self) -> bool:
+        """Whether a gradient flows to it."""
+        return self.float and bool(self.source.requires_grad)
+
+    @cached_property
+    def size(self) -> int:
+        """Scalars."""
+        return int(np.prod(self.shape + self.info.inner, dtype=np.int64))
+
+
+def placements(a: Any, root: int) -> list[Placement]:
+    """An array, or the outline of one: itself, or its leaf fields."""
+    kind = a._info.kind
+    if not isinstance(kind, StructType):
+        return [Placement(a.ptr, tuple(a.shape), tuple(a.strides), a._info, root, a)]
+    out = []
+    for leaf in leaves(kind):
+        assert not isinstance(leaf.type, ArrayType)
+        info = element_info(leaf.type)
+        out.append(Placement(a.ptr + leaf.offset, tuple(a.shape), tuple(a.strides), info, root, a))
+    return out
+
+
+def stretches(extents: Iterable[Span]) -> list[Span]:
+    """The address ranges, those that overlap made one, in order."""
+    out: list[list[int]] = []
+    for lo, hi in sorted(e for e in extents if e[0] < e[1]):
+        if out and lo < out[-1][1]:
+            out[-1][1] = max(hi, out[-1][1])
+        else:
+            out.append([lo, hi])
+    return [(lo, hi) for lo, hi in out]
+
+
+class Region:
+    """Elements of some arrays, to be asked whether an array has any of them."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._starts = [lo for lo, _ in spans]
+        self._parts: dict[int, dict[Any, Placement]] = {}
+
+    def add(self, p: Placement) -> None:
+        """Adds the elements of an array."""
+        if p.size:
+            self._parts.setdefault(bisect_right(self._starts, p.lo), {}).setdefault(p.key, p)
+
+    def meets(self, p: Placement) -> bool:
+        """Whether the array may have some of them; False is certain."""
+        if not p.size:
+            return False
+        known = self._parts.get(bisect_right(self._starts, p.lo), {})
+        return p.key in known or any(may_meet(p, q) for q in known.values())
+
+
+class Memory:
+    """Zeroed memory for everything that lies in some stretches of addresses, made when needed."""
+
+    def __init__(self, spans: Sequence[Span], lifted: bool) -> None:
+        self._spans = spans
+        self._starts = [lo for lo, _ in spans]
+        self._lifted = lifted
+        # By stretch and bytes per byte of the arrays.
+        self.planes: dict[tuple[int, int], Array] = {}
+
+    def view(self, p: Placement) -> Array:
+        """The elements of an array, components last. Empty arrays lie nowhere."""
+        info = p.info
+        factor = 8 // info.numpy.itemsize if self._lifted and p.float else 1
+        dtype = np.dtype(np.float64) if self._lifted and p.float else np.dtype(info.numpy)
+        if not p.size:
+            return np.zeros(p.shape + info.inner, dtype)
+        k = bisect_right(self._starts, p.lo) - 1
+        lo, hi = self._spans[k]
+        plane = self.planes.get((k, factor))
+        if plane is None:
+            plane = self.planes[k, factor] = np.zeros((hi - lo) * factor, np.uint8)
+        strides = tuple(s * factor for s in p.strides + info.steps)
+        at = (p.ptr - lo) * factor
+        view: Array = np.ndarray(p.shape + info.inner, dtype, plane, at, strides)
+        return view
+
+    def take(self, other: Memory) -> None:
+        """Becomes a copy of memory of the same layout."""
+        for key, plane in other.planes.items():
+            mine = self.planes.get(key)
+            if mine is None:
+                self.planes[key] = plane.copy()
+            else:
+                np.copyto(mine, plane)
+
+    def copy(self) -> Memory:
+        """A copy of its own."""
+        out = Memory(self._spans, self._lifted)
+        out.take(self)
+        return out
+
+    def clear(self) -> None:
+        """Sets all to zero."""
+        for plane in self.planes.values():
+            plane.fill(0)
+
+    def dot(self, other: Memory) -> float:
+        """The inner product of two lifted memories that hold nothing but floats."""
+        total = 0.0
+        for key, plane in self.planes.items():
+            if key in other.planes:
+                x, y = (m[: m.size // 8 * 8].view(np.float64) for m in (plane, other.planes[key]))
+                with np.errstate(all="ignore"):
+                    total += float(np.einsum("i,i->", x, y))
+        return total
+
+
+class Gradients:
+    """Lifted gradients of all arrays, each in the memory of the gradient that it is a view of."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
+        self.roots: dict[int, Memory] = {}
+
+    def view(self, p: Placement) -> Array:
+        """The gradient of an array."""
+        memory = self.roots.get(p.root)
+        if memory is None:
+            memory = self.roots[p.root] = Memory(self._spans, True)
+        return memory.view(p)
+
+    def clear(self) -> None:
+        """Sets all to zero."""
+        for memory in self.roots.values():
+            memory.clear()
+
+    def dot(self, tangents: Memory) -> float:
+        """What the gradients say of a displacement of the memory."""
+        return sum(memory.dot(tangents) for memory in self.roots.values())
+
+
+class Memories:
+    """The memories that a tape's operations work on.
+
+    own: in the arrays' own precision. main: lifted. tangents, grads: of main.
+    """
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self.spans = spans
+        self.own = Memory(spans, False)
+        self.main = Memory(spans, True)
+        self.tangents = Memory(spans, True)
+        self.grads = Gradients(spans)
+
+
+def mixed(parts: Iterable[Placement], spans: Sequence[Span]) -> bool:
+    """Whether some bytes belong to elements of two types, as where memory is reinterpreted."""
+    kinds: dict[int, dict[str, list[Placement]]] = {}
+    starts = [lo for lo, _ in spans]
+    for p in parts:
+        if p.size:
+            k = bisect_right(starts, p.lo) - 1
+            kinds.setdefault(k, {}).setdefault(np.dtype(p.info.numpy).str, []).append(p)
+    for k, by_type in kinds.items():
+        if len(by_type) < 2:
+            continue
+        lo, hi = spans[k]
+        seen = np.zeros(hi - lo, np.uint8)
+        for number, group in enumerate(by_type.values()):
+            mine = np.zeros(hi - lo, np.uint8)
+            for p in group:
+                shape = p.shape + p.info.inner + (np.dtype(p.info.numpy).itemsize,)
+                operations = p.strides + p.info.steps + (1,)
+                np.ndarray(shape, np.uint8, mine, p.ptr - lo, operations)[...] = 1
+            if number and np.any(seen & mine):
+                return True
+            seen |= mine
+    return False

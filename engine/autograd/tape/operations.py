@@ -1,0 +1,298 @@
+"""The operations of a tape on other memory: forwards, backwards, and with tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.launch.derived import lifted
+from engine.autograd.launch.evaluation import EvaluationFailed, run_quietly
+from engine.autograd.tape.memory import Memories, Placement, placements
+from engine.compile.backend import Journal
+from engine.compile.pipeline import Request, Variants
+from engine.diagnostics import EngineError
+from engine.runtime.device import HOST
+from engine.runtime.execute import Form
+from engine.runtime.pack import pack_arguments
+from engine.tape.captured import CapturedWrite
+from engine.tape.outline import root_of
+from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+
+Array = NDArray[Any]
+
+
+class NotReplayable(Exception):
+    """Why a tape as a whole cannot be checked."""
+
+
+class Operation:
+    """One operation. reads, writes: the parts that it does so to. Does nothing by itself."""
+
+    reads: Sequence[Placement] = ()
+    writes: Sequence[Placement] = ()
+    # Position among the tape's launches, -1 for what is none; the record behind it.
+    launch = -1
+    record: Record | None = None
+
+    @property
+    def touched(self) -> Sequence[Placement]:
+        """All that it needs to know the memory of."""
+        return (*self.reads, *self.writes)
+
+    def bind(self, memories: Memories) -> None:
+        """Makes the views into a memories's memory that the other methods use."""
+
+    def forward_own(self) -> None:
+        """Runs it in its own precision."""
+
+    def forward(self) -> None:
+        """Runs it lifted."""
+
+    def forward_recorded(self) -> None:
+        """Runs it lifted and keeps what its adjoint needs."""
+        self.forward()
+
+    def backward(self) -> None:
+        """Runs its lifted adjoint, as the tape would."""
+
+    def tangent(self) -> None:
+        """Runs it lifted together with its tangent."""
+        self.forward()
+
+    def close(self) -> None:
+        """Gives memory back."""
+
+
+class ReplayedLaunch(Operation):
+    """A kernel launch. restored: whether its adjoint runs at what its inputs held."""
+
+    def __init__(self, record: LaunchRecord, launch: int) -> None:
+        self.record: LaunchRecord = record
+        self.launch = launch
+        self.plan = record.plan
+        self.exact: Variants = lifted(record.plan.variants)
+        self.restored: frozenset[int] = frozenset()
+        self.parts: dict[int, Placement] = {}
+        for p in self.plan.array_params:
+            a = record.values[p.index]
+            if a is not None:
+                self.parts[p.index] = placements(a, root_of(a))[0]
+        self.reads = [self.parts[i] for i in self.plan.inputs if i in self.parts]
+        self.writes = [self.parts[i] for i in self.plan.writes if i in self.parts]
+        self.wrt = frozenset(
+            p.name for p in self.plan.floats if p.index in self.parts and self.parts[p.index].wants
+        )
+        self.moving = frozenset(p.name for p in self.plan.floats if p.index in self.parts)
+        self.journaled = self.exact.journaled(record.aliased)
+        written = self.plan.variants.written
+        self.useful = bool(self.wrt & written) and self.plan.kernel.enable_backward
+        self.idle = 0 in record.dim
+        self._journal: Journal | None = None
+        self._kept: list[Array] = []
+
+    @property
+    def touched(self) -> Sequence[Placement]:
+        return list(self.parts.values())
+
+    def requests(self) -> list[Request]:
+        """What to compile before it runs."""
+        if self.idle:
+            return []
+        none: frozenset[str] = frozenset()
+        host = HOST.backend
+        out: list[Request] = [(host, self.exact, "forward", none, none)]
+        if self.useful:
+            out.append((host, self.exact, "adjoint", self.wrt, self.journaled))
+            if self.exact.needs_journal(self.wrt, self.journaled):
+                out.append((host, self.exact, "recorded", self.wrt, self.journaled))
+        return out
+
+    def bind(self, memories: Memories) -> None:
+        self.views = {i: memories.main.view(p) for i, p in self.parts.items()}
+        own = {i: memories.own.view(p) for i, p in self.parts.items()}
+        self.own_args = self._pack(self.plan.variants, own)
+        self.args = self._pack(self.exact, self.views)
+        params = self.exact.ir.params
+        moving = [p.index for p in self.plan.floats if p.name in self.wrt]
+        self.adjoints = pack_arguments(
+            [params[i].type for i in moving], [memories.grads.view(self.parts[i]) for i in moving]
+        )
+        self.tangents = {i: memories.tangents.view(p) for i, p in self.parts.items() if p.float}
+        moving = [p.index for p in self.plan.floats if p.name in self.moving]
+        self.moved = pack_arguments(
+            [params[i].type for i in moving], [self.tangents[i] for i in moving]
+        )
+
+    def _pack(self, variants: Variants, views: Mapping[int, Array]) -> bytes:
+        kinds = [p.type for p in variants.ir.params]
+        return pack_arguments(
+            kinds,
+            [views.get(i, None if p.array_kind else self.record.values[i])
+             for i, p in enumerate(self.plan.params)],
+        )  # fmt: skip
+
+    def _run(
+        self, variants: Variants, form: Form, args: bytes, wrt: frozenset[str] = frozenset(),
+        journal: Journal | None = None,
+    ) -> Journal | None:  # fmt: skip
+        return run_quietly(
+            variants, form, self.record.dim, args, wrt=wrt, journaled=self.journaled,
+            journal=journal,
+        )  # fmt: skip
+
+    def forward_own(self) -> None:
+        self._run(self.plan.variants, "forward", self.own_args)
+
+    def forward(self) -> None:
+        self._run(self.exact, "forward", self.args)
+
+    def forward_recorded(self) -> None:
+        if self.idle:
+            return
+        views = dict(self.views)
+        for i in self.restored:
+            views[i] = self.views[i].copy()
+        self._kept = [views[i] for i in self.restored]
+        self.adjoint_args = self._pack(self.exact, views) + self.adjoints
+        form: Form = "recorded" if self.useful else "forward"
+        self._journal = self._run(self.exact, form, self.args, self.wrt)
+
+    def backward(self) -> None:
+        if not self.useful or self.idle:
+            return
+        # What native replays write is put back, as the tape does.
+        params = self.plan.params
+        written = [i for i in self.views if params[i].name in self.exact.rewritten]
+        kept = {i: self.views[i].copy() for i in written}
+        self._run(self.exact, "adjoint", self.adjoint_args, self.wrt, self._journal)
+        for i, was in kept.items():
+            self.views[i][...] = was
+
+    def tangent(self) -> None:
+        if self.idle:
+            return
+        try:
+            self.exact.tangent_ir(self.moving)
+        except (TypeError, EngineError) as why:
+            raise EvaluationFailed(f"{self.plan.kernel.key!r} has no forward mode: {why}") from None
+        self._run(self.exact, "tangent", self.args + self.moved, self.moving)
+
+    def close(self) -> None:
+        self._journal = None
+
+
+class ReplayedCopy(Operation):
+    """A copy between arrays."""
+
+    def __init__(self, record: Record, dest: Any, src: Any) -> None:
+        self.record = record
+        self.writes = placements(dest, root_of(dest))
+        self.reads = placements(src, root_of(src))
+        self._pairs = list(zip(self.writes, self.reads, strict=True))
+
+    def bind(self, memories: Memories) -> None:
+        self._own = [(memories.own.view(d), memories.own.view(s)) for d, s in self._pairs]
+        self._main = [(memories.main.view(d), memories.main.view(s)) for d, s in self._pairs]
+        self._tangents = [
+            (memories.tangents.view(d), memories.tangents.view(s) if s.float else None)
+            for d, s in self._pairs if d.float
+        ]  # fmt: skip
+        self._grads = [
+            (memories.grads.view(d), memories.grads.view(s) if s.wants else None)
+            for d, s in self._pairs if d.wants
+        ]  # fmt: skip
+
+    def forward_own(self) -> None:
+        _copy(self._own)
+
+    def forward(self) -> None:
+        _copy(self._main)
+
+    def tangent(self) -> None:
+        self.forward()
+        for d, s in self._tangents:
+            d[...] = 0.0 if s is None else s.copy()
+
+    def backward(self) -> None:
+        for d, s in self._grads:
+            seed = d.copy()
+            d.fill(0)
+            if s is not None:
+                s += seed
+
+
+def _copy(pairs: Sequence[tuple[Array, Array]]) -> None:
+    with np.errstate(all="ignore"):
+        for dest, src in pairs:
+            np.copyto(dest, src.copy(), casting="unsafe")
+
+
+class ReplayedOverwrite(Operation):
+    """A fill from the host. What it wrote is seen when it is read."""
+
+    def __init__(self, record: Record, dest: Any) -> None:
+        self.record = record
+        self.writes = placements(dest, root_of(dest))
+
+    def bind(self, memories: Memories) -> None:
+        self._tangents = [memories.tangents.view(p) for p in self.writes if p.float]
+        self._grads = [memories.grads.view(p) for p in self.writes if p.wants]
+
+    def tangent(self) -> None:
+        for x in self._tangents:
+            x.fill(0)
+
+    def backward(self) -> None:
+        for x in self._grads:
+            x.fill(0)
+
+
+class OutsideWrite(Operation):
+    """Elements that got other values between two records, unseen by the tape.
+
+    before: the operation that found them there. silent: the tape knows of the write.
+    """
+
+    def __init__(
+        self, part: Placement, where: Array, values: Array, before: Operation, silent: bool
+    ) -> None:
+        self.writes = [part]
+        self.before = before
+        self.silent = silent
+        self._where, self._values = where, values
+
+    def bind(self, memories: Memories) -> None:
+        (part,) = self.writes
+        self._main = memories.main.view(part)
+        self._tangent = memories.tangents.view(part) if part.float else None
+
+    def forward(self) -> None:
+        self._main[self._where] = self._values
+
+    def tangent(self) -> None:
+        self.forward()
+        if self._tangent is not None:
+            self._tangent[self._where] = 0.0
+
+
+def operations_of(records: Sequence[Record]) -> list[Operation]:
+    """The operations of a tape's records, one for each. Raises NotReplayable."""
+    out: list[Operation] = []
+    launches = 0
+    for r in records:
+        if isinstance(r, LaunchRecord):
+            out.append(ReplayedLaunch(r, launches))
+            launches += 1
+        elif isinstance(r, CopyRecord) or (isinstance(r, CapturedWrite) and r.copy):
+            dest, src = r.arrays
+            out.append(ReplayedCopy(r, dest, src))
+        elif isinstance(r, (OverwriteRecord, CapturedWrite)):
+            out.append(ReplayedOverwrite(r, r.written[0]))
+        else:
+            raise NotReplayable(
+                f"what `{r.name}`, given to Tape.record_func, computes is not known"
+            )
+    return out

@@ -1,0 +1,140 @@
+"""A recorded tape as one function: from its leaf arrays to what it left in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.autograd.tape.discovery import Leaf, discover
+from engine.autograd.tape.memory import (
+    Memories,
+    Memory,
+    Placement,
+    Region,
+    mixed,
+    placements,
+    stretches,
+)
+from engine.autograd.tape.operations import (
+    NotReplayable,
+    Operation,
+    OutsideWrite,
+    ReplayedCopy,
+    ReplayedLaunch,
+    operations_of,
+)
+from engine.autograd.tape.recorded import RecordedTape
+from engine.compile.pipeline import prefetch
+from engine.tape.outline import root_of
+
+# Bytes of arrays whose whole tape is still checked: about ten times as much is needed for it.
+LIMIT = 512 << 20
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A tape's operations on memory of their own.
+
+    after: writes between the last operation and the backward pass. leaves: what comes from
+    outside; start: the contents of all memory before the tape. outputs: what gets cotangents.
+    """
+
+    operations: Sequence[Operation]
+    after: Sequence[OutsideWrite]
+    leaves: Sequence[Leaf]
+    outputs: Sequence[Placement]
+    memories: Memories
+    start: Memory
+
+    def begin(self) -> None:
+        """Puts the contents from before the tape into memory."""
+        self.memories.main.take(self.start)
+
+    def forward(self) -> None:
+        """Runs all from what is in memory."""
+        for s in self.operations:
+            s.forward()
+
+    def record(self) -> None:
+        """Runs all from the start, ready for `backward`."""
+        self.begin()
+        for s in self.operations:
+            s.forward_recorded()
+        for s in self.after:
+            s.forward()
+
+    def close(self) -> None:
+        """Gives memory back."""
+        for s in self.operations:
+            s.close()
+
+
+def replay(tape: RecordedTape) -> Replay:
+    """A tape, ready to be run again. Raises NotReplayable where that cannot be."""
+    operations = operations_of(tape.records)
+    for s in operations:
+        if isinstance(s, ReplayedLaunch) and not s.plan.variants.can_lift:
+            raise NotReplayable(f"kernel {s.plan.kernel.key!r} has no float64 form")
+    seeded = [p for a in tape.seeded for p in placements(a, root_of(a)) if p.float]
+    parts = [p for s in operations for p in s.touched] + seeded
+    spans = stretches((p.lo, p.hi) for p in parts)
+    if sum(hi - lo for lo, hi in spans) > LIMIT:
+        raise NotReplayable("its arrays are too large to be replayed in one piece")
+    parts = list({p.key: p for p in parts}.values())
+    if mixed(parts, spans):
+        raise NotReplayable("some memory is read as two types")
+    outputs = seeded or _ends(operations, spans)
+    if not outputs:
+        raise NotReplayable("nothing that it computes requires a gradient")
+    prefetch([r for s in operations if isinstance(s, ReplayedLaunch) for r in s.requests()])
+    memories = Memories(spans)
+    for p in parts:
+        memories.main.view(p)
+        if p.float:
+            memories.tangents.view(p)
+    for s in operations:
+        s.bind(memories)
+    start = memories.main.copy()
+    found = discover(tape, operations, parts, memories, start)
+    for s in (*found.operations, *found.after):
+        if isinstance(s, OutsideWrite):
+            s.bind(memories)
+    _restore_inputs(tape, found.operations, found.after, spans)
+    return Replay(found.operations, found.after, found.leaves, outputs, memories, start)
+
+
+def _ends(operations: Sequence[Operation], spans: Sequence[tuple[int, int]]) -> list[Placement]:
+    """Float arrays with gradients that the tape writes last and that nothing reads then."""
+    found: list[Placement] = []
+    used = Region(spans)
+    for s in reversed(operations):
+        if isinstance(s, (ReplayedLaunch, ReplayedCopy)):
+            ends = [p for p in s.writes if p.wants and not used.meets(p)]
+            found += {p.key: p for p in ends}.values()
+        for p in (*s.reads, *s.writes):
+            used.add(p)
+    return found
+
+
+def _restore_inputs(
+    tape: RecordedTape, operations: Sequence[Operation], after: Sequence[OutsideWrite],
+    spans: Sequence[tuple[int, int]],
+) -> None:  # fmt: skip
+    """Says which launches must keep copies of what they read, for their adjoints.
+
+    A backward pass that nobody ran is not run here with integers that were overwritten:
+    they may be indices into another array.
+    """
+    later = Region(spans)
+    for late in after:
+        later.add(late.writes[0])
+    for s in reversed(operations):
+        if isinstance(s, ReplayedLaunch):
+            s.restored = frozenset(
+                i for i, p in s.parts.items()
+                if i in s.plan.inputs
+                and (tape.restored or not (p.float or tape.ran))
+                and later.meets(p)
+            )  # fmt: skip
+        for p in s.writes:
+            later.add(p)

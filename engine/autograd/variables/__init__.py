@@ -1,0 +1,1 @@
+"""What a Jacobian is of: inputs and outputs in their roles, and the scalars of each."""

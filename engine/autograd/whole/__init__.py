@@ -1,1 +1,0 @@
-"""The check of a whole tape: its recorded operations composed, forwards and backwards."""

@@ -1,0 +1,58 @@
+"""Three opinions on one derivative: who is asked, and who is believed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.autograd.comparison.arbitration import ABSORBED, Opinions, arbitrate
+
+TRUE, ALLOWED, SHARP, ROUGH = 2.0, 1e-6, 1e-9, 1e-3
+
+
+def verdict(ad, ref, error, forward, again=(math.nan, math.inf)) -> str:
+    return arbitrate(
+        Opinions(ad, ref, error, ALLOWED, lambda: forward, lambda: again)
+    ).verdict  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ad", "ref", "error", "forward", "again", "expected"),
+    [
+        # the adjoint is wrong: differences that are sure of themselves, and forward mode, agree
+        (2.1, TRUE, SHARP, TRUE, None, "fail"),
+        # they are not sure, but forward mode is with them
+        (2.1, TRUE, 1.0, TRUE, None, "fail"),
+        # there is no forward mode: the differences' own error decides
+        (2.1, TRUE, SHARP, math.nan, None, "fail"),
+        (2.1, TRUE, 1.0, math.nan, None, "inconclusive"),
+        # adjoint and forward mode agree: the differences are looked at again
+        (TRUE, 2.1, SHARP, TRUE, (TRUE, SHARP), "pass"),
+        (TRUE, 2.1, SHARP, TRUE, (2.1, SHARP), "fail"),
+        (TRUE, 2.1, SHARP, TRUE, (2.1, 0.02), "pass"),
+        (TRUE, 2.1, SHARP, TRUE, (2.1, 0.5), "inconclusive"),
+        (TRUE, 2.1, SHARP, TRUE, (math.nan, math.inf), "inconclusive"),
+        # all three differ, and the differences are rough
+        (2.1, TRUE, 0.5, 50.0, None, "inconclusive"),
+        # there is no reference at all
+        (TRUE, math.nan, math.inf, TRUE, None, "inconclusive"),
+    ],
+)
+def test_who_is_believed(ad, ref, error, forward, again, expected) -> None:
+    assert verdict(ad, ref, error, forward, again or (math.nan, math.inf)) == expected
+
+
+def test_nobody_is_asked_where_the_first_two_agree() -> None:
+    def never() -> float:
+        raise AssertionError("asked without need")
+
+    found = arbitrate(Opinions(TRUE, TRUE + 1e-7, ROUGH, ALLOWED, never, lambda: (never(), 0.0)))
+    assert found.verdict == "pass"
+
+
+def test_steps_that_rounding_absorbs_are_told() -> None:
+    found = arbitrate(
+        Opinions(TRUE, 0.0, SHARP, ALLOWED, lambda: TRUE, lambda: (0.0, math.inf))
+    )  # fmt: skip
+    assert found.reason == ABSORBED
