@@ -10,7 +10,8 @@ Two kinds of variable make every later pass simple:
 Operands are atoms: a variable or a constant. Every statement carries the span
 of the Python source it comes from.
 
-Each kind of statement says in its own declaration which of its fields are variables that
+Variables, constants and the base of all statements are in `engine.ir.atoms`. Each kind of
+statement says in its own declaration which of its fields are variables that
 it defines, atoms that it reads and blocks that are nested in it; `defs_of`, `uses_of`,
 `blocks_of` and `map_stmt` follow from that, and passes from these. So a new kind of
 statement is a class here, its meaning in `engine.ir.interp` and its text in each code
@@ -21,74 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from engine.diagnostics import UNKNOWN, Span
+from engine.ir.atoms import Atom as Atom
+from engine.ir.atoms import Const as Const
+from engine.ir.atoms import Stmt as Stmt
+from engine.ir.atoms import Var as Var
 from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import Argument
-from engine.lang.types import Type, ValueType
+from engine.lang.types import ValueType
 
 AtomicKind = Literal["add", "sub", "min", "max", "and", "or", "xor", "exch", "cas"]
 MessageKind = Literal["print", "expect", "assert"]
-
-
-@dataclass(frozen=True, slots=True)
-class Var:
-    """A variable. Names are unique in a function; two equal Vars are the same variable."""
-
-    name: str
-    type: Type
-    mutable: bool = False
-
-    def __str__(self) -> str:
-        return f"%{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A literal: a Python number for scalars, a (nested) tuple for vectors and matrices."""
-
-    value: bool | int | float | tuple[object, ...]
-    type: ValueType
-
-    def __str__(self) -> str:
-        return f"{self.value!r}:{self.type}"
-
-    # 0.0 == -0.0 == False in Python: compare what will be printed instead.
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Const)
-            and self.type == other.type
-            and repr(self.value) == repr(other.value)
-        )
-
-    def __hash__(self) -> int:
-        return hash((repr(self.value), self.type))
-
-
-Atom = Var | Const
-
-
-class Stmt:
-    """A statement. What its fields are is said by names of fields, one or a tuple each.
-
-    DEFINES: variables that it writes. READS: atoms that it reads, arrays included, not
-    counting those of nested blocks. NESTED: its blocks, in source order. EFFECT: something
-    outside of the thread's variables comes to be different. LEAVES: what follows it in its
-    block does not run. text: its line in the printed form; of nested blocks, what stands
-    before, between and after them.
-    """
-
-    __slots__ = ()
-    DEFINES: ClassVar[tuple[str, ...]] = ()
-    READS: ClassVar[tuple[str, ...]] = ()
-    NESTED: ClassVar[tuple[str, ...]] = ()
-    EFFECT: ClassVar[bool] = False
-    LEAVES: ClassVar[bool] = False
-    span: Span
-
-    def text(self) -> tuple[str, ...]:
-        raise NotImplementedError
 
 
 Block = tuple[Stmt, ...]

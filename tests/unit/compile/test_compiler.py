@@ -43,11 +43,15 @@ def filled(entry: Entry) -> float:
     return float(out[0])
 
 
+def address(entry: Entry) -> int | None:
+    return ctypes.cast(entry.code, ctypes.c_void_p).value
+
+
 def test_entries_come_in_order_and_once() -> None:
     entries = compile_functions([filling(1), filling(2), filling(1)])
     assert [filled(e) for e in entries] == [1, 2, 1]
     assert entries[0] is entries[2]
-    assert entries[0].address != entries[1].address
+    assert address(entries[0]) != address(entries[1])
 
 
 def test_a_batch_is_one_compilation_and_one_object(fresh: Path, counted: Callable[[], int]) -> None:
@@ -85,7 +89,7 @@ def test_place_and_name_of_the_source_are_no_part_of_the_key(counted: Callable[[
     moved = replace(fn, name="other", span=Span("/elsewhere.py", 3, 1, 4, 1))
     (entry,) = compile_functions([moved])
     assert counted() == 1
-    assert entry.address == first.address
+    assert address(entry) == address(first)
     # Messages name the kernel that was launched, not the one that was compiled.
     assert first.symbol.startswith("test_kernel_")
     assert entry.symbol.startswith("other_")

@@ -30,9 +30,9 @@ def plans(monkeypatch):
     made = []
     init = Plan.__init__
 
-    def counted(self, kernel, ir):
+    def counted(self, kernel, variants, backend):
         made.append(kernel)
-        init(self, kernel, ir)
+        init(self, kernel, variants, backend)
 
     monkeypatch.setattr(Plan, "__init__", counted)
     return made
