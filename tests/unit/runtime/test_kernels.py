@@ -8,6 +8,12 @@ import engine as wp
 from engine import KernelError
 
 
+@wp.kernel
+def scale(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * s
+
+
 def test_keys_and_modules():
     @wp.kernel
     def inner(x: wp.array(dtype=float)):
