@@ -14,6 +14,12 @@ from typing import Literal
 # Where arrays and launches go that name no device.
 device: str = "cpu"
 
+# Threads of the CPU that a launch may use. 0: as many as there are cores for this process.
+num_threads: int = int(os.environ.get("ENGINE_NUM_THREADS", "").strip() or 0)
+# Results are the same bit for bit for any number of threads. False gives that up where it would
+# cost much: sums into large arrays at indices that come from data.
+deterministic: bool = True
+
 # ---- compilation
 
 # Where compiled kernels are kept; $ENGINE_CACHE_DIR comes first, and without either it is

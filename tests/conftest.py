@@ -10,11 +10,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--parts`: cuts every launch that can be cut, however small (see `engine.compile.cpu`)."""
+    parser.addoption("--parts", action="store_true", help="run all launches in parts")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Draws no window; child processes import this checkout, whatever is installed.
 
     The IR is checked between all passes, here and in child processes.
     """
+    if config.getoption("--parts"):
+        from engine.compile.cpu import schedule
+
+        schedule.LEAST, schedule.PART, schedule.SHARE = 0, 1, 0
     os.environ.setdefault("ENGINE_VERIFY_IR", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
     path = [str(ROOT), os.environ.get("PYTHONPATH", "")]

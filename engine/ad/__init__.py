@@ -1,7 +1,6 @@
 """Passes over the IR: what differentiates kernels, and what gets them ready for it."""
 
 from engine.ad.accesses import Access, Accesses, accesses
-from engine.ad.clashes import clashes
 from engine.ad.derivative import derivatives
 from engine.ad.guard import guard
 from engine.ad.lift import can_lift, lift
@@ -17,6 +16,7 @@ from engine.ad.record import record
 from engine.ad.reverse import Adjoint, reverse
 from engine.ad.stops import stops
 from engine.ad.tangent import tangent
+from engine.ad.threads import clashes
 
 __all__ = [
     "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "derivatives", "guard",

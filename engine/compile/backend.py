@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile.threads import Threads
 from engine.ir.nodes import Function, Message
 
 # How a run ended: numbers that kernels and backends agree on.
@@ -24,14 +25,15 @@ class Entry:
     """A compiled kernel.
 
     symbol: the kernel's name and a hash. code: what its backend calls. messages: what the
-    numbers in its output stand for. bound: arguments that follow those of each call. The last
-    two are for the recipe to fill in.
+    numbers in its output stand for. bound: arguments that follow those of each call. threads:
+    what its threads do to each other. The last three are for the recipe to fill in.
     """
 
     symbol: str
     code: Any
     messages: tuple[Message, ...] = ()
     bound: bytes = b""
+    threads: Threads | None = None
 
 
 class Journal(ABC):

@@ -18,6 +18,7 @@ from typing import Literal
 from engine import ad
 from engine.ad.cleanup import float_params
 from engine.compile.backend import Backend, Entry
+from engine.compile.threads import Threads
 from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
 from engine.ir.verify import checked
@@ -197,7 +198,7 @@ def prefetch(requests: Sequence[Request]) -> None:
             entries = backend.compile([f for _, f in group.values()])
             for (_, form, key), (v, f), e in zip(group, group.values(), entries, strict=True):
                 # Kernels of the same text share an entry; where they stand differs.
-                found = replace(e, messages=messages_of(f), bound=v.bound(form))
+                found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=Threads(f))
                 v._entries[backend, form, key] = found
 
 

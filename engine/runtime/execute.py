@@ -6,6 +6,7 @@ on that, and what errors and messages mean. How threads are run is the backend's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -111,7 +112,7 @@ def run(
 class Executable:
     """A form resolved once: for launches, which have no time to look it up."""
 
-    __slots__ = ("_backend", "_entry", "_spare")
+    __slots__ = ("_backend", "_entry", "_serial", "_spare")
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
@@ -120,6 +121,8 @@ class Executable:
         self._backend = backend
         if form == "recorded" and not variants.needs_journal(wrt, journaled):
             form = "forward"
+        # Which thread touches what is told in the order of the threads.
+        self._serial = form == "accesses"
         self._entry = variants.entry(backend, form, wrt, journaled)
         self._spare: Callable[[], Entry] | None = None
         if form == "adjoint":
@@ -142,6 +145,8 @@ class Executable:
             return _NOTHING
         limit = config.journal_limit_bytes if journal_limit is None else journal_limit
         entry = self._entry
+        if self._serial and threads is None:
+            threads = (0, math.prod(dim))
         limits = Limits(config.stack_limit_bytes, limit)
         came = self._backend.run(entry, dim, args, limits, threads, journal, self._spare)
         if came is NOTHING:

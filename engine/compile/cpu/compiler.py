@@ -7,9 +7,7 @@ on, and compiles those that are missing together, into one shared object or a fe
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import Outcome, build
+from engine.compile.cpu.pool import processors
 from engine.compile.cpu.snippet_errors import snippet_errors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic
@@ -153,7 +152,7 @@ def _split(units: list[_Unit]) -> list[list[_Unit]]:
 
 def _evenly(units: list[_Unit]) -> list[list[_Unit]]:
     total = sum(len(u.text) for u in units)
-    count = max(1, min(len(units), _processors(), total // _BATCH_CHARS))
+    count = max(1, min(len(units), processors(), total // _BATCH_CHARS))
     parts: list[list[_Unit]] = [[] for _ in range(count)]
     sizes = [0] * count
     for u in sorted(units, key=lambda u: (-len(u.text), u.key)):
@@ -161,13 +160,6 @@ def _evenly(units: list[_Unit]) -> list[list[_Unit]]:
         parts[i].append(u)
         sizes[i] += len(u.text)
     return parts
-
-
-@functools.lru_cache(maxsize=1)
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _failure(cache: Cache, part: list[_Unit], source: Path, outcome: Outcome) -> CompilerError:

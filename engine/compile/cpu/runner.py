@@ -7,11 +7,23 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile.backend import NOTHING, STACK_LIMIT, Entry, Journal, Limits, Outcome
+from engine.compile.backend import (
+    JOURNAL_LIMIT,
+    NOTHING,
+    STACK_LIMIT,
+    Entry,
+    Journal,
+    Limits,
+    Outcome,
+)
+from engine.compile.cpu.pool import Pool, pool, thread_count
+from engine.compile.cpu.private import prepare
+from engine.compile.cpu.schedule import Schedule, schedule
 
 
 class Buffer(ctypes.Structure):
@@ -59,6 +71,7 @@ class Launch(ctypes.Structure):
 
 # dim[4], ndim, begin, end, error; then buffers, which start empty.
 _HEAD = struct.Struct("<8q")
+_ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
 _LIMITED = struct.Struct("<24xq")
 _BUFFER = ctypes.sizeof(Buffer)
 # Kernels allocate with the C library's functions.
@@ -68,26 +81,32 @@ free.restype = None
 
 
 class CpuJournal(Journal):
-    """What a run wrote for another one to read."""
+    """What a run wrote for another one to read: of each of its parts, in their order.
 
-    __slots__ = ("_state",)
+    bounds: the threads of each part, as in `Schedule.bounds`.
+    """
 
-    def __init__(self, state: Launch) -> None:
-        self._state = state
+    __slots__ = ("_parts", "bounds")
+
+    def __init__(self, parts: Sequence[Launch], bounds: tuple[int, ...]) -> None:
+        self._parts = parts
+        self.bounds = bounds
 
     @property
     def nbytes(self) -> int:
-        return self._state.journal.size
+        return sum(p.journal.size for p in self._parts)
 
     def words(self) -> NDArray[np.int64]:
-        return np.frombuffer(contents(self._state.journal), np.int64)
+        return np.frombuffer(b"".join(contents(p.journal) for p in self._parts), np.int64)
 
-    def lend(self, state: Launch) -> None:
-        """Makes the values readable by a run, which must not free them."""
-        ctypes.memmove(ctypes.byref(state.journal), ctypes.byref(self._state.journal), _BUFFER)
+    def lend(self, states: Sequence[Launch]) -> None:
+        """Makes the values readable by a run of the same parts, which must not free them."""
+        for mine, state in zip(self._parts, states, strict=True):
+            ctypes.memmove(ctypes.byref(state.journal), ctypes.byref(mine.journal), _BUFFER)
 
     def __del__(self) -> None:
-        release(self._state)
+        for p in self._parts:
+            release(p)
 
 
 def new_launch(dim: Sequence[int]) -> Launch:
@@ -113,6 +132,17 @@ def _template(dim: tuple[int, ...], limits: Limits) -> bytes:
     return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0)))
 
 
+@lru_cache(maxsize=256)
+def _templates(dim: tuple[int, ...], limits: Limits, bounds: tuple[int, ...]) -> bytes:
+    """The launch structures of the parts of a launch."""
+    one = bytearray(_template(dim, limits))
+    out = []
+    for begin, end in pairwise(bounds):
+        _ENDS.pack_into(one, _ENDS_AT, begin, end)
+        out.append(bytes(one))
+    return b"".join(out)
+
+
 def run(
     entry: Entry,
     dim: tuple[int, ...],
@@ -123,33 +153,104 @@ def run(
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
     """See `Backend.run`."""
+    args += entry.bound
+    given = journal.bounds if isinstance(journal, CpuJournal) else None
+    many = given is not None and len(given) > 2
+    if entry.threads is not None and threads is None and (many or given is None):
+        found = schedule(entry.threads, dim, args, given)
+        if found is not None:
+            return _in_parts(found, entry, dim, args, limits, journal, spare)
+    if many:
+        # The parts of the journal, the last one first, as an adjoint's threads go.
+        every = tuple(range(len(given or ()) - 1))
+        back = Schedule(given or (), tuple((k,) for k in reversed(every)))
+        return _in_parts(back, entry, dim, args, limits, journal, spare)
     state = Launch.from_buffer_copy(_template(dim, limits))
     if threads is not None:
         state.begin, state.end = threads
     if isinstance(journal, CpuJournal):
-        journal.lend(state)
-    entry.code(args + entry.bound if entry.bound else args, ctypes.byref(state))
+        journal.lend((state,))
+    entry.code(args, ctypes.byref(state))
     if state.error == STACK_LIMIT and spare is not None:
         # The form that saves less goes on from the first thread that was abandoned.
         state.error = 0
-        other = spare()
-        other.code(args + other.bound if other.bound else args, ctypes.byref(state))
-    return _outcome(state, journal)
+        spare().code(args, ctypes.byref(state))
+    return _outcome((state,), (state.begin, state.end), journal, limits)
 
 
-def _outcome(state: Launch, journal: Journal | None) -> Outcome:
-    if journal is not None:
-        ctypes.memset(ctypes.byref(state.journal), 0, _BUFFER)
-    if not (state.error or state.stack.data or state.journal.data or state.output.data):
-        return NOTHING
-    error, stack, output = state.error, state.stack.cap, contents(state.output)
-    left = None
-    if state.journal.data:
-        left = CpuJournal(state)
-        _drop(state.stack)
-        _drop(state.output)
+def _in_parts(
+    how: Schedule,
+    entry: Entry,
+    dim: tuple[int, ...],
+    args: bytes,
+    limits: Limits,
+    journal: Journal | None,
+    spare: Callable[[], Entry] | None,
+) -> Outcome:
+    count = len(how.bounds) - 1
+    states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds))
+    if isinstance(journal, CpuJournal):
+        journal.lend(list(states))
+    copies, blocks = prepare(how.private, args, count) if how.private else ([], args)
+    stride = len(args) if copies else 0
+    n = thread_count()
+    workers = pool() if n > 1 else None
+    for parts in how.rounds:
+        _run_parts(workers, entry, blocks, stride, states, parts, n)
+        left = [k for k in parts if states[k].error == STACK_LIMIT]
+        if left and spare is not None:
+            for k in left:
+                states[k].error = states[k].stack.cap = states[k].stack.size = 0
+            _run_parts(workers, spare(), blocks, stride, states, left, n)
+        if any(states[k].error for k in parts):
+            break
     else:
-        release(state)
+        for c in copies:
+            c.merge()
+    return _outcome(list(states), how.bounds, journal, limits)
+
+
+def _run_parts(
+    workers: Pool | None, entry: Entry, blocks: bytes, stride: int,
+    states: ctypes.Array[Launch], parts: Sequence[int], threads: int,
+) -> None:  # fmt: skip
+    if workers is not None:
+        wanted = (ctypes.c_int64 * len(parts))(*parts)
+        workers.run(entry.code, blocks, stride, states, wanted, threads)
+        return
+    for k in parts:
+        block = blocks[k * stride : (k + 1) * stride] if stride else blocks
+        entry.code(block, ctypes.byref(states[k]))
+        if states[k].error not in (0, STACK_LIMIT):
+            return
+        if states[k].stack.data:
+            free(states[k].stack.data)
+            states[k].stack.data = None
+
+
+def _outcome(
+    states: Sequence[Launch], bounds: tuple[int, ...], journal: Journal | None, limits: Limits
+) -> Outcome:
+    if journal is not None:
+        for s in states:
+            ctypes.memset(ctypes.byref(s.journal), 0, _BUFFER)
+    error = next((s.error for s in states if s.error), 0)
+    saved = sum(s.journal.size for s in states)
+    if not error and 0 < limits.journal < saved:
+        error = JOURNAL_LIMIT
+    stack = max(s.stack.cap for s in states)
+    output = b"".join([contents(s.output) for s in states])
+    if not (error or stack or saved or output):
+        return NOTHING
+    left = None
+    if saved:
+        left = CpuJournal(states, bounds)
+        for s in states:
+            _drop(s.stack)
+            _drop(s.output)
+    else:
+        for s in states:
+            release(s)
     return Outcome(error, left, output, stack)
 
 

@@ -1,0 +1,8 @@
+"""What the threads of a launch do to each other: who touches which element, and in what way."""
+
+from engine.ad.threads.affine import Given
+from engine.ad.threads.certain import clashes
+from engine.ad.threads.classify import Classes, Group, classify
+from engine.ad.threads.collect import Access, Collected, collect
+
+__all__ = ["Access", "Classes", "Collected", "Given", "Group", "clashes", "classify", "collect"]

@@ -1,0 +1,449 @@
+"""What each thread of a kernel touches: arrays, with indices as sums over what threads count.
+
+Works on any kernel, calls and jumps included: a kernel as lowered, its adjoint, its tangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.ad.threads.affine import (
+    Axis,
+    Between,
+    Computed,
+    Fact,
+    Form,
+    Given,
+    Need,
+    Part,
+    Poly,
+    Turn,
+    Value,
+)
+from engine.ad.threads.bounds import Bounds
+from engine.diagnostics import UNKNOWN, Span
+from engine.ir import nodes as n
+from engine.lang.types import ArrayType, ScalarType, is_integer
+
+Touch = Literal["read", "store", "add", "min", "max", "and", "or", "xor", "ordered", "native"]
+# Statements looked at, calls followed: a kernel with more is not worth the time.
+LIMIT = 40_000
+_TURNS = 8  # iterations of a loop of which nothing is known
+_SLOW = frozenset(
+    ["acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "div", "eig3", "erf", "exp", "inverse",
+     "length", "log", "log10", "log2", "mod", "normalize", "pow", "qr3", "sin", "sinh", "sqrt",
+     "svd2", "svd3", "tan", "tanh"]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Access:
+    """One statement that touches an array.
+
+    kind: `ordered` is an atomic whose result is used, or that takes the place of a value;
+    `native` is text that may do anything. index: for each dimension, None where nothing is
+    known. facts: hold where it runs.
+    """
+
+    array: str
+    kind: Touch
+    index: tuple[Value | None, ...]
+    facts: tuple[Fact, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Everything that a kernel touches.
+
+    known: False where there is more than could be looked at. stops: a thread can end the launch.
+    costs: operations of a thread, each group with the loops around it; None is a loop of which
+    the number of iterations is not known.
+    """
+
+    accesses: tuple[Access, ...]
+    known: bool
+    stops: bool
+    costs: tuple[tuple[tuple[Turn | None, ...], int], ...]
+
+    def cost(self, bounds: Bounds) -> int:
+        """Operations of one thread, in a launch; about."""
+        total = 0
+        for turns, count in self.costs:
+            for turn in turns:
+                reach = None if turn is None else bounds.range(turn)
+                count *= _TURNS if reach is None else reach[1] + 1
+            total += count
+        return total
+
+
+class _TooMuch(Exception):
+    pass
+
+
+def collect(fn: n.Function) -> Collected:
+    """Looks at a kernel. Its array parameters are told apart by name; see `classify`."""
+    c = _Collector()
+    arrays: dict[n.Var, str] = {}
+    env: _Env = {}
+    for p in fn.params:
+        if isinstance(p.type, ArrayType):
+            arrays[p] = p.name
+        elif isinstance(p.type, ScalarType) and is_integer(p.type):
+            env[p] = Value(Form(Poly.symbol(Given(p.name))))
+    known = True
+    try:
+        _Frame(c, env, arrays, ()).block(fn.body)
+    except _TooMuch:
+        known = False
+    return Collected(tuple(c.accesses), known, c.stops, tuple(c.costs.items()))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is known where a boolean is true, and where it is false. constant: if it is one."""
+
+    true: tuple[Fact, ...] = ()
+    false: tuple[Fact, ...] = ()
+    constant: bool | None = None
+
+
+_Known = Value | Condition | None
+_Env = dict[n.Var, _Known]
+NEVER = Condition(constant=False)
+ALWAYS = Condition(constant=True)
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.accesses: dict[Access, None] = {}
+        self.costs: dict[tuple[Turn | None, ...], int] = {}
+        self.stops = False
+        self.left = LIMIT
+        self.numbers = 0
+
+    def fresh(self) -> int:
+        self.numbers += 1
+        return self.numbers
+
+
+class _Frame:
+    """One call of a function: what its variables are."""
+
+    def __init__(
+        self, c: _Collector, env: _Env, arrays: dict[n.Var, str], turns: tuple[Turn | None, ...]
+    ) -> None:
+        self.c, self.env, self.arrays, self.turns = c, env, arrays, turns
+        self.facts: tuple[Fact, ...] = ()
+        self.results: tuple[_Known, ...] | None = None
+
+    # ---- atoms
+
+    def known(self, a: n.Atom) -> _Known:
+        if isinstance(a, n.Var):
+            return self.env.get(a)
+        if isinstance(a.value, bool):
+            return ALWAYS if a.value else NEVER
+        if isinstance(a.value, int) and isinstance(a.type, ScalarType) and is_integer(a.type):
+            return Value(Form.of(a.value))
+        return None
+
+    def value(self, a: n.Atom) -> Value | None:
+        found = self.known(a)
+        return found if isinstance(found, Value) else None
+
+    def condition(self, a: n.Atom) -> Condition:
+        found = self.known(a)
+        return found if isinstance(found, Condition) else Condition()
+
+    # ---- blocks
+
+    def block(self, block: n.Block) -> bool:
+        """Looks at statements in order; says whether what follows them may run."""
+        outer = self.facts
+        try:
+            for s in block:
+                self.c.left -= 1
+                if self.c.left < 0:
+                    raise _TooMuch
+                if s.LEAVES:
+                    if isinstance(s, n.Return):
+                        self.leave(s)
+                    return False
+                if not self.statement(s):
+                    return False
+            return True
+        finally:
+            self.facts = outer
+
+    def leave(self, s: n.Return) -> None:
+        values = tuple(self.known(v) for v in s.values)
+        if self.results is None:
+            self.results = values
+        else:
+            both = zip(self.results, values, strict=True)
+            self.results = tuple(a if a == b else None for a, b in both)
+
+    def spend(self, cost: int) -> None:
+        self.c.costs[self.turns] = self.c.costs.get(self.turns, 0) + cost
+
+    def statement(self, s: n.Stmt) -> bool:
+        if isinstance(s, n.If):
+            return self.branch(s)
+        self.spend(8 if isinstance(s, n.Let) and s.op in _SLOW else 1)
+        if isinstance(s, n.Let):
+            self.env[s.dst] = self.operation(s)
+        elif isinstance(s, n.Set):
+            self.env[s.dst] = self.known(s.value)
+        elif isinstance(s, n.Load):
+            self.touch(s, "read")
+        elif isinstance(s, n.Store):
+            self.touch(s, "store")
+        elif isinstance(s, n.Atomic):
+            self.atomic(s)
+        elif isinstance(s, n.Call):
+            self.call(s)
+        elif isinstance(s, n.For):
+            self.counted(s)
+        elif isinstance(s, n.While):
+            self.loop(s)
+        else:
+            if isinstance(s, n.Message) and s.kind == "assert":
+                self.c.stops = True
+            for v in n.defs_of(s):
+                self.env[v] = None
+        return True
+
+    def branch(self, s: n.If) -> bool:
+        self.spend(1)
+        cond = self.condition(s.cond)
+        changed = list(n.set_in((s,)))
+        before = {v: self.env.get(v) for v in changed}
+        outer = self.facts
+        self.facts = (*outer, *cond.true)
+        on_then = self.block(s.then)
+        taken = {v: self.env.get(v) for v in changed}
+        self.env.update(before)
+        self.facts = (*outer, *cond.false)
+        on_else = self.block(s.orelse)
+        self.facts = outer
+        if on_then and on_else:
+            for v in changed:
+                self.env[v] = _joined(cond, taken[v], self.env.get(v))
+        elif on_then:
+            self.env.update(taken)
+            self.facts = (*outer, *cond.true)
+        elif on_else:
+            self.facts = (*outer, *cond.false)
+        return on_then or on_else
+
+    def counted(self, s: n.For) -> None:
+        start, stop, step = (self.value(a) for a in (s.start, s.stop, s.step))
+        turn, facts = None, self.facts
+        self.env[s.var] = None
+        if start is not None and stop is not None and step is not None and step.form.uniform:
+            by = step.form.constant
+            turn = Turn(self.c.fresh(), start.form, stop.form, by)
+            needs = start.needs | stop.needs | step.needs
+            var = Value(start.form + Form.along(turn).times(by), needs)
+            self.env[s.var] = var
+            if by.number:
+                sign = Poly.of(1 if by.number > 0 else -1)
+                since = Value((var.form - start.form).times(sign), needs)
+                until = Value((stop.form - var.form).times(sign) + Form.of(-1), needs)
+                facts = (*facts, Fact(since), Fact(until))
+        self.iterate(s, turn, facts, (s.body,))
+
+    def loop(self, s: n.While) -> None:
+        self.iterate(s, None, self.facts, (s.test, s.body), s.cond)
+
+    def iterate(
+        self, s: n.Stmt, turn: Turn | None, facts: tuple[Fact, ...],
+        blocks: Sequence[n.Block], cond: n.Atom | None = None,
+    ) -> None:  # fmt: skip
+        """A loop: what changes in it is not known at its begin, nor after it."""
+        changed = [v for v in n.set_in((s,)) if v in self.env]
+        for v in changed:
+            self.env[v] = None
+        outer, around = self.facts, self.turns
+        self.facts, self.turns = facts, (*around, turn)
+        for k, block in enumerate(blocks):
+            if k and cond is not None:
+                self.facts = (*facts, *self.condition(cond).true)
+            self.block(block)
+        self.facts, self.turns = outer, around
+        for inner in n.walk((s,)):
+            for v in n.defs_of(inner):
+                self.env[v] = None
+
+    # ---- calls
+
+    def call(self, s: n.Call) -> None:
+        fn = s.func
+        names = {p: self.arrays[a] for p, a in zip(fn.params, s.args, strict=True)
+                 if isinstance(a, n.Var) and a in self.arrays}  # fmt: skip
+        for d in s.dsts:
+            self.env[d] = None
+        if fn.native is not None:
+            self.native(fn.native, names, s)
+            return
+        given = {p: self.known(a) for p, a in zip(fn.params, s.args, strict=True) if p not in names}
+        inner = _Frame(self.c, given, names, self.turns)
+        inner.facts = self.facts
+        inner.block(fn.body)
+        if inner.results is not None:
+            self.env.update(zip(s.dsts, inner.results, strict=True))
+
+    def native(self, native: n.Native, names: dict[n.Var, str], s: n.Call) -> None:
+        self.spend(20)
+        for p, name in names.items():
+            unknown = (None,) * (p.type.ndim if isinstance(p.type, ArrayType) else 1)
+            if p.name in native.writes | native.updates:
+                self.add(Access(name, "native", unknown, self.facts, s.span))
+            elif p.name in native.reads:
+                self.add(Access(name, "read", unknown, self.facts, s.span))
+
+    # ---- memory
+
+    def atomic(self, s: n.Atomic) -> None:
+        kind: Touch = "ordered"
+        if s.dst is None and s.kind in ("add", "sub"):
+            kind = "add"
+        elif s.dst is None and s.kind not in ("exch", "cas"):
+            kind = s.kind  # type: ignore[assignment]
+        self.touch(s, kind)
+
+    def touch(self, s: n.Load | n.Store | n.Atomic, kind: Touch) -> None:
+        if not isinstance(s, n.Store) and s.dst is not None:
+            self.env[s.dst] = None
+        index = tuple(self.value(a) for a in s.index)
+        self.add(Access(self.arrays[s.array], kind, index, self.facts, s.span))
+
+    def add(self, a: Access) -> None:
+        self.c.accesses.setdefault(a)
+
+    # ---- operations
+
+    def operation(self, s: n.Let) -> _Known:
+        if s.op == "tid":
+            axis = s.args[0]
+            assert isinstance(axis, n.Const) and isinstance(axis.value, int)
+            return Value(Form.along(Axis(axis.value)))
+        if s.op == "copy":
+            return self.known(s.args[0])
+        if s.op == "shape":
+            array, d = s.args
+            assert isinstance(array, n.Var)
+            if isinstance(d, n.Const) and isinstance(d.value, int):
+                return Value(Form(Poly.symbol(Given(self.arrays[array], d.value))))
+            return None
+        if s.op in _LOGIC:
+            return _LOGIC[s.op](*map(self.condition, s.args))
+        args = [self.value(a) for a in s.args]
+        if s.op in ("lt", "le", "gt", "ge", "eq") and args[0] is not None and args[1] is not None:
+            return _compared(s.op, args[0], args[1])
+        t = s.dst.type
+        if not isinstance(t, ScalarType) or not is_integer(t):
+            return None
+        return self.integer(s.op, t, args)
+
+    def integer(self, op: str, t: ScalarType, args: Sequence[Value | None]) -> Value | None:
+        if op in ("select", "where_int"):
+            args = args[1:]
+        if not args or any(a is None for a in args):
+            return None
+        some: list[Value] = [a for a in args if a is not None]
+        needs = frozenset[Need]().union(*(a.needs for a in some))
+        forms = [a.form for a in some]
+        exact = _exact(op, forms)
+        if exact is not None:
+            return Value(exact, needs | {_range(t, exact)})
+        if op == "wrap_index":
+            return Value(forms[0], needs | {Need(forms[0], 0, 1 << 62)})
+        if op in ("floordiv", "mod", "div") and forms[1].uniform:
+            positive = {Need(forms[0], 0, 1 << 62), Need(forms[1], 1, 1 << 62)}
+            part = Part("rem" if op == "mod" else "quot", forms[0], forms[1].constant)
+            return Value(Form.along(part), needs | positive)
+        if op == "trips":
+            if all(f.uniform for f in forms):
+                count = Computed("trips", tuple(f.constant for f in forms))
+                return Value(Form(Poly.symbol(count)), needs)
+            return Value(Form.along(Between("trips", tuple(forms))), needs)
+        if op in ("min", "max"):
+            return Value(Form.along(Between(op, tuple(forms))), needs)
+        if op in ("select", "where_int"):
+            return Value(Form.along(Between("either", tuple(forms), self.c.fresh())), needs)
+        return None
+
+
+def _exact(op: str, forms: Sequence[Form]) -> Form | None:
+    if op == "add":
+        return forms[0] + forms[1]
+    if op == "sub":
+        return forms[0] - forms[1]
+    if op == "neg":
+        return -forms[0]
+    if op == "cast":
+        return forms[0]
+    if op == "mul" and forms[1].uniform:
+        return forms[0].times(forms[1].constant)
+    if op == "mul" and forms[0].uniform:
+        return forms[1].times(forms[0].constant)
+    return None
+
+
+def _range(t: ScalarType, f: Form) -> Need:
+    if t.kind == "u":
+        return Need(f, 0, (1 << t.bits) - 1)
+    return Need(f, -(1 << (t.bits - 1)), (1 << (t.bits - 1)) - 1)
+
+
+# ---- conditions
+
+
+def _compared(op: str, a: Value, b: Value) -> Condition:
+    needs = a.needs | b.needs
+
+    def at_least(x: Form, least: int) -> Fact:
+        return Fact(Value(x + Form.of(-least), needs))
+
+    less, more = b.form - a.form, a.form - b.form
+    if op == "lt":
+        return Condition((at_least(less, 1),), (at_least(more, 0),))
+    if op == "le":
+        return Condition((at_least(less, 0),), (at_least(more, 1),))
+    if op == "gt":
+        return Condition((at_least(more, 1),), (at_least(less, 0),))
+    if op == "ge":
+        return Condition((at_least(more, 0),), (at_least(less, 1),))
+    return Condition((at_least(less, 0), at_least(more, 0)))
+
+
+_LOGIC: dict[str, Callable[..., Condition]] = {
+    "lnot": lambda a: Condition(a.false, a.true, None if a.constant is None else not a.constant),
+    "land": lambda a, b: Condition((*a.true, *b.true)),
+    "lor": lambda a, b: Condition((), (*a.false, *b.false)),
+}
+
+
+def _joined(cond: Condition, then: _Known, orelse: _Known) -> _Known:
+    """What a variable is after a branch."""
+    if isinstance(then, Condition) and isinstance(orelse, Condition):
+        return Condition(
+            _either(cond, then.true, orelse.true, then.constant is False, orelse.constant is False),
+            _either(cond, then.false, orelse.false, then.constant is True, orelse.constant is True),
+        )
+    return then if then == orelse else None
+
+
+def _either(
+    cond: Condition, then: tuple[Fact, ...], orelse: tuple[Fact, ...], never: bool, nor: bool
+) -> tuple[Fact, ...]:
+    """What holds where one of two things does. never, nor: it cannot be the first, the second."""
+    if never:
+        return (*cond.false, *orelse)
+    if nor:
+        return (*cond.true, *then)
+    return tuple(f for f in then if f in orelse)

@@ -1,0 +1,158 @@
+// Threads that wait for work: parts of launches, which may run in any order.
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base.h"
+
+namespace {
+
+using entry_t = void (*)(const unsigned char*, eng_launch*);
+
+struct job_t {
+    entry_t entry;
+    const unsigned char* args;
+    int64_t stride;  // bytes from the arguments of one part to those of the next
+    eng_launch* launches;
+    const int64_t* parts;  // which parts to run
+    int64_t count;
+    fenv_t modes;  // of the thread that asked
+    int64_t next;
+    int64_t failed;
+};
+
+struct pool_t {
+    pthread_mutex_t mutex;
+    pthread_cond_t wake, idle;
+    uint64_t round;  // counts jobs
+    int64_t workers, wanted, active;
+    bool taken, open;
+    job_t job;
+};
+
+struct worker_t {
+    pool_t* pool;
+    int64_t number;
+};
+
+constexpr int spins = 2000;  // some ten microseconds, after which a thread sleeps
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+void work(job_t& j) {
+    for (;;) {
+        const int64_t at = __atomic_fetch_add(&j.next, 1, __ATOMIC_RELAXED);
+        if (at >= j.count) return;
+        if (__atomic_load_n(&j.failed, __ATOMIC_RELAXED)) continue;
+        const int64_t part = j.parts[at];
+        eng_launch* L = j.launches + part;
+        j.entry(j.args + part * j.stride, L);
+        // Saved values of a part are of no use to another: their memory goes, its size stays.
+        free(L->stack.data);
+        L->stack.data = nullptr;
+        if (L->error && L->error != eng::error_stack) __atomic_store_n(&j.failed, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void* run(void* given) {
+    worker_t me = *static_cast<worker_t*>(given);
+    free(given);
+    pool_t* p = me.pool;
+    uint64_t seen = 0;
+    for (;;) {
+        for (int k = 0; k < spins && __atomic_load_n(&p->round, __ATOMIC_ACQUIRE) == seen; ++k) relax();
+        pthread_mutex_lock(&p->mutex);
+        while (p->round == seen) pthread_cond_wait(&p->wake, &p->mutex);
+        seen = p->round;
+        if (p->open && me.number < p->wanted) {
+            ++p->active;
+            pthread_mutex_unlock(&p->mutex);
+            fesetenv(&p->job.modes);
+            work(p->job);
+            pthread_mutex_lock(&p->mutex);
+            if (--p->active == 0) pthread_cond_signal(&p->idle);
+        }
+        pthread_mutex_unlock(&p->mutex);
+    }
+    return nullptr;
+}
+
+// Signals are for the threads of the program: workers block them all.
+void hire(pool_t* p, int64_t wanted) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, size_t(16) << 20);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    while (p->workers < wanted) {
+        worker_t* given = static_cast<worker_t*>(malloc(sizeof(worker_t)));
+        if (!given) break;
+        *given = worker_t{p, p->workers};
+        pthread_t id;
+        if (pthread_create(&id, &attr, run, given) != 0) {
+            free(given);
+            break;  // fewer will do
+        }
+        ++p->workers;
+    }
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+// A pool without threads, or null.
+ENG_EXPORT void* eng_pool_new() {
+    pool_t* p = static_cast<pool_t*>(calloc(1, sizeof(pool_t)));
+    if (!p) return nullptr;
+    pthread_mutex_init(&p->mutex, nullptr);
+    pthread_cond_init(&p->wake, nullptr);
+    pthread_cond_init(&p->idle, nullptr);
+    return p;
+}
+
+// Runs `count` parts of a launch, in no order, by up to `threads` threads, the caller's one
+// of them. A pool that is in use by another thread leaves all to the caller.
+ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args, int64_t stride,
+                             eng_launch* launches, const int64_t* parts, int64_t count,
+                             int64_t threads) {
+    pool_t* p = static_cast<pool_t*>(pool);
+    job_t mine{reinterpret_cast<entry_t>(entry), args, stride, launches, parts, count, {}, 0, 0};
+    if (threads > count) threads = count;
+    bool shared = p && threads > 1;
+    if (shared) {
+        pthread_mutex_lock(&p->mutex);
+        shared = !p->taken;
+        p->taken = p->taken || shared;
+        if (shared) {
+            hire(p, threads - 1);
+            p->job = mine;
+            fegetenv(&p->job.modes);
+            p->wanted = threads - 1;
+            p->open = true;
+            __atomic_store_n(&p->round, p->round + 1, __ATOMIC_RELEASE);
+            pthread_cond_broadcast(&p->wake);
+        }
+        pthread_mutex_unlock(&p->mutex);
+    }
+    if (!shared) {
+        work(mine);
+        return;
+    }
+    work(p->job);
+    for (int k = 0; k < spins && __atomic_load_n(&p->active, __ATOMIC_ACQUIRE); ++k) relax();
+    pthread_mutex_lock(&p->mutex);
+    p->open = false;  // who wakes up now has come too late
+    while (p->active) pthread_cond_wait(&p->idle, &p->mutex);
+    p->taken = false;
+    pthread_mutex_unlock(&p->mutex);
+}

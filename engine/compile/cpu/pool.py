@@ -1,0 +1,140 @@
+"""Threads of this process that run parts of launches: how many, and how they are called."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from engine import config
+from engine.codegen import cpp
+from engine.compile.cache import Cache, open_cache
+from engine.compile.cpu.build import build
+from engine.compile.cpu.toolchain import Toolchain, find_toolchain
+from engine.diagnostics import CompilerError, Diagnostic
+from engine.locks import Lock
+
+_SOURCE = Path(__file__).parent / "native" / "pool.cpp"
+_RUN = "eng_pool_run"
+
+
+class Pool:
+    """Threads that wait for work. They are made when the first launch needs them."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._run = library[_RUN]
+        self._run.restype = None
+        self._run.argtypes = (
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p,
+            ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+        )  # fmt: skip
+        new = library.eng_pool_new
+        new.restype = ctypes.c_void_p
+        self._handle = new()
+
+    def run(
+        self, entry: Any, args: bytes, stride: int, launches: Any, parts: Any, threads: int
+    ) -> None:
+        """Runs parts of a launch, in no order, and returns when all are done.
+
+        entry: the kernel. args, stride: the arguments of part k begin at byte `k * stride`.
+        launches: an array of launch structures, one for each part. parts: an array of 64-bit
+        numbers, which of them to run. A part that fails keeps others from being begun.
+        """
+        self._run(
+            self._handle, ctypes.cast(entry, ctypes.c_void_p), args, stride,
+            ctypes.addressof(launches), ctypes.addressof(parts), len(parts), threads,
+        )  # fmt: skip
+
+
+def thread_count() -> int:
+    """How many threads launches may use: `config.num_threads`, or as many as there are cores."""
+    chosen = config.num_threads
+    return chosen if chosen > 0 else processors()
+
+
+@functools.lru_cache(maxsize=1)
+def processors() -> int:
+    """Processors that this process may use: its affinity, and the limit of its control group."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        if quota != "max":
+            count = min(count, max(1, -(-int(quota) // int(period))))
+    except (OSError, ValueError):
+        pass
+    return count
+
+
+class _Holder:
+    """The pool of this process. A forked child makes its own: threads do not follow it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.pool: Pool | None = None
+        self.library: ctypes.CDLL | None = None
+        self.failed = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self.pool = None
+
+    def get(self) -> Pool | None:
+        with self.lock:
+            if self.pool is None and not self.failed:
+                self._make()
+            return self.pool
+
+    def _make(self) -> None:
+        try:
+            if self.library is None:
+                self.library = _load()
+            self.pool = Pool(self.library)
+        except (CompilerError, OSError, AttributeError) as e:
+            self.failed = True
+            warnings.warn(f"launches run on one core: their threads cannot be made: {e}",
+                          stacklevel=2)  # fmt: skip
+
+
+_holder = _Holder()
+
+
+def pool() -> Pool | None:
+    """The pool, made where there was none; None where that fails, of which a warning tells."""
+    return _holder.pool or _holder.get()
+
+
+def _load() -> ctypes.CDLL:
+    toolchain, cache = find_toolchain(), open_cache()
+    text = _SOURCE.read_text(encoding="utf-8")
+    parts = (text, cpp.headers_hash(), toolchain.key)
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    stored = cache.find(key)
+    if stored is None:
+        with cache.lock(key, config.compile_timeout):
+            if cache.find(key) is None:
+                _compile(cache, key, text, toolchain)
+        stored = cache.find(key)
+    if stored is None:
+        raise OSError("the compiled text is not in the cache")
+    return ctypes.CDLL(str(stored.path))
+
+
+def _compile(cache: Cache, key: str, text: str, toolchain: Toolchain) -> None:
+    with cache.workspace() as folder:
+        source = folder / "pool.cpp"
+        source.write_text(text, encoding="utf-8")
+        (made,) = build(toolchain, [(source, 0)], cpp.NATIVE, config.compile_timeout)
+        if made.problem:
+            log = cache.log(key, made.said)
+            problem = f"the C++ compiler {made.problem} on the engine's own threads"
+            raise CompilerError(Diagnostic("E302", problem, notes=(f"its words are in {log}",)))
+        cache.add(made.output, {key: _RUN})

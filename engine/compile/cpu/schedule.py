@@ -1,0 +1,143 @@
+"""In which parts a launch runs, such that its results do not depend on how many threads there are.
+
+A part is a run of threads of the grid; where the parts begin follows from the kernel, the grid
+and the arguments alone. Arrays that threads only add to are dealt with in one of two ways:
+
+* where threads that add to one element are near each other in the grid, every second part runs
+  first, then the others: an element is of one part, or of two that follow each other;
+* else each part has an array of its own, and these are added up in the order of the parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine import config
+from engine.ad.threads import Classes, Group
+from engine.compile.cpu.pool import thread_count
+from engine.compile.threads import Placed, Threads
+from engine.lang.types import ScalarType, scalar_of, shape_of
+
+# Operations (about a nanosecond each) below which a launch is not divided, and of a part.
+LEAST, PART = 60_000, 20_000
+PARTS = 64
+# A part's own copy of an array may take this much of the part's time: one over it.
+SHARE = 8
+_KEPT = 256  # launches of a kernel that are remembered
+_LARGEST = 2**31 - 65536  # threads; more may be refused, which the whole launch decides
+
+
+@dataclass(frozen=True)
+class Private:
+    """An array of which each part has its own. at: where the arguments name it."""
+
+    kind: str
+    array: Placed
+    at: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """bounds: where the parts begin, and the end. rounds: which parts run together."""
+
+    bounds: tuple[int, ...]
+    rounds: tuple[tuple[int, ...], ...]
+    private: tuple[Private, ...] = ()
+
+
+def schedule(
+    threads: Threads, dim: tuple[int, ...], args: bytes, bounds: tuple[int, ...] | None = None
+) -> Schedule | None:
+    """How to run a launch in parts; None where one thread must run after another, or may as well.
+
+    bounds: parts that are given.
+    """
+    total = math.prod(dim)
+    if total < 2 or total >= _LARGEST:
+        return None
+    if bounds is None and threads.most is not None and total * threads.most < LEAST:
+        return None
+    key = (dim, args, bounds, config.deterministic or thread_count())
+    found = threads.schedules.get(key, False)
+    if found is False:
+        if len(threads.schedules) >= _KEPT:
+            threads.schedules.clear()
+        found = threads.schedules[key] = _schedule(threads, dim, args, bounds, total)
+    return found  # type: ignore[return-value]
+
+
+def _schedule(
+    threads: Threads,
+    dim: tuple[int, ...],
+    args: bytes,
+    bounds: tuple[int, ...] | None,
+    total: int,
+) -> Schedule | None:
+    arrays = threads.arrays(args)
+    classes = threads.classes(dim, args, arrays)
+    work = total * classes.cost
+    if not classes.order_free or (bounds is None and work < LEAST):
+        return None
+    local = [g for g in classes.groups if g.sharing == "accumulate" and g.reach is not None]
+    merged = [g for g in classes.groups if g.sharing in ("accumulate", "replace")]
+    others = [g for g in merged if g not in local]
+    axis = next(d for d, n in enumerate(dim) if n > 1)
+    rows, row = dim[axis], math.prod(dim[axis + 1 :])
+    apart = max((g.reach or 0 for g in local), default=0)
+    if bounds is None:
+        bounds = _bounds(classes, total, work, rows, row, apart, bool(local), others, arrays)
+        if bounds is None:
+            return None
+    elif local and not _wide(bounds, row, apart):
+        return None
+    count = len(bounds) - 1
+    private = [_private(g, arrays) for g in others]
+    if any(p is None for p in private):
+        return None
+    every = tuple(range(count))
+    rounds = (every[::2], every[1::2]) if local and apart else (every,)
+    return Schedule(bounds, rounds, tuple(p for p in private if p is not None))
+
+
+def _bounds(
+    classes: Classes, total: int, work: int, rows: int, row: int, apart: int, by_rows: bool,
+    others: Sequence[Group], arrays: Sequence[Placed],
+) -> tuple[int, ...] | None:  # fmt: skip
+    count = min(PARTS, total, work // PART)
+    copied = sum(_elements(g, arrays) for g in others)
+    if copied > 1:
+        if config.deterministic:
+            count = min(count, work // max(SHARE * copied, 1))
+        else:
+            count = min(count, thread_count(), 4 * work // max(SHARE * copied, 1))
+    if by_rows:
+        count = min(count, rows // max(apart, 1))
+    if count < 2:
+        return None
+    # Whole rows where there are enough: an adjoint may need that of the journal's parts.
+    step, unit = (rows, row) if by_rows or rows >= 4 * count else (total, 1)
+    return tuple(k * step // count * unit for k in range(count + 1))
+
+
+def _wide(bounds: Sequence[int], row: int, apart: int) -> bool:
+    """Whether parts are of whole rows, and of as many as threads that meet are apart."""
+    if any(b % row for b in bounds):
+        return False
+    return all(b - a >= apart * row for a, b in pairwise(bounds))
+
+
+def _elements(g: Group, arrays: Sequence[Placed]) -> int:
+    a = next(a for a in arrays if a.name == g.names[0])
+    return math.prod(a.shape) * math.prod(shape_of(a.type.element))
+
+
+def _private(g: Group, arrays: Sequence[Placed]) -> Private | None:
+    """None where a group's arrays are of several types."""
+    members = [a for a in arrays if a.name in g.names]
+    if len({a.type.element for a in members}) != 1:
+        return None
+    assert isinstance(scalar_of(members[0].type), ScalarType)
+    return Private(g.accesses[0].kind, members[0], tuple(a.at for a in members))
