@@ -11,8 +11,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--parts`: cuts every launch that can be cut, however small (see `engine.compile.cpu`)."""
-    parser.addoption("--parts", action="store_true", help="run all launches in parts")
+    """`--parts`: see `tests.parts`."""
+    parser.addoption(
+        "--parts", action="store_true", help="run all launches in parts, by 1, 2 and 7 threads"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,9 +23,9 @@ def pytest_configure(config: pytest.Config) -> None:
     The IR is checked between all passes, here and in child processes.
     """
     if config.getoption("--parts"):
-        from engine.compile.cpu import schedule
+        from tests import parts
 
-        schedule.LEAST, schedule.PART, schedule.SHARE = 0, 1, 0
+        parts.install()
     os.environ.setdefault("ENGINE_VERIFY_IR", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
     path = [str(ROOT), os.environ.get("PYTHONPATH", "")]

@@ -165,6 +165,18 @@ def run(
         every = tuple(range(len(given or ()) - 1))
         back = Schedule(given or (), tuple((k,) for k in reversed(every)))
         return _in_parts(back, entry, dim, args, limits, journal, spare)
+    return _whole(entry, dim, args, limits, threads, journal, spare)
+
+
+def _whole(
+    entry: Entry,
+    dim: tuple[int, ...],
+    args: bytes,
+    limits: Limits,
+    threads: tuple[int, int] | None,
+    journal: Journal | None,
+    spare: Callable[[], Entry] | None,
+) -> Outcome:
     state = Launch.from_buffer_copy(_template(dim, limits))
     if threads is not None:
         state.begin, state.end = threads
