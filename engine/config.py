@@ -7,7 +7,18 @@ attributes may be set too and mean nothing: programs written for Warp set some.
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Literal
+
+
+def _number(name: str) -> int:
+    """A number that is not negative, from an environment variable; 0 where there is none."""
+    text = os.environ.get(name, "").strip()
+    if text and not text.isdecimal():
+        warnings.warn(f"${name} is {text!r}, not a number: it is ignored", stacklevel=2)
+        return 0
+    return int(text or 0)
+
 
 # ---- devices
 
@@ -15,7 +26,8 @@ from typing import Literal
 device: str = "cpu"
 
 # Threads of the CPU that a launch may use. 0: as many as there are cores for this process.
-num_threads: int = int(os.environ.get("ENGINE_NUM_THREADS", "").strip() or 0)
+# $ENGINE_NUM_THREADS is what it is at first.
+num_threads: int = _number("ENGINE_NUM_THREADS")
 # Results are the same bit for bit for any number of threads. False gives that up where it would
 # cost much: sums into large arrays at indices that come from data.
 deterministic: bool = True

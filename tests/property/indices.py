@@ -22,6 +22,7 @@ def clipped(a: int, n: int):
 
 """
 AXES = "ijk"
+KINDS = ("load", "store", "store", "add", "add", "max", "take")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
@@ -35,6 +36,8 @@ class Writer:
         self.names = list(AXES[: self.arity])
         self.lines: list[str] = []
         self.loops = 0
+        # What is mostly done with each array.
+        self.kinds = {a: self.rng.choice(KINDS) for a in "xyz"}
 
     def add(self, text: str, depth: int) -> None:
         self.lines.append("    " * depth + text)
@@ -70,7 +73,7 @@ class Writer:
         r = self.rng
         a, at = r.choice((("x", self.index()), ("y", self.index()),
                           ("z", f"{self.index()}, {self.index()}")))  # fmt: skip
-        kind = r.choice(("load", "store", "store", "add", "add", "max", "take"))
+        kind = self.kinds[a] if r.random() < 0.9 else r.choice(KINDS)
         if kind == "load":
             self.add(f"s += {a}[{at}]", depth)
         elif kind == "store":
@@ -103,7 +106,9 @@ class Writer:
                 self.access(depth)
                 self.add(f"if {self.condition()}:", depth)
                 self.add(f"    m = {self.index()}", depth)
-                self.add("x[m] = s", depth)
+                self.add(
+                    "x[m] = s" if self.kinds["x"] == "store" else "wp.atomic_add(y, m, s)", depth
+                )
             else:
                 name = f"q{self.loops}"
                 self.loops += 1

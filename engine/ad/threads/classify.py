@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.ad.threads.affine import Axis, Form, Given, Part, Poly
+from engine.ad.threads.affine import Axis, Between, Form, Given, Part, Poly
 from engine.ad.threads.apart import Numbers
 from engine.ad.threads.bounds import Bounds
 from engine.ad.threads.collect import Access, Collected
@@ -151,7 +151,7 @@ def _reach_of(n: Numbers, accesses: list[Access], dimension: int) -> int | None:
         numeric = n.bounds.numeric(form)
         if numeric is None:
             return None
-        factor, scale = factor or numeric[1].get(axis, 0), scale or by
+        factor, scale = factor or _along(n, form, axis), scale or by
         if by != scale:
             return None
     if not factor:
@@ -164,6 +164,20 @@ def _reach_of(n: Numbers, accesses: list[Access], dimension: int) -> int | None:
             return None
         ends += rest
     return max(max(ends) - min(ends), 0) // abs(factor)
+
+
+def _along(n: Numbers, form: Form, axis: Axis) -> int:
+    """By how much a form goes along an axis, itself or what it is the least or greatest of."""
+    numeric = n.bounds.numeric(form)
+    factors = numeric[1] if numeric is not None else {}
+    if axis in factors:
+        return factors[axis]
+    for c, k in factors.items():
+        inner = [_along(n, a, axis) for a in c.args] if isinstance(c, Between) else []
+        found = next((x for x in inner if x), 0)
+        if found:
+            return k * found
+    return 0
 
 
 def _unfolded(n: Numbers, form: Form) -> tuple[Form, int] | None:

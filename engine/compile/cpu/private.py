@@ -1,4 +1,7 @@
-"""Arrays of which each part of a launch has its own, and how they become one again."""
+"""Arrays of which each part of a launch has its own, and how they become one again.
+
+The first part has the array itself.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ class Copies:
 
     def place(self, args: bytearray, part: int) -> None:
         """Puts the copy of a part in the place of the array."""
-        start = self.memory.ctypes.data + part * self.memory.strides[0]
+        start = self.memory.ctypes.data + (part - 1) * self.memory.strides[0]
         ndim = len(self.private.array.shape)
         for at in self.private.at:
             struct.pack_into("<q", args, at, start)
@@ -56,9 +59,9 @@ class Copies:
 
 def prepare(private: Sequence[Private], args: bytes, count: int) -> tuple[list[Copies], bytes]:
     """Copies for the parts of a launch, and the arguments of all parts, one after another."""
-    copies = [Copies(p, count) for p in private]
+    copies = [Copies(p, count - 1) for p in private]
     out = bytearray(args * count)
-    for part in range(count):
+    for part in range(1, count):
         block = bytearray(args)
         for c in copies:
             c.place(block, part)

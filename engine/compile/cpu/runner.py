@@ -72,6 +72,7 @@ class Launch(ctypes.Structure):
 # dim[4], ndim, begin, end, error; then buffers, which start empty.
 _HEAD = struct.Struct("<8q")
 _ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
+_ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in the buffers too
 _LIMITED = struct.Struct("<24xq")
 _BUFFER = ctypes.sizeof(Buffer)
 # Kernels allocate with the C library's functions.
@@ -201,6 +202,7 @@ def _in_parts(
 ) -> Outcome:
     count = len(how.bounds) - 1
     states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds))
+    words = np.frombuffer(states, np.int64).reshape(count, -1)
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))
     copies, blocks = prepare(how.private, args, count) if how.private else ([], args)
@@ -209,16 +211,21 @@ def _in_parts(
     workers = pool() if n > 1 else None
     for parts in how.rounds:
         _run_parts(workers, entry, blocks, stride, states, parts, n)
-        left = [k for k in parts if states[k].error == STACK_LIMIT]
+        errors = words[:, _ERROR]
+        if not errors.any():
+            continue
+        left = [k for k in parts if errors[k] == STACK_LIMIT]
         if left and spare is not None:
             for k in left:
                 states[k].error = states[k].stack.cap = states[k].stack.size = 0
             _run_parts(workers, spare(), blocks, stride, states, left, n)
-        if any(states[k].error for k in parts):
+        if errors.any():
             break
     else:
         for c in copies:
             c.merge()
+    if journal is None and not words[:, _LEFT].any():
+        return NOTHING
     return _outcome(list(states), how.bounds, journal, limits)
 
 

@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from engine import config
-from engine.ad.threads import Classes, Group
+from engine.ad.threads import Group
 from engine.compile.cpu.pool import thread_count
 from engine.compile.threads import Placed, Threads
 from engine.lang.types import ScalarType, scalar_of, shape_of
 
 # Operations (about a nanosecond each) below which a launch is not divided, and of a part.
-LEAST, PART = 60_000, 20_000
+LEAST, PART = 400_000, 60_000
 PARTS = 64
 # A part's own copy of an array may take this much of the part's time: one over it.
 SHARE = 8
+_ENOUGH = 16  # parts, beyond which more are no gain
 _KEPT = 256  # launches of a kernel that are remembered
 _LARGEST = 2**31 - 65536  # threads; more may be refused, which the whole launch decides
 
@@ -81,45 +82,54 @@ def _schedule(
     work = total * classes.cost
     if not classes.order_free or (bounds is None and work < LEAST):
         return None
-    local = [g for g in classes.groups if g.sharing == "accumulate" and g.reach is not None]
-    merged = [g for g in classes.groups if g.sharing in ("accumulate", "replace")]
-    others = [g for g in merged if g not in local]
     axis = next(d for d, n in enumerate(dim) if n > 1)
     rows, row = dim[axis], math.prod(dim[axis + 1 :])
-    apart = max((g.reach or 0 for g in local), default=0)
+    merged = [_Merged(g, arrays) for g in classes.groups if g.sharing in ("accumulate", "replace")]
     if bounds is None:
-        bounds = _bounds(classes, total, work, rows, row, apart, bool(local), others, arrays)
-        if bounds is None:
+        count = min(PARTS, total, work // PART)
+        for m in merged:
+            m.local = m.least_rows is not None and rows // m.least_rows >= min(
+                m.most(work), _ENOUGH
+            )
+            count = min(count, rows // (m.least_rows or 1) if m.local else m.most(work))
+        if count < 2:
             return None
-    elif local and not _wide(bounds, row, apart):
-        return None
-    count = len(bounds) - 1
-    private = [_private(g, arrays) for g in others]
+        # Whole rows where there are enough: an adjoint may need that of the journal's parts.
+        whole = rows >= 4 * count or any(m.local for m in merged)
+        step, unit = (rows, row) if whole else (total, 1)
+        bounds = tuple(k * step // count * unit for k in range(count + 1))
+    else:
+        count = len(bounds) - 1
+        for m in merged:
+            m.local = m.least_rows is not None and _wide(bounds, row, m.least_rows)
+            if not m.local and count > m.most(work):
+                return None
+    private = [_private(m.group, arrays) for m in merged if not m.local]
     if any(p is None for p in private):
         return None
     every = tuple(range(count))
-    rounds = (every[::2], every[1::2]) if local and apart else (every,)
+    crossing = any(m.local and m.group.reach for m in merged)
+    rounds = (every[::2], every[1::2]) if crossing else (every,)
     return Schedule(bounds, rounds, tuple(p for p in private if p is not None))
 
 
-def _bounds(
-    classes: Classes, total: int, work: int, rows: int, row: int, apart: int, by_rows: bool,
-    others: Sequence[Group], arrays: Sequence[Placed],
-) -> tuple[int, ...] | None:  # fmt: skip
-    count = min(PARTS, total, work // PART)
-    copied = sum(_elements(g, arrays) for g in others)
-    if copied > 1:
-        if config.deterministic:
-            count = min(count, work // max(SHARE * copied, 1))
-        else:
-            count = min(count, thread_count(), 4 * work // max(SHARE * copied, 1))
-    if by_rows:
-        count = min(count, rows // max(apart, 1))
-    if count < 2:
-        return None
-    # Whole rows where there are enough: an adjoint may need that of the journal's parts.
-    step, unit = (rows, row) if by_rows or rows >= 4 * count else (total, 1)
-    return tuple(k * step // count * unit for k in range(count + 1))
+class _Merged:
+    """An array that several threads add to. local: in the first of the two ways."""
+
+    def __init__(self, group: Group, arrays: Sequence[Placed]) -> None:
+        self.group = group
+        self.local = False
+        # Rows that a part must have at least, for parts that are not neighbours to be apart.
+        self.least_rows = None if group.reach is None else max(group.reach, 1)
+        a = next(a for a in arrays if a.name == group.names[0])
+        self.elements = math.prod(a.shape) * math.prod(shape_of(a.type.element))
+
+    def most(self, work: int) -> int:
+        """Parts of a launch that may have an array of their own each."""
+        if self.elements == 1:
+            return PARTS
+        most = work // max(SHARE * self.elements, 1)
+        return most if config.deterministic else min(4 * most, thread_count())
 
 
 def _wide(bounds: Sequence[int], row: int, apart: int) -> bool:
@@ -127,11 +137,6 @@ def _wide(bounds: Sequence[int], row: int, apart: int) -> bool:
     if any(b % row for b in bounds):
         return False
     return all(b - a >= apart * row for a, b in pairwise(bounds))
-
-
-def _elements(g: Group, arrays: Sequence[Placed]) -> int:
-    a = next(a for a in arrays if a.name == g.names[0])
-    return math.prod(a.shape) * math.prod(shape_of(a.type.element))
 
 
 def _private(g: Group, arrays: Sequence[Placed]) -> Private | None:

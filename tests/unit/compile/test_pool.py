@@ -1,0 +1,297 @@
+"""Launches on several cores: the same results, whoever runs what, and nothing that hangs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.compile.cpu import pool as pools
+from engine.compile.cpu import runner, schedule
+
+F = wp.array(dtype=float)
+N = 40_000
+
+
+@wp.kernel
+def waves(x: F, y: F, total: F):
+    i = wp.tid()
+    v = x[i]
+    for _ in range(8):
+        v = wp.sin(v) + 0.5 * x[i]
+    y[i] = v
+    wp.atomic_add(total, 0, v)
+
+
+@wp.kernel
+def smooth(x: F, y: F):
+    i = wp.tid()
+    n = x.shape[0]
+    y[i] = wp.exp(-x[wp.max(i - 1, 0)]) * x[wp.min(i + 1, n - 1)]
+
+
+@wp.kernel
+def scatter(at: wp.array(dtype=int), x: F, y: F):
+    i = wp.tid()
+    wp.atomic_add(y, at[i], wp.sin(x[i]))
+
+
+@wp.kernel
+def highest(x: F, y: F):
+    i = wp.tid()
+    wp.atomic_max(y, 0, wp.sin(x[i]))
+
+
+@wp.kernel
+def in_place(x: F):
+    i = wp.tid()
+    for _ in range(3):
+        x[i] = wp.sin(x[i]) + x[i] * x[i]
+
+
+@wp.kernel
+def says(x: F):
+    i = wp.tid()
+    if i % 9000 == 0:
+        print(i)
+    x[i] = 1.0
+
+
+@pytest.fixture(autouse=True)
+def setting() -> Any:
+    yield
+    wp.config.num_threads, wp.config.deterministic = 0, True
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Names of kernels that ran in parts, and in how many."""
+    seen: list[tuple[str, int]] = []
+    run = runner._in_parts
+
+    def counted(how: Any, entry: Any, *rest: Any) -> Any:
+        seen.append((entry.symbol.rpartition("_")[0], len(how.bounds) - 1))
+        return run(how, entry, *rest)
+
+    monkeypatch.setattr(runner, "_in_parts", counted)
+    return seen
+
+
+def values(n: int = N) -> Any:
+    return np.random.default_rng(5).standard_normal(n).astype(np.float32)
+
+
+def gradients(kernel: Any, arrays: list[Any], dim: int = N) -> list[bytes]:
+    """All contents and gradients, bit for bit, after a launch and its backward pass."""
+    given = [wp.array(a, requires_grad=a.dtype == np.float32) for a in arrays]
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim, given)
+    rng = np.random.default_rng(6)
+    seeds = {a: wp.array(rng.standard_normal(a.shape).astype(np.float32))
+             for a in given if a.requires_grad}  # fmt: skip
+    tape.backward(grads=seeds)
+    return [a.numpy().tobytes() for a in given] + [a.grad.numpy().tobytes() for a in seeds]
+
+
+def point() -> Any:
+    return np.zeros(1, np.float32)
+
+
+def places(n: int) -> Any:
+    return np.random.default_rng(7).integers(0, n, N).astype(np.int32)
+
+
+CASES = {
+    "waves": (waves, [values(), values(), point()]),
+    "smooth": (smooth, [values(), values()]),
+    "scatter": (scatter, [places(50), values(), values(50)]),
+    "in_place": (in_place, [values()]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_number_of_threads_changes_no_bit(name: str, cut: list[Any]) -> None:
+    kernel, arrays = CASES[name]
+    found = []
+    for count in (1, 2, 7):
+        wp.config.num_threads = count
+        found.append(gradients(kernel, arrays))
+    assert found[0] == found[1] == found[2]
+    assert len(cut) == 6 and all(parts > 1 for _, parts in cut)  # forward and backward, each time
+
+
+def test_the_greatest_value(cut: list[Any]) -> None:
+    for count in (1, 2, 7):
+        wp.config.num_threads = count
+        x, y = wp.array(values(200_000)), wp.array(np.array([np.nan], np.float32))
+        wp.launch(highest, 200_000, [x, y])
+        assert y.numpy()[0] == np.sin(values(200_000).astype(np.float64)).astype(np.float32).max()
+    assert len(cut) == 3
+
+
+def test_sums_into_a_large_array(cut: list[Any]) -> None:
+    """Each part would need an array of its own, which costs more than it saves."""
+    for deterministic in (True, False):
+        wp.config.num_threads, wp.config.deterministic = 2, deterministic
+        before = len(cut)
+        n = 100_000
+        at, x, y = places(n), values(), np.zeros(n, np.float32)
+        given = [wp.array(at), wp.array(x), wp.array(y)]
+        wp.launch(scatter, N, given)
+        expected = np.zeros(n)
+        np.add.at(expected, at, np.sin(x.astype(np.float64)))
+        np.testing.assert_allclose(given[2].numpy(), expected, atol=1e-5)
+        assert len(cut) == before
+
+
+def test_messages_are_in_the_order_of_the_threads(
+    capfd: pytest.CaptureFixture[str], cut: list[Any]
+) -> None:
+    wp.config.num_threads = 3
+    wp.launch(says, N * 3, [wp.zeros(N * 3)])
+    assert capfd.readouterr().out.split() == [str(k) for k in range(0, N * 3, 9000)]
+    assert cut
+
+
+def test_small_launches_stay_where_they_are(cut: list[Any]) -> None:
+    gradients(smooth, [values(100), values(100)], 100)
+    assert not cut
+
+
+def test_threads_of_the_program_launch_at_once() -> None:
+    wp.config.num_threads = 2
+    kernel, arrays = CASES["waves"]
+    expected = gradients(kernel, arrays)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(10):
+            if gradients(kernel, arrays) != expected:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+SCRIPT = """
+import os, sys
+import numpy as np
+import engine as wp
+
+@wp.kernel
+def waves(x: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    for _ in range(20):
+        v = wp.sin(v) + 1.0
+    x[i] = v
+
+def go():
+    x = wp.array(np.linspace(0, 1, 100_000, dtype=np.float32))
+    wp.launch(waves, 100_000, [x])
+    return x.numpy().tobytes()
+
+"""
+
+
+def run(tmp_path: Path, text: str, **env: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT + textwrap.dedent(text))
+    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **env})  # fmt: skip
+
+
+def test_a_forked_child_has_threads_of_its_own(tmp_path: Path) -> None:
+    done = run(tmp_path, """
+        wp.config.num_threads = 4
+        mine = go()
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if go() == mine else 3)
+            assert go() == mine
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print("done")
+    """)  # fmt: skip
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_signals_go_to_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(
+        SCRIPT
+        + textwrap.dedent("""
+        wp.config.num_threads = 4
+        go()
+        print("ready", flush=True)
+        try:
+            while True:
+                go()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """)
+    )
+    child = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 0
+
+
+@pytest.mark.parametrize("count", ["1", "3", " "])
+def test_the_number_of_threads_can_be_set_outside(tmp_path: Path, count: str) -> None:
+    done = run(tmp_path, """
+        go()
+        print(sum(1 for t in os.listdir("/proc/self/task")) if sys.platform == "linux" else 0)
+    """, ENGINE_NUM_THREADS=count, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    if sys.platform == "linux":
+        assert int(done.stdout) == (int(count) if count.strip() else pools.processors())
+
+
+def test_a_number_of_threads_that_is_none(tmp_path: Path) -> None:
+    done = run(tmp_path, "print(wp.config.num_threads)", ENGINE_NUM_THREADS="two")
+    assert done.stdout == "0\n" and "$ENGINE_NUM_THREADS is 'two'" in done.stderr
+
+
+def test_without_a_pool_all_is_done_by_the_caller(
+    monkeypatch: pytest.MonkeyPatch, cut: list[Any]
+) -> None:
+    kernel, arrays = CASES["waves"]
+    wp.config.num_threads = 2
+    expected = gradients(kernel, arrays)
+    holder = pools._Holder()
+
+    def fails() -> None:
+        raise OSError("no such thing")
+
+    monkeypatch.setattr(pools, "_load", fails)
+    monkeypatch.setattr(pools, "_holder", holder)
+    with pytest.warns(UserWarning, match="run on one core.*no such thing"):
+        assert gradients(kernel, arrays) == expected
+    assert gradients(kernel, arrays) == expected  # and it is said once
+
+
+def test_parts_cover_the_grid_once() -> None:
+    for kernel, arrays in CASES.values():
+        args, blob = kernel.plan.bind([wp.array(a) for a in arrays], (N,))
+        assert args
+        found = schedule.schedule(kernel.plan.forward._entry.threads, (N,), blob)
+        assert found is not None
+        assert found.bounds[0] == 0 and found.bounds[-1] == N
+        assert list(found.bounds) == sorted(set(found.bounds))
+        assert sorted(k for r in found.rounds for k in r) == list(range(len(found.bounds) - 1))
