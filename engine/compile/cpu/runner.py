@@ -202,7 +202,7 @@ def _in_parts(
 ) -> Outcome:
     count = len(how.bounds) - 1
     states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds))
-    words = np.frombuffer(states, np.int64).reshape(count, -1)
+    words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))
     copies, blocks = prepare(how.private, args, count) if how.private else ([], args)
