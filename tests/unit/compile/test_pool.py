@@ -139,8 +139,9 @@ def test_the_greatest_value(cut: list[Any]) -> None:
     assert len(cut) == 3
 
 
-def test_sums_into_a_large_array(cut: list[Any]) -> None:
+def test_sums_into_a_large_array(cut: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part would need an array of its own, which costs more than it saves."""
+    monkeypatch.setattr(schedule, "SHARE", 8)  # also under --parts
     for deterministic in (True, False):
         wp.config.num_threads, wp.config.deterministic = 2, deterministic
         before = len(cut)
@@ -163,7 +164,10 @@ def test_messages_are_in_the_order_of_the_threads(
     assert cut
 
 
-def test_small_launches_stay_where_they_are(cut: list[Any]) -> None:
+def test_small_launches_stay_where_they_are(
+    cut: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
     gradients(smooth, [values(100), values(100)], 100)
     assert not cut
 

@@ -72,12 +72,12 @@ void* run(void* given) {
         while (p->round == seen) pthread_cond_wait(&p->wake, &p->mutex);
         seen = p->round;
         if (p->open && me.number < p->wanted) {
-            ++p->active;
+            __atomic_fetch_add(&p->active, 1, __ATOMIC_ACQ_REL);
             pthread_mutex_unlock(&p->mutex);
             fesetenv(&p->job.modes);
             work(p->job);
             pthread_mutex_lock(&p->mutex);
-            if (--p->active == 0) pthread_cond_signal(&p->idle);
+            if (__atomic_sub_fetch(&p->active, 1, __ATOMIC_ACQ_REL) == 0) pthread_cond_signal(&p->idle);
         }
         pthread_mutex_unlock(&p->mutex);
     }
@@ -152,7 +152,7 @@ ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args,
     for (int k = 0; k < spins && __atomic_load_n(&p->active, __ATOMIC_ACQUIRE); ++k) relax();
     pthread_mutex_lock(&p->mutex);
     p->open = false;  // who wakes up now has come too late
-    while (p->active) pthread_cond_wait(&p->idle, &p->mutex);
+    while (__atomic_load_n(&p->active, __ATOMIC_ACQUIRE)) pthread_cond_wait(&p->idle, &p->mutex);
     p->taken = false;
     pthread_mutex_unlock(&p->mutex);
 }
