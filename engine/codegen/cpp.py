@@ -28,7 +28,9 @@ CPP = Dialect(
     piece="ENG_PIECE",
     context="eng::ctx_t&",
 )
-NATIVE = Path(__file__).parent / "native"
+_NATIVE = Path(__file__).parent / "native"
+# Where compilers look for headers: those of the CPU alone, and those that all backends share.
+NATIVE = (_NATIVE / "cpu", _NATIVE)
 HEADER = "engine.h"
 
 
@@ -36,7 +38,7 @@ HEADER = "engine.h"
 def headers_hash() -> str:
     """A hash of the text of all native headers."""
     digest = hashlib.sha256()
-    for path in sorted(NATIVE.glob("*.h")):
+    for path in sorted(p for folder in NATIVE for p in folder.glob("*.h")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
