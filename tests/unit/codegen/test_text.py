@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codegen import cpp
+from engine.codegen import cpp, headers
 from engine.codegen.layout import arg_offsets
 from engine.codegen.literals import literal
 from engine.compile.cpu.toolchain import find_toolchain
@@ -185,8 +185,8 @@ def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_
     if "Free Software Foundation" not in toolchain.version:
         pytest.skip("asks GCC for its report")
     source = tmp_path / "kernel.cpp"
-    source.write_text(f'#include "{cpp.HEADER}"\n{cpp.emit(make(), "s")}')
-    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), cpp.NATIVE)
+    source.write_text(f'#include "{headers.ENGINE}"\n{cpp.emit(make(), "s")}')
+    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), headers.CPU)
     done = subprocess.run([*command, "-fopt-info-vec"], capture_output=True, text=True, check=True)
     assert "loop vectorized" in done.stderr
 
@@ -194,8 +194,8 @@ def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_
 def test_native_code_compiles_without_warnings(tmp_path: Path) -> None:
     toolchain = find_toolchain()
     source = tmp_path / "kernel.cpp"
-    source.write_text(f'#include "{cpp.HEADER}"\n{cpp.emit(stencil(), "s")}')
-    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), cpp.NATIVE)
+    source.write_text(f'#include "{headers.ENGINE}"\n{cpp.emit(stencil(), "s")}')
+    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), headers.CPU)
     flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
