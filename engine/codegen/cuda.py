@@ -57,9 +57,7 @@ def _run(e: Emitter) -> list[str]:
     """The threads that one CUDA thread runs."""
     facts = e.facts[id(e.fn)]
     out = ["template <bool FLAT>"] if facts.arrays else []
-    out.append(
-        "static __device__ inline void run(const unsigned char* args, const eng_launch& L) {"
-    )
+    out.append(f"{CUDA.thread} void run(const unsigned char* args, const eng_launch& L) {{")
     offsets = arg_offsets([p.type for p in e.fn.params])
     for p, at in zip(e.fn.params, offsets, strict=False):
         out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")

@@ -14,6 +14,7 @@ from engine.codegen.spelling import identifier
 from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
 from engine.compile.cache import open_cache
 from engine.compile.cuda import nvrtc
+from engine.compile.snippet_errors import snippet_errors
 from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.ir.nodes import Function
 from engine.locks import Lock
@@ -23,10 +24,11 @@ _SYMBOL = "ENGINE_ENTRY"
 
 
 class Cuda(Backend):
-    """GPUs of one architecture, such as `sm_90`.
+    """GPUs of one architecture.
 
-    An entry's code is the machine code of a module (a cubin, as bytes), which holds the entry
-    point `symbol` and those of kernels that were compiled with it. It is kept in memory alone.
+    An entry's code is that of a module (bytes), which holds the entry point `symbol` and those of
+    kernels that were compiled with it. It is kept in memory alone. arch: `sm_90` for machine code,
+    `compute_90` for PTX.
     """
 
     kind = "cuda"
@@ -43,12 +45,17 @@ class Cuda(Backend):
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
         version = nvrtc.version()
-        texts = {self._key(text := cuda.emit(f, _SYMBOL), version): (f, text) for f in fns}
+        texts = [cuda.emit(f, _SYMBOL) for f in fns]
+        keys = [self._key(text, version) for text in texts]
         with self._lock:
-            todo = {key: made for key, made in texts.items() if key not in self._entries}
+            todo = {
+                key: (fn, text)
+                for key, fn, text in zip(keys, fns, texts, strict=True)
+                if key not in self._entries
+            }
             if todo:
                 self._build(todo)
-            return [self._entries[key] for key in texts]
+            return [self._entries[key] for key in keys]
 
     def is_cached(self, fn: Function) -> bool:
         return self._key(cuda.emit(fn, _SYMBOL), nvrtc.version()) in self._entries
@@ -109,6 +116,9 @@ def _failure(key: str, fns: Sequence[Function], text: str, said: str) -> Compile
     names = ", ".join(repr(f.name) for f in fns[:3])
     names += f" and {len(fns) - 3} more" if len(fns) > 3 else ""
     log = open_cache().log(key, f"{said}\n\n{text}")
+    refused = snippet_errors(said, nvrtc.FILE, text, fns, str(log))
+    if refused:
+        return CompilerError(*refused)
     errors = [line.strip() for line in said.splitlines() if "error" in line]
     notes = [f"its words and the source are in {log}"]
     notes += [f"first of them: {errors[0]}"] if errors else []

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.diagnostics import CompilerError, Diagnostic
 
+FILE = "kernels.cu"  # what the compiler calls the text
 FLAGS = (
     "--std=c++17",
     # IEEE arithmetic, as on the CPU: no contraction to fma, denormals kept, division and square
@@ -44,17 +45,26 @@ def version() -> tuple[int, int]:
 
 
 def compile_program(text: str, arch: str) -> tuple[bytes, str]:
-    """Machine code for an architecture (`sm_90`), and what the compiler said; text is all of it.
+    """Code for an architecture, and what the compiler said; text is all of the program.
+
+    arch: `sm_90` gives machine code, `compute_90` PTX, which later devices run, too.
 
     The code is empty where the text does not compile. Raises CompilerError (E301).
     """
     nvrtc = find()
-    program = nvrtc.createProgram(text, "kernels.cu", (), ())
+    program = nvrtc.createProgram(text, FILE, (), ())
     try:
         try:
             nvrtc.compileProgram(program, (f"--gpu-architecture={arch}", *FLAGS))
         except nvrtc.NVRTCError:
             return b"", str(nvrtc.getProgramLog(program))
-        return bytes(nvrtc.getCUBIN(program)), str(nvrtc.getProgramLog(program))
+        return _code(nvrtc, program, arch), str(nvrtc.getProgramLog(program))
     finally:
         nvrtc.destroyProgram(program)
+
+
+def _code(nvrtc: Any, program: Any, arch: str) -> bytes:
+    if arch.startswith("sm_"):
+        return bytes(nvrtc.getCUBIN(program))
+    found = nvrtc.getPTX(program)
+    return found.encode() if isinstance(found, str) else bytes(found)
