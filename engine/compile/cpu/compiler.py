@@ -21,8 +21,8 @@ from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import Outcome, build
-from engine.compile.snippet_errors import snippet_errors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
+from engine.compile.snippet_errors import snippet_errors
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function
 from engine.locks import Lock

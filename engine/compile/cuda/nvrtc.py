@@ -44,10 +44,11 @@ def version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def compile_program(text: str, arch: str) -> tuple[bytes, str]:
+def compile_program(text: str, arch: str, *options: str) -> tuple[bytes, str]:
     """Code for an architecture, and what the compiler said; text is all of the program.
 
     arch: `sm_90` gives machine code, `compute_90` PTX, which later devices run, too.
+    options: of the compiler, beside `FLAGS`.
 
     The code is empty where the text does not compile. Raises CompilerError (E301).
     """
@@ -55,7 +56,7 @@ def compile_program(text: str, arch: str) -> tuple[bytes, str]:
     program = nvrtc.createProgram(text, FILE, (), ())
     try:
         try:
-            nvrtc.compileProgram(program, (f"--gpu-architecture={arch}", *FLAGS))
+            nvrtc.compileProgram(program, (f"--gpu-architecture={arch}", *FLAGS, *options))
         except nvrtc.NVRTCError:
             return b"", str(nvrtc.getProgramLog(program))
         return _code(nvrtc, program, arch), str(nvrtc.getProgramLog(program))

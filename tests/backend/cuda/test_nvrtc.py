@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from tests.backend.cuda.kernels import GROUPS, forms_of, made
 from tests.backend.signatures import signatures
 from tests.backend.test_kernel_builtins import CASES as KERNEL_ONLY
 from tests.overloads import OVERLOADS, SMOOTH, kernel_of
-from tests.sweeps import reduced
 
 try:
     nvrtc.version()
@@ -26,15 +25,17 @@ except CompilerError as e:
     MISSING = f"no NVRTC: {e.diagnostics[0].notes[0]} (pip install 'adtool[cuda13]')"
 pytestmark = [pytest.mark.nvrtc, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
-PTX = "compute_90"  # the compiler's own part; `sm_90` takes twice as long
+PTX = "compute_90"  # the compiler's own part; `sm_90` is machine code
+# Programs are not to be run here: without it the compiler takes ten times as long.
+FAST = "--Ofast-compile=max"
 BATCH = 100  # kernels of one compiler run
 
 
-def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX) -> bytes:
+def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX, *options: str) -> bytes:
     """One program of some kernels; the compiler has no word to say."""
     fns = [fn for _, fn in functions]
     text = "\n".join([cuda.preamble(fns), *(cuda.emit(fn, s) for s, fn in functions)])
-    code, said = nvrtc.compile_program(text, arch)
+    code, said = nvrtc.compile_program(text, arch, *(options or (FAST,)))
     assert code, said[:4000]
     assert said.strip("\0\n ") == ""
     for symbol, _ in functions:
@@ -43,6 +44,7 @@ def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX) -> byte
 
 
 # ---- the corpus
+
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_corpus(group: str) -> None:
@@ -53,44 +55,28 @@ def test_corpus(group: str) -> None:
 
 def test_machine_code() -> None:
     """The assembler takes it, too; of kernels with snippets, atomics, and large ones."""
-    code = compiled(made("files").functions[::3], "sm_90")
+    code = compiled(made("files").functions[::3], "sm_90", "--Ofast-compile=0")
     assert code.startswith(b"\x7fELF")
 
 
 # ---- every builtin with all its types
 
 
-def one_each(cases: Sequence[Any], name: Callable[[Any], Any]) -> set[int]:
-    """The first overload of each name."""
-    found: dict[Any, int] = {}
-    for case in cases:
-        found.setdefault(name(case), id(case))
-    return set(found.values())
+def batches(cases: Sequence[Any]) -> list[Sequence[Any]]:
+    return [cases[i : i + BATCH] for i in range(0, len(cases), BATCH)]
 
 
-def batches(cases: Sequence[Any], name: Callable[[Any], Any]) -> list[Any]:
-    """Batches for a test: one case of each name as a rule, the rest as a sweep."""
-    usual = one_each(cases, name)
-    first = [c for c in cases if id(c) in usual]
-    rest = [c for c in cases if id(c) not in usual]
-    some = [tuple(first[i : i + BATCH]) for i in range(0, len(first), BATCH)]
-    return reduced(
-        [*some, *(tuple(rest[i : i + BATCH]) for i in range(0, len(rest), BATCH))],
-        lambda batch: batch in some,
-    )
-
-
-@pytest.mark.parametrize("batch", batches(signatures(), lambda s: s.op), ids=len)
+@pytest.mark.parametrize("batch", batches(signatures()), ids=len)
 def test_operations(batch: Sequence[Any]) -> None:
     compiled([(f"k{i}", s.kernel()) for i, s in enumerate(batch)])
 
 
-@pytest.mark.parametrize("batch", batches(OVERLOADS, lambda o: o.composite.func), ids=len)
+@pytest.mark.parametrize("batch", batches(OVERLOADS), ids=len)
 def test_composites(batch: Sequence[Any]) -> None:
     compiled([(f"k{i}", kernel_of(o)[0]) for i, o in enumerate(batch)])
 
 
-@pytest.mark.parametrize("batch", batches(KERNEL_ONLY, lambda c: c.name), ids=len)
+@pytest.mark.parametrize("batch", batches(KERNEL_ONLY), ids=len)
 def test_builtins_of_kernels(batch: Sequence[Any]) -> None:
     def found() -> Iterator[tuple[str, Function]]:
         for i, c in enumerate(batch):
@@ -106,7 +92,7 @@ def test_builtins_of_kernels(batch: Sequence[Any]) -> None:
 ADJOINTS = [o for o in SMOOTH if "curlnoise" not in o.composite.func.__name__]
 
 
-@pytest.mark.parametrize("batch", batches(ADJOINTS, lambda o: o.composite.user), ids=len)
+@pytest.mark.parametrize("batch", batches(ADJOINTS), ids=len)
 def test_derivatives_of_composites(batch: Sequence[Any]) -> None:
     def found() -> Iterator[tuple[str, Function]]:
         for i, o in enumerate(batch):

@@ -108,9 +108,7 @@ class Refusing:
         self.text = ""
 
 
-def test_what_a_compiler_refuses_is_kept(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_a_compiler_refuses_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(config, "cache_dir", str(tmp_path))
     monkeypatch.delenv("ENGINE_CACHE_DIR", raising=False)
     monkeypatch.setattr(nvrtc, "find", lambda: Refusing(f"{nvrtc.FILE}(3): error: it is Monday"))
