@@ -8,11 +8,7 @@ for arrays whose innermost axis is contiguous, and for any strides.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-from pathlib import Path
-
-from engine.codegen import snippets
+from engine.codegen import headers, snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, Facts
 from engine.codegen.layout import arg_offsets
@@ -28,27 +24,16 @@ CPP = Dialect(
     piece="ENG_PIECE",
     context="eng::ctx_t&",
 )
-NATIVE = Path(__file__).parent / "native"
-HEADER = "engine.h"
-
-
-@functools.lru_cache(maxsize=1)
-def headers_hash() -> str:
-    """A hash of the text of all native headers."""
-    digest = hashlib.sha256()
-    for path in sorted(NATIVE.glob("*.h")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
-    """A kernel as one block of C++ that needs only `engine.h` before it.
+    """A kernel as one block of C++ that needs only the header `ENGINE` before it.
 
     symbol: name of the entry point; all else is in a namespace of that name.
     lines: write `#line` directives that point to the Python source.
     """
     e = Emitter(fn, CPP, lines)
-    out = [f'#include "{snippets.HEADER}"'] if snippets.has_snippets(fn) else []
+    out = [f'#include "{headers.SNIPPET}"'] if snippets.has_snippets(fn) else []
     out += [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
     return "\n".join(out) + "\n"
 

@@ -46,9 +46,9 @@ def _float(value: float, t: ScalarType) -> str:
         rounded = t.numpy.type(value)
     name = ctype(t)
     if math.isnan(rounded):
-        return f"eng::quiet_nan<{name}>"
+        return f"eng::quiet_nan<{name}>()"
     if math.isinf(rounded):
-        return f"eng::infinity<{name}>" if rounded > 0 else f"(-eng::infinity<{name}>)"
+        return f"eng::infinity<{name}>()" if rounded > 0 else f"(-eng::infinity<{name}>())"
     if t.bits == 16:
         return f"eng::half(0x{rounded.view(np.uint16):04x})"
     # The shortest decimal that reads back as the same number.

@@ -9,7 +9,6 @@ from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType, ScalarType, Type
 
-HEADER = "snippet.h"
 # Around the user's lines, so that what a compiler says of them can be told from the rest.
 BEGIN, END = "// snippet of ", "// end of snippet"
 

@@ -273,10 +273,16 @@ class Body:
     def store(self, s: n.Store) -> None:
         self.line(f"{self.element(s)} = {self.atom(s.value)};")
 
+    def update(self, s: n.Atomic) -> str:
+        """The function that updates an element.
+
+        That of any memory. What knows which elements are one thread's alone would say so here.
+        """
+        return self.e.dialect.atomics[s.kind]
+
     def atomic(self, s: n.Atomic) -> None:
         compare = "" if s.compare is None else f", {self.atom(s.compare)}"
-        function = self.e.dialect.atomics[s.kind]
-        text = f"{function}({self.element(s)}, {self.atom(s.value)}{compare})"
+        text = f"{self.update(s)}({self.element(s)}, {self.atom(s.value)}{compare})"
         if s.dst is None:
             self.line(f"{text};")
         else:

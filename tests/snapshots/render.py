@@ -1,11 +1,11 @@
-"""The text of a kernel in every stage: IR as written and after each pass, and C++.
+"""The text of a kernel in every stage: IR as written and after each pass, C++ and CUDA.
 
 `python -m tests.snapshots.render` prints all of them.
 """
 
 from __future__ import annotations
 
-from engine.codegen import cpp
+from engine.codegen import cpp, cuda
 from engine.compile.pipeline import Variants
 from engine.frontend import lower_kernel
 from engine.ir.nodes import Function, callees
@@ -31,6 +31,7 @@ def render(kernel: Kernel) -> dict[str, str]:
     return {
         ".ir": _sections("#", {name: _ir(fn) for name, fn in stages.items()}),
         ".cpp": _sections("//", {name: cpp.emit(fn, name) for name, fn in compiled.items()}),
+        ".cu": _sections("//", {name: cuda.emit(fn, name) for name, fn in compiled.items()}),
     }
 
 

@@ -23,7 +23,13 @@ from tests.snapshots.render import render
 DATA = Path(__file__).parent / "data"
 # The text of a few kernels that show what C++ the emitter writes; all else shows in the IR.
 IN_CPP = ("branches_in_a_loop", "custom_gradient", "four_axes", "multiply_in_place", "scatter")
-SNAPSHOTS = [(name, ".ir") for name in KERNELS] + [(name, ".cpp") for name in IN_CPP]
+# What the CUDA dialect makes of a stack, a journal and atomics.
+IN_CUDA = ("multiply_in_place", "scatter")
+SNAPSHOTS = [
+    *((name, ".ir") for name in KERNELS),
+    *((name, ".cpp") for name in IN_CPP),
+    *((name, ".cu") for name in IN_CUDA),
+]
 
 
 @pytest.mark.parametrize(("name", "suffix"), SNAPSHOTS)

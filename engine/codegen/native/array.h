@@ -42,7 +42,7 @@ template <class T, int N> ENG_INLINE bool is_flat(const array_t<T, N>& a) {
 
 template <class T> ENG_INLINE T arg(const unsigned char* args, int64_t offset) {
     T value;
-    __builtin_memcpy(&value, args + offset, sizeof(T));
+    ENG_LIB(memcpy)(&value, args + offset, sizeof(T));
     return value;
 }
 

@@ -16,7 +16,7 @@ template <class T> ENG_INLINE int32_t bit_count(T x) {
 template <class R, class T> ENG_INLINE R reinterpret(const T& x) {
     static_assert(sizeof(R) == sizeof(T), "the same number of bytes");
     R r;
-    __builtin_memcpy(&r, &x, sizeof(R));
+    ENG_LIB(memcpy)(&r, &x, sizeof(R));
     return r;
 }
 

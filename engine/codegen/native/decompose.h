@@ -8,8 +8,8 @@ namespace eng {
 template <class T> constexpr T epsilon = T(sizeof(T) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16);
 constexpr int jacobi_sweeps = 15;
 
-ENG_INLINE float ldexp(float x, int e) { return __builtin_ldexpf(x, e); }
-ENG_INLINE double ldexp(double x, int e) { return __builtin_ldexp(x, e); }
+ENG_INLINE float ldexp(float x, int e) { return ENG_LIB(ldexpf)(x, e); }
+ENG_INLINE double ldexp(double x, int e) { return ENG_LIB(ldexp)(x, e); }
 
 // Parts of packed results: the R whose components start at k.
 template <class R, int N, class T, class I> ENG_INLINE R part(const vec_t<N, T>& p, I k) {
@@ -68,13 +68,13 @@ template <int N, class T> ENG_INLINE bool rescale(mat_t<N, N, T>& m, int& e) {
     bool ok = true;
     for (int i = 0; i < N * N; ++i) {
         const T size = fabs(m.c[i]);
-        ok &= size < infinity<T>;
+        ok &= size < infinity<T>();
         top = size > top ? size : top;
     }
     e = 0;
     if (!ok) return false;
-    if (sizeof(T) == 4) (void)__builtin_frexpf(float(top), &e);
-    else (void)__builtin_frexp(double(top), &e);
+    if (sizeof(T) == 4) (void)ENG_LIB(frexpf)(float(top), &e);
+    else (void)ENG_LIB(frexp)(double(top), &e);
     for (int i = 0; i < N * N; ++i) m.c[i] = ldexp(m.c[i], -e);
     return true;
 }
@@ -104,7 +104,7 @@ template <int N, class T> ENG_INLINE void swap_columns(mat_t<N, N, T>& m, int p,
 }
 
 // Rotates the columns of b until they are orthogonal, the longest first; gives the rotation.
-template <int N, class T> static inline mat_t<N, N, T> orthogonal_columns(mat_t<N, N, T>& b) {
+template <int N, class T> ENG_FN mat_t<N, N, T> orthogonal_columns(mat_t<N, N, T>& b) {
     mat_t<N, N, T> v = identity<mat_t<N, N, T>>();
     for (int sweep = 0; sweep < jacobi_sweeps; ++sweep) {
         bool done = true;
@@ -133,9 +133,9 @@ template <int N, class T> static inline mat_t<N, N, T> orthogonal_columns(mat_t<
     return v;
 }
 
-template <class T> static inline vec_t<10, T> svd2(mat_t<2, 2, T> b) {
+template <class T> ENG_FN vec_t<10, T> svd2(mat_t<2, 2, T> b) {
     int e;
-    if (!rescale(b, e)) return fill<vec_t<10, T>>(quiet_nan<T>);
+    if (!rescale(b, e)) return fill<vec_t<10, T>>(quiet_nan<T>());
     const mat_t<2, 2, T> v = orthogonal_columns(b);
     T size;
     const vec_t<2, T> u = unit(column(b, 0), size);
@@ -149,9 +149,9 @@ template <class T> static inline vec_t<10, T> svd2(mat_t<2, 2, T> b) {
                          v.c[1], v.c[2], v.c[3]}};
 }
 
-template <class T> static inline vec_t<21, T> svd3(mat_t<3, 3, T> b) {
+template <class T> ENG_FN vec_t<21, T> svd3(mat_t<3, 3, T> b) {
     int e;
-    if (!rescale(b, e)) return fill<vec_t<21, T>>(quiet_nan<T>);
+    if (!rescale(b, e)) return fill<vec_t<21, T>>(quiet_nan<T>());
     const mat_t<3, 3, T> v = orthogonal_columns(b);
     T size, along, middle;
     const vec_t<3, T> u0 = unit(column(b, 0), size);
@@ -169,9 +169,9 @@ template <class T> static inline vec_t<21, T> svd3(mat_t<3, 3, T> b) {
     return put_part(r, 12, v);
 }
 
-template <class T> static inline vec_t<12, T> eig3(mat_t<3, 3, T> m) {
+template <class T> ENG_FN vec_t<12, T> eig3(mat_t<3, 3, T> m) {
     int e;
-    if (!rescale(m, e)) return fill<vec_t<12, T>>(quiet_nan<T>);
+    if (!rescale(m, e)) return fill<vec_t<12, T>>(quiet_nan<T>());
     mat_t<3, 3, T> a, q = identity<mat_t<3, 3, T>>();
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) a(i, j) = T(0.5) * (m(i, j) + m(j, i));
@@ -212,9 +212,9 @@ template <class T> static inline vec_t<12, T> eig3(mat_t<3, 3, T> m) {
     return put_part(r, 0, q);
 }
 
-template <class T> static inline vec_t<18, T> qr3(mat_t<3, 3, T> a) {
+template <class T> ENG_FN vec_t<18, T> qr3(mat_t<3, 3, T> a) {
     int e;
-    if (!rescale(a, e)) return fill<vec_t<18, T>>(quiet_nan<T>);
+    if (!rescale(a, e)) return fill<vec_t<18, T>>(quiet_nan<T>());
     T size, along, across;
     const vec_t<3, T> q0 = unit(column(a, 0), size);
     const vec_t<3, T> q1 = beside(q0, column(a, 1), along, across);

@@ -9,6 +9,7 @@
 #include "mat.h"
 #include "math.h"
 #include "quantile.h"
+#include "range.h"
 #include "scalar.h"
 #include "solve.h"
 #include "vec.h"

@@ -9,7 +9,7 @@ namespace eng {
 // Bits of the half nearest to x. One rounding, for float too: its values are doubles.
 ENG_INLINE uint16_t half_bits(double x) {
     uint64_t u;
-    __builtin_memcpy(&u, &x, 8);
+    ENG_LIB(memcpy)(&u, &x, 8);
     const uint16_t sign = uint16_t(u >> 48 & 0x8000);
     u &= ~(uint64_t(1) << 63);
     if (u > 0x7ff0000000000000) return uint16_t(sign | 0x7e00);   // NaN
@@ -28,24 +28,22 @@ ENG_INLINE uint16_t half_bits(double x) {
 }
 
 ENG_INLINE float half_value(uint16_t h) {
-#if defined(__F16C__) && !defined(ENG_SOFT_HALF)
-    typedef short v8hi __attribute__((vector_size(16)));
-    return __builtin_ia32_vcvtph2ps(v8hi{short(h), 0, 0, 0, 0, 0, 0, 0})[0];
+#if defined(ENG_HARD_HALF)
+    return hard_half_value(h);
 #else
     const uint32_t sign = uint32_t(h & 0x8000) << 16, rest = h & 0x7fff;
     uint32_t u = sign | (rest << 13) + (uint32_t(127 - 15) << 23);
     if (rest >= 0x7c00) u = sign | 0x7f800000 | rest << 13;  // infinite or NaN
     float out;
-    __builtin_memcpy(&out, &u, 4);
+    ENG_LIB(memcpy)(&out, &u, 4);
     if (rest < 0x400) out = (h & 0x8000 ? -0x1p-24f : 0x1p-24f) * float(rest);  // subnormal
     return out;
 #endif
 }
 
 ENG_INLINE uint16_t half_bits(float x) {
-#if defined(__F16C__) && !defined(ENG_SOFT_HALF)
-    typedef float v4sf __attribute__((vector_size(16)));
-    return uint16_t(__builtin_ia32_vcvtps2ph(v4sf{x, 0, 0, 0}, 0)[0]);
+#if defined(ENG_HARD_HALF)
+    return hard_half_bits(x);
 #else
     return half_bits(double(x));
 #endif
@@ -62,14 +60,14 @@ struct half_t {
 
     // From its bits, at compile time: for literals.
     struct raw_t {};
-    constexpr half_t(raw_t, uint16_t b) : bits(b) {}
+    ENG_MEMBER constexpr half_t(raw_t, uint16_t b) : bits(b) {}
 };
-constexpr half_t half(uint16_t bits) { return half_t(half_t::raw_t{}, bits); }
+ENG_INLINE constexpr half_t half(uint16_t bits) { return half_t(half_t::raw_t{}, bits); }
 
 template <> constexpr bool is_float<half_t> = true;
 template <> constexpr bool is_signed<half_t> = true;
-template <> constexpr half_t infinity<half_t> = half(0x7c00);
-template <> constexpr half_t quiet_nan<half_t> = half(0x7e00);
+template <> ENG_MEMBER constexpr half_t infinity<half_t>() { return half(0x7c00); }
+template <> ENG_MEMBER constexpr half_t quiet_nan<half_t>() { return half(0x7e00); }
 
 #define ENG_HALF(op)                                          \
     ENG_INLINE half_t operator op(half_t a, half_t b) {       \

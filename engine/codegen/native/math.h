@@ -5,12 +5,12 @@
 namespace eng {
 
 #define ENG_MATH_1(name)                                                     \
-    ENG_INLINE float name(float x) { return __builtin_##name##f(x); }        \
-    ENG_INLINE double name(double x) { return __builtin_##name(x); }         \
+    ENG_INLINE float name(float x) { return ENG_LIB(name##f)(x); }        \
+    ENG_INLINE double name(double x) { return ENG_LIB(name)(x); }         \
     ENG_INLINE half_t name(half_t x) { return half_t(name(float(x))); }
 #define ENG_MATH_2(name)                                                              \
-    ENG_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); }     \
-    ENG_INLINE double name(double x, double y) { return __builtin_##name(x, y); }     \
+    ENG_INLINE float name(float x, float y) { return ENG_LIB(name##f)(x, y); }     \
+    ENG_INLINE double name(double x, double y) { return ENG_LIB(name)(x, y); }     \
     ENG_INLINE half_t name(half_t x, half_t y) { return half_t(name(float(x), float(y))); }
 
 ENG_MATH_1(sin)
@@ -18,10 +18,10 @@ ENG_MATH_1(cos)
 ENG_MATH_1(tan)
 // Clamped, since rounding takes sines and cosines past 1; NaN stays NaN.
 template <class T> ENG_INLINE T unit_clamp(T x) { return x < T(-1) ? T(-1) : x > T(1) ? T(1) : x; }
-ENG_INLINE float asin(float x) { return __builtin_asinf(unit_clamp(x)); }
-ENG_INLINE double asin(double x) { return __builtin_asin(unit_clamp(x)); }
-ENG_INLINE float acos(float x) { return __builtin_acosf(unit_clamp(x)); }
-ENG_INLINE double acos(double x) { return __builtin_acos(unit_clamp(x)); }
+ENG_INLINE float asin(float x) { return ENG_LIB(asinf)(unit_clamp(x)); }
+ENG_INLINE double asin(double x) { return ENG_LIB(asin)(unit_clamp(x)); }
+ENG_INLINE float acos(float x) { return ENG_LIB(acosf)(unit_clamp(x)); }
+ENG_INLINE double acos(double x) { return ENG_LIB(acos)(unit_clamp(x)); }
 ENG_INLINE half_t asin(half_t x) { return half_t(asin(float(x))); }
 ENG_INLINE half_t acos(half_t x) { return half_t(acos(float(x))); }
 ENG_MATH_1(atan)
@@ -58,8 +58,8 @@ template <class T> ENG_INLINE T frac(T x) { return x - trunc(x); }
 template <class T> ENG_INLINE T degrees(T x) { return x * T(57.29577951308232); }
 template <class T> ENG_INLINE T radians(T x) { return x * T(0.017453292519943295); }
 template <class T> ENG_INLINE bool isnan(T x) { return x != x; }
-template <class T> ENG_INLINE bool isinf(T x) { return fabs(x) == infinity<T>; }
-template <class T> ENG_INLINE bool isfinite(T x) { return fabs(x) < infinity<T>; }
+template <class T> ENG_INLINE bool isinf(T x) { return fabs(x) == infinity<T>(); }
+template <class T> ENG_INLINE bool isfinite(T x) { return fabs(x) < infinity<T>(); }
 template <class T> ENG_INLINE T lerp(T a, T b, T t) { return a * (T(1) - t) + b * t; }
 template <class T> ENG_INLINE T smoothstep(T a, T b, T x) {
     const T t = clamp((x - a) / (b - a), T(0), T(1));

@@ -15,10 +15,10 @@ struct ratio_t {
     }
 };
 
-static inline double quantile(double q, double tail) {
+ENG_FN double quantile(double q, double tail) {
     constexpr double root_half = 0.70710678118654757;
     ratio_t f;
-    if (__builtin_fabs(q) <= 0.425) {
+    if (ENG_LIB(fabs)(q) <= 0.425) {
         const double r = 0.180625 - q * q;
         f.of(r, 2.5090809287301226727e3, 5.2264952788528545610e3)
             .of(r, 3.3430575583588128105e4, 2.8729085735721942674e4)
@@ -30,8 +30,8 @@ static inline double quantile(double q, double tail) {
             .of(r, 3.3871328727963666080e0, 1.0);
         return q * f.top / f.bottom * root_half;
     }
-    if (!(tail > 0.0)) return tail == 0.0 ? __builtin_copysign(infinity<double>, q) : quiet_nan<double>;
-    double r = __builtin_sqrt(-__builtin_log(tail));
+    if (!(tail > 0.0)) return tail == 0.0 ? ENG_LIB(copysign)(infinity<double>(), q) : quiet_nan<double>();
+    double r = ENG_LIB(sqrt)(-ENG_LIB(log)(tail));
     if (r <= 5.0) {
         r = r - 1.6;
         f.of(r, 7.74545014278341407640e-4, 1.05075007164441684324e-9)
@@ -53,13 +53,13 @@ static inline double quantile(double q, double tail) {
             .of(r, 5.46378491116411436990e0, 5.99832206555887937690e-1)
             .of(r, 6.65790464350110377720e0, 1.0);
     }
-    return __builtin_copysign(f.top / f.bottom * root_half, q);
+    return ENG_LIB(copysign)(f.top / f.bottom * root_half, q);
 }
 
 // In double precision for every type, then rounded.
 template <class T> ENG_INLINE T erfinv(T x) {
     const double v = double(x);
-    return T(quantile(0.5 * v, 0.5 * (1.0 - __builtin_fabs(v))));
+    return T(quantile(0.5 * v, 0.5 * (1.0 - ENG_LIB(fabs)(v))));
 }
 template <class T> ENG_INLINE T erfcinv(T x) {
     const double v = double(x);

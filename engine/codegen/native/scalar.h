@@ -19,17 +19,17 @@ template <class T> ENG_INLINE T div(T a, T b) {
     }
 }
 
-ENG_INLINE float mod(float a, float b) { return __builtin_fmodf(a, b); }
-ENG_INLINE double mod(double a, double b) { return __builtin_fmod(a, b); }
+ENG_INLINE float mod(float a, float b) { return ENG_LIB(fmodf)(a, b); }
+ENG_INLINE double mod(double a, double b) { return ENG_LIB(fmod)(a, b); }
 ENG_INLINE half_t mod(half_t a, half_t b) { return half_t(mod(float(a), float(b))); }
 template <class T> ENG_INLINE T mod(T a, T b) {
     if (b == 0 || (is_signed<T> && b == T(-1))) return T(0);
     return T(a % b);
 }
 
-ENG_INLINE float floordiv(float a, float b) { return __builtin_floorf(a / b); }
-ENG_INLINE double floordiv(double a, double b) { return __builtin_floor(a / b); }
-ENG_INLINE half_t floordiv(half_t a, half_t b) { return half_t(__builtin_floorf(float(a / b))); }
+ENG_INLINE float floordiv(float a, float b) { return ENG_LIB(floorf)(a / b); }
+ENG_INLINE double floordiv(double a, double b) { return ENG_LIB(floor)(a / b); }
+ENG_INLINE half_t floordiv(half_t a, half_t b) { return half_t(ENG_LIB(floorf)(float(a / b))); }
 template <class T> ENG_INLINE T floordiv(T a, T b) {
     const T q = div(a, b);
     if (!is_signed<T>) return q;

@@ -1,7 +1,7 @@
 // What native snippets (`func_native`) see: types, arrays and functions in the namespace wp,
 // under the names that snippets written for Warp use.
 #pragma once
-#include <cmath>
+#include "libm.h"
 
 #include "engine.h"
 
@@ -116,7 +116,7 @@ struct shape_t {
 
 // What stands in for an element outside of an array: NaN, and 0 for integers.
 template <class T> struct outside_t {
-    ENG_MEMBER static T value() { return eng::is_float<T> ? T(eng::quiet_nan<double>) : T(0); }
+    ENG_MEMBER static T value() { return eng::is_float<T> ? T(eng::quiet_nan<double>()) : T(0); }
 };
 template <int N, class T> struct outside_t<vec_t<N, T>> {
     ENG_MEMBER static vec_t<N, T> value() { return vec_t<N, T>(outside_t<T>::value()); }
@@ -258,48 +258,44 @@ WP_CUDA_ATOMIC(atomicMin, atomic_min)
 WP_CUDA_ATOMIC(atomicMax, atomic_max)
 #undef WP_CUDA_ATOMIC
 template <class T> ENG_INLINE T atomicExch(T* p, typename seen_t<T>::type v) {
-    const T before = *p;
-    *p = v;
-    return before;
+    return eng::atomic_exch(base_of(*p), base_of(v));
 }
 template <class T>
 ENG_INLINE T atomicCAS(T* p, typename seen_t<T>::type expected, typename seen_t<T>::type v) {
-    const T before = *p;
-    if (before == expected) *p = v;
-    return before;
+    return eng::atomic_cas(base_of(*p), base_of(v), base_of(expected));
 }
 #undef WP_VIEW
 #undef WP_ARRAY
 
-// ---- functions; those of <cmath> are there by their own names too
+// ---- functions; those of the C library are there by their own names too
 
-using std::acos;
-using std::asin;
-using std::atan;
-using std::atan2;
-using std::cbrt;
-using std::ceil;
-using std::cos;
-using std::cosh;
-using std::erf;
-using std::erfc;
-using std::exp;
-using std::floor;
-using std::isfinite;
-using std::isinf;
-using std::isnan;
-using std::log;
-using std::log10;
-using std::log2;
-using std::pow;
-using std::rint;
-using std::round;
-using std::sin;
-using std::sinh;
-using std::sqrt;
-using std::tan;
-using std::tanh;
-using std::trunc;
+using ENG_STD::acos;
+using ENG_STD::asin;
+using ENG_STD::atan;
+using ENG_STD::atan2;
+using ENG_STD::cbrt;
+using ENG_STD::ceil;
+using ENG_STD::cos;
+using ENG_STD::cosh;
+using ENG_STD::erf;
+using ENG_STD::erfc;
+using ENG_STD::exp;
+using ENG_STD::floor;
+using ENG_STD::isfinite;
+using ENG_STD::isinf;
+using ENG_STD::isnan;
+using ENG_STD::log;
+using ENG_STD::log10;
+using ENG_STD::log2;
+using ENG_STD::pow;
+using ENG_STD::rint;
+using ENG_STD::round;
+using ENG_STD::sin;
+using ENG_STD::sinh;
+using ENG_STD::sqrt;
+using ENG_STD::tan;
+using ENG_STD::tanh;
+using ENG_STD::trunc;
 using eng::abs;
 using eng::clamp;
 using eng::cross;

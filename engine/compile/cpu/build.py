@@ -27,7 +27,10 @@ class Outcome:
 
 
 def build(
-    toolchain: Toolchain, sources: Sequence[tuple[Path, int]], include: Path, timeout: float
+    toolchain: Toolchain,
+    sources: Sequence[tuple[Path, int]],
+    include: Sequence[Path],
+    timeout: float,
 ) -> list[Outcome]:
     """Compiles source files, each at its level, to shared objects beside them, all at once."""
     runs: list[_Run] = []
@@ -42,7 +45,9 @@ def build(
 
 
 class _Run:
-    def __init__(self, toolchain: Toolchain, source: Path, include: Path, level: int) -> None:
+    def __init__(
+        self, toolchain: Toolchain, source: Path, include: Sequence[Path], level: int
+    ) -> None:
         self.output = source.with_suffix(".so")
         self.words = source.with_suffix(".txt")
         command = toolchain.compile_command(source.name, self.output.name, include, level)

@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine import config
-from engine.codegen import cpp
+from engine.codegen import cpp, headers
 from engine.codegen.outline import LARGE, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import Outcome, build
 from engine.compile.cpu.pool import processors
-from engine.compile.cpu.snippet_errors import snippet_errors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
+from engine.compile.snippet_errors import snippet_errors
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function
 from engine.locks import Lock
@@ -68,7 +68,7 @@ class _Unit:
         self.text = cpp.emit(fn, _SYMBOL)
         size = weight_of(fn)
         self.level = (size > LARGE) + (size > HUGE)
-        parts = (self.text, cpp.headers_hash(), toolchain.key)
+        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key)
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
 
@@ -133,10 +133,10 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
             source = folder / f"kernels{i}.cpp"
             level = part[0].level
             large = ["#define ENG_LARGE"] if level else []
-            text = [*large, f'#include "{cpp.HEADER}"', *(u.source() for u in part)]
+            text = [*large, f'#include "{headers.ENGINE}"', *(u.source() for u in part)]
             source.write_text("\n".join(text), encoding="utf-8")
             sources.append((source, level))
-        outcomes = build(toolchain, sources, cpp.NATIVE, config.compile_timeout)
+        outcomes = build(toolchain, sources, headers.CPU, config.compile_timeout)
         for part, (source, _), outcome in zip(parts, sources, outcomes, strict=True):
             if outcome.problem:
                 raise _failure(cache, part, source, outcome)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import config
-from engine.codegen import cpp
+from engine.codegen import headers
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import build
 from engine.compile.cpu.toolchain import Toolchain, find_toolchain
@@ -115,7 +115,7 @@ def pool() -> Pool | None:
 def _load() -> ctypes.CDLL:
     toolchain, cache = find_toolchain(), open_cache()
     text = _SOURCE.read_text(encoding="utf-8")
-    parts = (text, cpp.headers_hash(), toolchain.key)
+    parts = (text, headers.hash_of(headers.CPU), toolchain.key)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     stored = cache.find(key)
     if stored is None:
@@ -132,7 +132,7 @@ def _compile(cache: Cache, key: str, text: str, toolchain: Toolchain) -> None:
     with cache.workspace() as folder:
         source = folder / "pool.cpp"
         source.write_text(text, encoding="utf-8")
-        (made,) = build(toolchain, [(source, 0)], cpp.NATIVE, config.compile_timeout)
+        (made,) = build(toolchain, [(source, 0)], headers.CPU, config.compile_timeout)
         if made.problem:
             log = cache.log(key, made.said)
             problem = f"the C++ compiler {made.problem} on the engine's own threads"

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,9 +65,15 @@ class Toolchain:
         parts = (*self.command, self.version, *self.flags, *LEVELS, self.cpu)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def compile_command(self, source: str, output: str, include: Path, level: int = 0) -> list[str]:
-        """The command that makes a shared object of a source file. level: of `LEVELS`."""
-        return [*self.command, LEVELS[level], *self.flags, "-iquote", str(include),
+    def compile_command(
+        self, source: str, output: str, include: Sequence[Path], level: int = 0
+    ) -> list[str]:
+        """The command that makes a shared object of a source file.
+
+        include: folders of headers, in the order of the search. level: of `LEVELS`.
+        """
+        folders = [word for folder in include for word in ("-iquote", str(folder))]
+        return [*self.command, LEVELS[level], *self.flags, *folders,
                 "-o", output, source, "-lm"]  # fmt: skip
 
 

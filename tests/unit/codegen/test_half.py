@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.codegen.cpp import NATIVE
+from engine.codegen import headers
 from engine.compile.cpu.toolchain import find_toolchain
 
 SOURCE = """
@@ -37,7 +37,7 @@ def library(request, tmp_path_factory):
         toolchain = replace(toolchain, flags=(*toolchain.flags, "-DENG_SOFT_HALF"))
     at = tmp_path_factory.mktemp("half")
     (at / "half.cpp").write_text(SOURCE)
-    command = toolchain.compile_command("half.cpp", "half.so", NATIVE)
+    command = toolchain.compile_command("half.cpp", "half.so", headers.CPU)
     subprocess.run(command, cwd=at, check=True, capture_output=True, text=True)
     return ctypes.CDLL(str(at / "half.so"))
 

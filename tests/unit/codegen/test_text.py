@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codegen import cpp
+from engine.codegen import cpp, headers
 from engine.codegen.layout import arg_offsets
 from engine.codegen.literals import literal
 from engine.compile.cpu.toolchain import find_toolchain
@@ -95,8 +95,8 @@ def test_line_directives_name_the_file_without_its_folder() -> None:
         (-0.0, FLOAT64, "(-0.0)"),
         (0.1, FLOAT32, "1.0e-01f"),
         (0.1, FLOAT64, "1.0e-01"),
-        (1e39, FLOAT32, "eng::infinity<float>"),
-        (float("nan"), FLOAT64, "eng::quiet_nan<double>"),
+        (1e39, FLOAT32, "eng::infinity<float>()"),
+        (float("nan"), FLOAT64, "eng::quiet_nan<double>()"),
         (-(2**31), INT32, "(-2147483647 - 1)"),
         (-3, INT32, "(-3)"),
         (2**64 - 1, SCALARS["uint64"], "uint64_t(18446744073709551615ull)"),
@@ -185,8 +185,8 @@ def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_
     if "Free Software Foundation" not in toolchain.version:
         pytest.skip("asks GCC for its report")
     source = tmp_path / "kernel.cpp"
-    source.write_text(f'#include "{cpp.HEADER}"\n{cpp.emit(make(), "s")}')
-    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), cpp.NATIVE)
+    source.write_text(f'#include "{headers.ENGINE}"\n{cpp.emit(make(), "s")}')
+    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), headers.CPU)
     done = subprocess.run([*command, "-fopt-info-vec"], capture_output=True, text=True, check=True)
     assert "loop vectorized" in done.stderr
 
@@ -194,8 +194,8 @@ def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_
 def test_native_code_compiles_without_warnings(tmp_path: Path) -> None:
     toolchain = find_toolchain()
     source = tmp_path / "kernel.cpp"
-    source.write_text(f'#include "{cpp.HEADER}"\n{cpp.emit(stencil(), "s")}')
-    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), cpp.NATIVE)
+    source.write_text(f'#include "{headers.ENGINE}"\n{cpp.emit(stencil(), "s")}')
+    command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), headers.CPU)
     flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

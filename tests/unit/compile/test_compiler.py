@@ -109,7 +109,7 @@ def test_headers_are_part_of_the_key(
     counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compile_functions([filling(1)])
-    monkeypatch.setattr(compiler.cpp, "headers_hash", lambda: "other headers")
+    monkeypatch.setattr(compiler.headers, "hash_of", lambda folders: "other headers")
     compile_functions([filling(1)])
     assert counted() == 2
 

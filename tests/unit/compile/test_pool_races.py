@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codegen import cpp
+from engine.codegen import headers
 from engine.compile.cpu import pool
 from engine.compile.cpu.toolchain import find_toolchain
 
@@ -67,7 +67,8 @@ def test_no_races(tmp_path: Path) -> None:
     source, program = tmp_path / "driver.cpp", tmp_path / "driver"
     source.write_text("#include <unistd.h>\n" + DRIVER)
     command = [*find_toolchain().command, "-std=c++17", "-O1", "-g", "-fsanitize=thread"]
-    command += ["-pthread", "-I", str(pool._SOURCE.parent), "-I", str(cpp.NATIVE)]
+    command += ["-pthread", "-I", str(pool._SOURCE.parent)]
+    command += [word for folder in headers.CPU for word in ("-I", str(folder))]
     command += ["-o", str(program), str(source)]
     made = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if made.returncode and "sanitize" in made.stderr + made.stdout or "tsan" in made.stderr:

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "base.h"
+#include "block.h"
 
 namespace {
 

@@ -40,9 +40,11 @@ def snippet_errors(
 
 def _errors(said: str, source: str) -> Iterator[tuple[int, str]]:
     """Line in the compiled file, and message, of each error."""
-    where = re.compile(rf"^{re.escape(source)}:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.M)
+    # `FILE:LINE:COLUMN: error: ...` as GCC and clang write, `FILE(LINE): error: ...` as NVRTC.
+    place = r"(?::(\d+):(?:\d+:)?|\((\d+)\):)"
+    where = re.compile(rf"^{re.escape(source)}{place} (?:fatal )?error: (.*)$", re.M)
     for match in where.finditer(said):
-        yield int(match[1]), match[2].strip()
+        yield int(match[1] or match[2]), match[3].strip()
     # What goes wrong inside of a header's template is told with the line that led there.
     required = re.compile(rf"^{re.escape(source)}:(\d+):(?:\d+:)?\s+required from here$", re.M)
     first = re.search(r"error: (.*)$", said, re.M)

@@ -1,6 +1,6 @@
 // What a thread of a launch carries: the stack of saved values and the journal.
 #pragma once
-#include "base.h"
+#include "block.h"
 
 namespace eng {
 

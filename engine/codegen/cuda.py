@@ -1,0 +1,102 @@
+"""The CUDA backend's text: the table for the emitter, and a kernel's entry point.
+
+    extern "C" __global__ void SYMBOL(eng::block_t<BYTES> args, eng_launch L)
+
+runs the threads L.begin to L.end, each CUDA thread those that lie a grid of blocks apart. All
+memory that a thread needs beside its arguments is the launcher's, in frames of one size (see
+`native/cuda/block.h`): a thread that exceeds its frame is abandoned and leaves an error.
+
+Threads run in no order, so that every update of memory is atomic. What one thread does to another
+through memory is therefore not reversed as it happened, which is what the CPU promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.codegen import headers, snippets
+from engine.codegen.cstyle import Dialect, Emitter
+from engine.codegen.facts import LINEAR
+from engine.codegen.layout import SLOT, arg_offsets
+from engine.codegen.spelling import local
+from engine.ir import nodes as n
+
+CUDA = Dialect(
+    name="cuda",
+    function="static __device__",
+    thread="static __device__ inline",
+    piece="static __device__ __noinline__",
+    context="eng::ctx_t&",
+    cuda=True,
+)
+
+
+def preamble(fns: Sequence[n.Function]) -> str:
+    """What stands before the text of some kernels: all that they use, without a file."""
+    name = headers.SNIPPET if any(map(snippets.has_snippets, fns)) else headers.ENGINE
+    return headers.in_one(headers.CUDA, name)
+
+
+def arg_bytes(fn: n.Function) -> int:
+    """Bytes of the block of arguments, which is never empty."""
+    return max(SLOT, arg_offsets([p.type for p in fn.params])[-1])
+
+
+def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
+    """A kernel as one block of CUDA that needs only `preamble` before it.
+
+    symbol: name of the entry point; all else is in a namespace of that name.
+    lines: write `#line` directives that point to the Python source.
+    """
+    e = Emitter(fn, CUDA, lines)
+    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
+    return "\n".join(out) + "\n"
+
+
+def _run(e: Emitter) -> list[str]:
+    """The threads that one CUDA thread runs."""
+    facts = e.facts[id(e.fn)]
+    out = ["template <bool FLAT>"] if facts.arrays else []
+    out.append(f"{CUDA.thread} void run(const unsigned char* args, const eng_launch& L) {{")
+    offsets = arg_offsets([p.type for p in e.fn.params])
+    for p, at in zip(e.fn.params, offsets, strict=False):
+        out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
+    body: list[str] = []
+    if facts.context:
+        body += [
+            "if (eng::skips(L, k)) continue;",
+            f"eng::ctx_t ctx = eng::enter<{_flag(facts.reads)}>(L, k, eng::lane());",
+        ]
+    if facts.axes:
+        body += [f"int64_t c[{facts.axes}];", f"eng::coordinates<{facts.axes}>(L, k, c);"]
+        axes = sorted(facts.tids - {LINEAR})
+        body += [f"const int64_t k{d} = c[{d}];" for d in axes]
+    body.append(f"{e.call(e.fn, [local(p) for p in e.fn.params])};")
+    if facts.context:
+        body.append(f"eng::leave<{_flag(facts.writes)}>(L, k, ctx);")
+    return [
+        *out,
+        "    const int64_t step = eng::lanes();",
+        "    for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {",
+        *(f"        {line}" for line in body),
+        "    }",
+        "}",
+    ]
+
+
+def _entry(e: Emitter, symbol: str) -> list[str]:
+    facts = e.facts[id(e.fn)]
+    args = f"const __grid_constant__ eng::block_t<{arg_bytes(e.fn)}> args"
+    out = [
+        f'extern "C" __global__ void {symbol}({args},',
+        "    const __grid_constant__ eng_launch L) {",
+    ]
+    if facts.tids:
+        out.append(f"    if (!eng::fits(L, {_flag(LINEAR in facts.tids)}, {facts.axes})) return;")
+    # One form for all strides: a device gains little from knowing the innermost one.
+    flat = "<false>" if facts.arrays else ""
+    return [*out, f"    ns_{symbol}::run{flat}(args.bytes, L);", "}"]
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

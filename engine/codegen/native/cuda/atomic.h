@@ -1,0 +1,149 @@
+// Atomic updates of an element; each gives the value before it. Vectors and matrices are updated
+// component by component: each of them is atomic, the whole is not.
+#pragma once
+#include "update.h"
+
+namespace eng {
+
+// Numbers by their bits, in the words that the device compares and swaps.
+template <int BYTES> struct word_t;
+template <> struct word_t<2> { using type = unsigned short; };
+template <> struct word_t<4> { using type = unsigned int; };
+template <> struct word_t<8> { using type = unsigned long long; };
+
+// Replaces a number by `next(number)` until no other thread came between.
+template <class T> struct swap_t {
+    using word = typename word_t<sizeof(T)>::type;
+    template <class F> ENG_MEMBER static T of(T& place, const F& next) {
+        word* at = reinterpret_cast<word*>(&place);
+        word before = *reinterpret_cast<volatile word*>(at);
+        for (;;) {
+            const word after = reinterpret<word>(next(reinterpret<T>(before)));
+            const word seen = after == before ? before : atomicCAS(at, before, after);
+            if (seen == before) return reinterpret<T>(before);
+            before = seen;
+        }
+    }
+};
+// Bytes are swapped with the word around them.
+template <class T> struct swap_byte_t {
+    template <class F> ENG_MEMBER static T of(T& place, const F& next) {
+        const uint64_t address = reinterpret_cast<uint64_t>(&place);
+        unsigned int* at = reinterpret_cast<unsigned int*>(address & ~uint64_t(3));
+        const int shift = int(address & 3) * 8;
+        unsigned int before = *reinterpret_cast<volatile unsigned int*>(at);
+        for (;;) {
+            const T old = T(uint8_t(before >> shift));
+            const unsigned int byte = uint8_t(next(old));
+            const unsigned int after = (before & ~(0xffu << shift)) | byte << shift;
+            const unsigned int seen = after == before ? before : atomicCAS(at, before, after);
+            if (seen == before) return old;
+            before = seen;
+        }
+    }
+};
+template <> struct swap_t<int8_t> : swap_byte_t<int8_t> {};
+template <> struct swap_t<uint8_t> : swap_byte_t<uint8_t> {};
+template <> struct swap_t<bool> : swap_byte_t<bool> {};
+
+// One scalar. What the device has no instruction for goes by compare and swap: minimum and
+// maximum of floats too, as NaN counts as missing and what is there stays among equals.
+template <class T> struct scalar_atomic_t {
+    ENG_MEMBER static T add(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::add(old, v); });
+    }
+    ENG_MEMBER static T sub(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::sub(old, v); });
+    }
+    ENG_MEMBER static T min(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::min(old, v); });
+    }
+    ENG_MEMBER static T max(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::max(old, v); });
+    }
+    ENG_MEMBER static T and_(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::and_(old, v); });
+    }
+    ENG_MEMBER static T or_(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::or_(old, v); });
+    }
+    ENG_MEMBER static T xor_(T& p, T v) {
+        return swap_t<T>::of(p, [v](T old) { return update_t<T>::xor_(old, v); });
+    }
+    ENG_MEMBER static T exch(T& p, T v) {
+        return swap_t<T>::of(p, [v](T) { return v; });
+    }
+    // Equal by value: zeros of both signs are, NaN and itself are not.
+    ENG_MEMBER static T cas(T& p, T v, T compare) {
+        return swap_t<T>::of(p, [v, compare](T old) { return old == compare ? v : old; });
+    }
+};
+
+// With instructions of the device, in its type of the same bits.
+#define ENG_DEVICE(T, D, NAME, FUNCTION) \
+    ENG_MEMBER static T NAME(T& p, T v) { return T(FUNCTION(reinterpret_cast<D*>(&p), D(v))); }
+#define ENG_DEVICE_INTEGER(T, U)                                                 \
+    template <> struct scalar_atomic_t<T> {                                      \
+        ENG_DEVICE(T, U, add, atomicAdd)                                         \
+        ENG_MEMBER static T sub(T& p, T v) { return add(p, neg(v)); }            \
+        ENG_DEVICE(T, T, min, atomicMin)                                         \
+        ENG_DEVICE(T, T, max, atomicMax)                                         \
+        ENG_DEVICE(T, U, and_, atomicAnd)                                        \
+        ENG_DEVICE(T, U, or_, atomicOr)                                          \
+        ENG_DEVICE(T, U, xor_, atomicXor)                                        \
+        ENG_DEVICE(T, U, exch, atomicExch)                                       \
+        ENG_MEMBER static T cas(T& p, T v, T compare) {                          \
+            return T(atomicCAS(reinterpret_cast<U*>(&p), U(compare), U(v)));     \
+        }                                                                        \
+    };
+ENG_DEVICE_INTEGER(int32_t, uint32_t)
+ENG_DEVICE_INTEGER(uint32_t, uint32_t)
+ENG_DEVICE_INTEGER(int64_t, uint64_t)
+ENG_DEVICE_INTEGER(uint64_t, uint64_t)
+#undef ENG_DEVICE_INTEGER
+#undef ENG_DEVICE
+
+// Sums of floats by the device's addition; the rest as any number.
+template <class T> struct float_atomic_t : scalar_atomic_t<T> {
+    ENG_MEMBER static T add(T& p, T v) { return atomicAdd(&p, v); }
+    ENG_MEMBER static T sub(T& p, T v) { return atomicAdd(&p, -v); }
+};
+template <class T> struct atomic_t : scalar_atomic_t<T> {};
+template <> struct atomic_t<float> : float_atomic_t<float> {};
+template <> struct atomic_t<double> : float_atomic_t<double> {};
+
+// The components of vectors and matrices.
+template <class V> struct atomics_t {
+    using one = atomic_t<typename V::scalar>;
+#define ENG_COMPONENTS(NAME) \
+    ENG_MEMBER static V NAME(V& p, const V& v) { ENG_EACH(V, one::NAME(p.c[i], v.c[i])) }
+    ENG_COMPONENTS(add)
+    ENG_COMPONENTS(sub)
+    ENG_COMPONENTS(min)
+    ENG_COMPONENTS(max)
+    ENG_COMPONENTS(and_)
+    ENG_COMPONENTS(or_)
+    ENG_COMPONENTS(xor_)
+    ENG_COMPONENTS(exch)
+#undef ENG_COMPONENTS
+};
+template <int N, class T> struct atomic_t<vec_t<N, T>> : atomics_t<vec_t<N, T>> {};
+template <int R, int C, class T> struct atomic_t<mat_t<R, C, T>> : atomics_t<mat_t<R, C, T>> {};
+
+#define ENG_ATOMIC(name, update) \
+    template <class T> ENG_INLINE T name(T& p, const T& v) { return atomic_t<T>::update(p, v); }
+ENG_ATOMIC(atomic_add, add)
+ENG_ATOMIC(atomic_sub, sub)
+ENG_ATOMIC(atomic_min, min)
+ENG_ATOMIC(atomic_max, max)
+ENG_ATOMIC(atomic_and, and_)
+ENG_ATOMIC(atomic_or, or_)
+ENG_ATOMIC(atomic_xor, xor_)
+ENG_ATOMIC(atomic_exch, exch)
+#undef ENG_ATOMIC
+// Stores the value where the place holds `compare`.
+template <class T> ENG_INLINE T atomic_cas(T& p, T v, T compare) {
+    return atomic_t<T>::cas(p, v, compare);
+}
+
+}  // namespace eng

@@ -1,0 +1,122 @@
+"""CUDA's own compiler takes every kernel of the corpus and every builtin. It needs no device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from engine.codegen import cuda
+from engine.compile.cuda import Cuda, nvrtc
+from engine.compile.pipeline import Variants
+from engine.diagnostics import CompilerError
+from engine.frontend import lower_kernel
+from engine.ir.nodes import Function
+from tests.backend.cuda.kernels import GROUPS, forms_of, made
+from tests.backend.signatures import signatures
+from tests.backend.test_kernel_builtins import CASES as KERNEL_ONLY
+from tests.overloads import OVERLOADS, SMOOTH, kernel_of
+
+try:
+    nvrtc.version()
+    MISSING = ""
+except CompilerError as e:
+    MISSING = f"no NVRTC: {e.diagnostics[0].notes[0]} (pip install 'adtool[cuda13]')"
+pytestmark = [pytest.mark.nvrtc, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
+
+PTX = "compute_90"  # the compiler's own part; `sm_90` is machine code
+# Programs are not to be run here: without it the compiler takes ten times as long.
+FAST = "--Ofast-compile=max"
+BATCH = 100  # kernels of one compiler run
+
+
+def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX, *options: str) -> bytes:
+    """One program of some kernels; the compiler has no word to say."""
+    fns = [fn for _, fn in functions]
+    text = "\n".join([cuda.preamble(fns), *(cuda.emit(fn, s) for s, fn in functions)])
+    code, said = nvrtc.compile_program(text, arch, *(options or (FAST,)))
+    assert code, said[:4000]
+    assert said.strip("\0\n ") == ""
+    for symbol, _ in functions:
+        assert symbol.encode() in code
+    return code
+
+
+# ---- the corpus
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_corpus(group: str) -> None:
+    functions = made(group).functions
+    for k in range(0, len(functions), BATCH):
+        compiled(functions[k : k + BATCH])
+
+
+def test_machine_code() -> None:
+    """The assembler takes it, too; of kernels with snippets, atomics, and large ones."""
+    code = compiled(made("files").functions[::3], "sm_90", "--Ofast-compile=0")
+    assert code.startswith(b"\x7fELF")
+
+
+# ---- every builtin with all its types
+
+
+def batches(cases: Sequence[Any]) -> list[Sequence[Any]]:
+    return [cases[i : i + BATCH] for i in range(0, len(cases), BATCH)]
+
+
+@pytest.mark.parametrize("batch", batches(signatures()), ids=len)
+def test_operations(batch: Sequence[Any]) -> None:
+    compiled([(f"k{i}", s.kernel()) for i, s in enumerate(batch)])
+
+
+@pytest.mark.parametrize("batch", batches(OVERLOADS), ids=len)
+def test_composites(batch: Sequence[Any]) -> None:
+    compiled([(f"k{i}", kernel_of(o)[0]) for i, o in enumerate(batch)])
+
+
+@pytest.mark.parametrize("batch", batches(KERNEL_ONLY), ids=len)
+def test_builtins_of_kernels(batch: Sequence[Any]) -> None:
+    def found() -> Iterator[tuple[str, Function]]:
+        for i, c in enumerate(batch):
+            v = Variants(lower_kernel(c.kernel.func))
+            for form, fn in forms_of(v, v.differentiable):
+                assert fn is not None, (c, form)
+                yield f"k{i}_{form}", fn
+
+    compiled(list(found()))
+
+
+# Noise in four dimensions has adjoints of tens of thousands of operations.
+ADJOINTS = [o for o in SMOOTH if "curlnoise" not in o.composite.func.__name__]
+
+
+@pytest.mark.parametrize("batch", batches(ADJOINTS), ids=len)
+def test_derivatives_of_composites(batch: Sequence[Any]) -> None:
+    def found() -> Iterator[tuple[str, Function]]:
+        for i, o in enumerate(batch):
+            kernel, wrt = kernel_of(o)
+            for form, fn in forms_of(Variants(kernel), wrt):
+                if form in ("adjoint", "tangent"):
+                    assert fn is not None, (o, form)
+                    yield f"k{i}_{form}", fn
+
+    compiled(list(found()))
+
+
+# ---- the backend
+
+
+def test_the_backend_compiles_kernels_together_and_once() -> None:
+    backend = Cuda()
+    fns = [fn for _, fn in made("samples").functions[:3]]
+    first = backend.compile([*fns, fns[0]])
+    assert first[3] is first[0]
+    assert len({entry.symbol for entry in first}) == 3
+    assert first[0].code.startswith(b"\x7fELF")
+    for entry in first:
+        assert entry.symbol.encode() in entry.code
+    assert all(map(backend.is_cached, fns))
+    assert not backend.is_cached(made("samples").functions[5][1])
+    assert backend.compile(fns[:1])[0] is first[0]
