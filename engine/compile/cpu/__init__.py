@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.codegen import cpp
 from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
-from engine.compile.cpu import compiler, runner
-from engine.ir.nodes import Function
+from engine.compile.cpu import runner
+
+if TYPE_CHECKING:
+    from engine.ir.nodes import Function
+
+# The compiler and what writes its text are imported late: programs that launch nothing need none.
 
 
 class Exported:
@@ -34,12 +37,18 @@ class Cpu(Backend):
     on_host = True
 
     def emit(self, fn: Function, symbol: str) -> str:
+        from engine.codegen import cpp
+
         return cpp.emit(fn, symbol)
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
+        from engine.compile.cpu import compiler
+
         return compiler.compile_functions(fns)
 
     def is_cached(self, fn: Function) -> bool:
+        from engine.compile.cpu import compiler
+
         return compiler.is_cached(fn)
 
     def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
