@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import hooks
 from engine.builtins.argument_names import placed
-from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
+from engine.builtins.composite import COMPOSITES, choose, with_defaults
 from engine.builtins.generic_constructors import (
     GENERIC_CONSTRUCTORS,
     IDENTITIES,
