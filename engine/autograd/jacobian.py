@@ -181,7 +181,7 @@ def evaluate(
     call = launch_call(function, dim, inputs, outputs, device)
     pairs = call.roles.pairs(mask)
     try:
-        matrices = how.launch(call, pairs).by_key
+        matrices = how.launch(call, pairs).on(call.device)
     except NotRepeatable:
         # Arguments that overlap in memory: the launch is run on the user's own arrays.
         matrices = _of_function(relaunched(call), [p.key for p in pairs], how).jacobians
@@ -195,9 +195,11 @@ def _of_function(
         roles = call.roles(recorded.results)
         dense = Dense(roles.pairs(mask), how.wide)
         how.function(recorded, dense)
-    found: dict[tuple[int, int], Any] = dict(dense.arrays)
+    found: dict[tuple[int, int], Any]
     if how.sparse:
         found = {key: sparsely(m) for key, m in dense.entries.items()}
+    else:
+        found = dict(dense.on(arrays_of(call.given)[0].device))
     return Evaluated(Jacobians(found, roles.metadata()), recorded.changed)
 
 

@@ -219,7 +219,7 @@ class Body(Expressions):
             self.scope.add("I", name)
             return
         name = self.r.choice(names)
-        op = self.r.choice(["* 2 + 1", "// 2 + 3", "* 3", "+ 5", "- 4", "* -3 // 2"])
+        op = self.r.choice(["* 2 + 1", "// 2 + 3", "* 3", "+ 5", "* -3 // 2 + 9"])
         self.line(f"{name} = ({name} {op}) % {WHOLE}")
 
     def component(self) -> None:

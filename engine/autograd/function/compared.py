@@ -99,7 +99,7 @@ class ComparedFunction:
     def not_finite(self, p: Pair) -> Judgement:
         """The verdict on an adjoint that is not: it is the function's fault unless its inputs'."""
         for _, a in self.input_leaves(p.input):
-            if not np.all(np.isfinite(a._parts)):
+            if not np.all(np.isfinite(a._host())):
                 why = f"argument {p.input.label!r} holds NaN or Inf"
                 return Judgement("inconclusive", why)
         return NAN
