@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.adjoint import adjoint_rows
-from engine.autograd.function.call import FunctionCall, function_call, relaunched
+from engine.autograd.function.call import FunctionCall, arrays_of, function_call, relaunched
 from engine.autograd.function.displaced import DisplacedFunction, difference_columns
 from engine.autograd.function.recorded import (
     ChangedInput,

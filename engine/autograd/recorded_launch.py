@@ -41,7 +41,7 @@ def recorded_jacobians(
                        f"{reason}", record.site)
         ) from None  # fmt: skip
     variables = {p.key: (p.input, p.output) for p in pairs}
-    return Jacobians(found.by_key, call.roles.metadata(), variables)
+    return Jacobians(found.sparse, call.roles.metadata(), variables)
 
 
 def check_recorded(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd import gradcheck, gradcheck_tape, jacobian, jvp
+from engine.autograd import check_tape, gradcheck, gradcheck_tape, jacobian, jvp
 from tests.backend.mirror import Mirror, mirror
 
 N = 6
@@ -177,6 +177,47 @@ def test_jacobians_and_checks(other: Any) -> None:
     assert gradcheck(squares, N, [x], [y], device=other)
     tape, _ = taped(other)
     assert gradcheck_tape(tape)
+
+
+def test_python_functions(other: Any) -> None:
+    """They run on the user's own arrays, which are as they were afterwards."""
+
+    def work(device: Any) -> Any:
+        def function(x: Any, count: Any) -> Any:
+            y = wp.zeros(N, dtype=float, device=device, requires_grad=True)
+            wp.launch(squares, dim=N, inputs=[x], outputs=[y], device=device)
+            count.fill_(7.0)
+            return y
+
+        x, count = floats(DATA, device), wp.zeros(2, dtype=float, device=device)
+        with pytest.warns(UserWarning, match="changes its input 'count'"):
+            found = jacobian(function, inputs=[x, count])[(0, 0)]
+            assert gradcheck(function, inputs=[x, count])
+        np.testing.assert_array_equal(x.numpy(), DATA.astype(np.float32))
+        assert count.list() == [0.0, 0.0]
+        return {"J": found}
+
+    same(work, other)
+
+
+def test_indexed_arrays(other: Any) -> None:
+    x = floats(DATA, other)
+    rows = wp.array([4, 0, 2], dtype=int, device=other)
+    seen = wp.indexedarray(x, [rows])
+    assert seen.device == other
+    np.testing.assert_array_equal(seen.numpy(), DATA.astype(np.float32)[[4, 0, 2]])
+    seen.fill_(9.0)
+    assert x.list()[0] == x.list()[2] == x.list()[4] == 9.0 and x.list()[1] != 9.0
+    assert seen.contiguous().device == other and seen.contiguous().list() == [9.0] * 3
+
+
+def test_captured_tapes_are_checked(other: Any) -> None:
+    with wp.capturing() as capture:
+        tape, found = taped(other)
+        tape.backward(grads={found["z"]: np.ones(3, np.float32)})
+    (captured,) = capture.tapes
+    result = check_tape(captured)
+    assert result.passed and result.launches[0].pairs
 
 
 def test_devices_do_not_mix_in_a_launch(other: Any) -> None:

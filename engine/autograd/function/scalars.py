@@ -1,5 +1,4 @@
-"""Single scalars of an array by their number in row-major order, also where strides forbid a flat
-view."""
+"""Single scalars of an array by their number in row-major order, whatever its strides are."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from engine.autograd.variables.variable import Variable, element_width, variable
 from engine.diagnostics import LaunchError
 from engine.diagnostics.site import call_site
 from engine.lang.structs import StructType, UserType
-from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid, launch
@@ -34,11 +34,11 @@ class PresentLaunch(LaunchRecord):
 
 @dataclass(frozen=True)
 class LaunchCall:
-    """A launch to differentiate. relaunch: runs it on the user's own arrays."""
+    """A launch to differentiate. device: where its arrays are. relaunch: runs it on these."""
 
     record: LaunchRecord
     roles: Roles
-    device: Device
+    device: Device = HOST
     given: tuple[Any, ...] = ()
     relaunch: Callable[[], None] | None = None
 
