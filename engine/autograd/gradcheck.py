@@ -61,7 +61,9 @@ def gradcheck(
     max_inputs_per_var, max_outputs_per_var: how many entries of each array to look at one by
     one; all if <= 0 (of large arrays random directions, which cover them all).
     plot_relative_error, plot_absolute_error draw the errors. show_summary prints a table.
-    max_blocks and block_dim mean nothing on the CPU. restore_inputs: see `jacobian`.
+    max_blocks and block_dim mean nothing on the CPU. restore_inputs: of a function. True puts
+    back whatever its runs changed, and warns of inputs that it changes and does not return; False
+    leaves its inputs as one run makes them.
 
     Returns True if something was checked and nothing was wrong. Raises also what
     `jacobian` raises.
