@@ -2,8 +2,8 @@
 
     python benchmarks/compile_sizes.py     a few minutes; writes COMPILE.md
 
-Each program is compiled in a fresh process with an empty kernel cache: the time of its first launch,
-and of the first gradient after it. Imports are not counted.
+Each program is compiled in a fresh process with an empty kernel cache: the time of its first
+launch, and of the first gradient after it. Imports are not counted.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ def page(rows: list[tuple[str, float, float]], machine: dict[str, Any], rounds: 
     parts = [
         "# Compile time of large kernels",
         ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
-        f"Measured by `python benchmarks/compile_sizes.py`: medians of {rounds} fresh processes with "
-        "an empty kernel cache. *Forward* is the first launch; *adjoint* is a launch on a tape and "
-        f"its backward pass after that. Together, {verdict}.",
+        f"Measured by `python benchmarks/compile_sizes.py`: medians of {rounds} fresh processes "
+        "with an empty kernel cache. *Forward* is the first launch; *adjoint* is a launch on a tape "
+        f"and its backward pass after that. Together, {verdict}.",
         table(["kernel", "forward", "adjoint", "together"], shown),
     ]
     return "\n\n".join(parts) + "\n"

@@ -175,7 +175,7 @@ def __getattr__(name: str) -> Any:
         return [*_names, *(n for n in _builtins() if not hasattr(_python, n))]
     if not name.startswith("_") and name in _builtins():
         return globals()[name]
-    missing = None if name.startswith("_") else _features.problem(name)
+    missing = None if name.startswith("_") else _features.missing_error(name)
     raise missing or AttributeError(f"module 'engine' has no attribute {name!r}")
 
 

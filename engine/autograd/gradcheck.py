@@ -9,11 +9,11 @@ from typing import Any
 from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.call import function_call, relaunched
 from engine.autograd.function.check import CheckedFunction, check_function_call
-from engine.autograd.function.recorded import conclude
+from engine.autograd.function.recorded_call import conclude
 from engine.autograd.jacobian import ByAdjoint, ByDifferences, evaluate
 from engine.autograd.launch.call import launch_call
-from engine.autograd.launch.recorded import overlaps
-from engine.autograd.plots.errors import plot_differences
+from engine.autograd.launch.recorded_arguments import overlaps
+from engine.autograd.plots.differences import plot_differences
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
 from engine.autograd.summary import summary
 from engine.autograd.tape.check import check_call

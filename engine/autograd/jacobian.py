@@ -10,7 +10,7 @@ from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.adjoint import adjoint_rows
 from engine.autograd.function.call import FunctionCall, arrays_of, function_call, relaunched
 from engine.autograd.function.displaced import DisplacedFunction, difference_columns
-from engine.autograd.function.recorded import (
+from engine.autograd.function.recorded_call import (
     ChangedInput,
     RecordedCall,
     conclude,
@@ -19,7 +19,7 @@ from engine.autograd.function.recorded import (
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.of_launch import Matrices, by_adjoint, by_differences, sparsely
 from engine.autograd.launch.call import LaunchCall, launch_call
-from engine.autograd.launch.recorded import NotRepeatable
+from engine.autograd.launch.recorded_arguments import NotRepeatable
 from engine.autograd.plots.figures import jacobian_plot
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.metadata import FunctionMetadata

@@ -51,7 +51,7 @@ def store(dest: array, value: Any) -> None:
         if shape in ((), dest._info.inner) and not (structs and isinstance(value, (list, tuple))):
             fill(dest, value, "item assignment")
             return
-        value = _made(array, value, dest)
+        value = _array_like(array, value, dest)
     copy(dest, value if value.shape == dest.shape else _spread(value, dest))
 
 
@@ -77,7 +77,7 @@ def _spread(src: array, dest: array) -> array:
     return type(src)(parts, dtype=src.dtype, shape=dest.shape)
 
 
-def _made(make: Any, data: Any, dest: array) -> array:
+def _array_like(make: Any, data: Any, dest: array) -> array:
     """An array of data, with elements as `dest` has them. Raises LaunchError (E206)."""
     if data is None:
         raise fail("E206", "data cannot be made into an array", "got None")
@@ -90,7 +90,7 @@ def assign(dest: array, src: Any) -> None:
     from engine.runtime.array import array
 
     if not isinstance(src, array):
-        src = _made(array, src, dest)
+        src = _array_like(array, src, dest)
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
         src = src.reshape(dest.shape)
     copy(dest, src)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.function.call import arrays_of, leaves_of
 from engine.autograd.function.private_tape import PrivateTape
-from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.function.recorded_call import RecordedCall
 from engine.autograd.function.scalars import set_scalar
 from engine.autograd.variables.roles import Pair
 from engine.runtime.array import array

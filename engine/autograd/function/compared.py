@@ -18,7 +18,7 @@ from engine.autograd.comparison.judgement import NAN, Judgement
 from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance
 from engine.autograd.function.call import leaves_of
 from engine.autograd.function.displaced import POWER, DisplacedFunction
-from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.function.recorded_call import RecordedCall
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Part, Variable
 from engine.runtime.array import array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.function.call import leaves_of
-from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.function.recorded_call import RecordedCall
 from engine.autograd.function.scalars import scalar_at, set_scalar
 from engine.autograd.reference.differences import Slope
 from engine.autograd.variables.roles import Pair

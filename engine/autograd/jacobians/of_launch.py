@@ -16,7 +16,7 @@ from engine.autograd.jacobians.sparsity import Side, UnknownSparsity
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, evaluations
-from engine.autograd.launch.recorded import recorded_launch
+from engine.autograd.launch.recorded_arguments import recorded_launch
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Index, Part, Variable

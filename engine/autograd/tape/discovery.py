@@ -24,7 +24,7 @@ from engine.autograd.tape.operations import (
     ReplayedLaunch,
     ReplayedOverwrite,
 )
-from engine.autograd.tape.recorded import RecordedTape
+from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.runtime.array import array
 from engine.runtime.leaves import leaf_arrays
 

@@ -30,7 +30,7 @@ def plain(x: wp.array(dtype=float), y: wp.array(dtype=float)):
 
 
 def guarded(kernel) -> n.Function:
-    out = ad.guard(kernel.ir)
+    out = ad.guard_accesses(kernel.ir)
     verify(out)
     return out
 
