@@ -12,6 +12,7 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -94,8 +95,17 @@ PROGRAMS: dict[str, tuple[str, Callable[..., str]]] = {
 }
 
 
-def first_runs(path: Path) -> tuple[float, float]:
-    """Seconds of the first launch of a module's kernel, and of the first gradient after it."""
+def processor() -> float:
+    """Seconds that the processor spent on this process and on compilers that it ran."""
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def first_runs(path: Path) -> tuple[float, float, float]:
+    """Seconds of the first launch of a module's kernel, and of the first gradient after it.
+
+    Then the processor's seconds for both.
+    """
     import numpy as np
 
     import engine as wp
@@ -108,19 +118,19 @@ def first_runs(path: Path) -> tuple[float, float]:
     t = wp.vec3 if "dtype=wp.vec3" in path.read_text(encoding="utf-8") else float
     shape = (4, 3) if t is wp.vec3 else (4,)
     x, y = (wp.array(np.full(shape, 0.3), dtype=t, requires_grad=True) for _ in range(2))
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), processor()
     wp.launch(module.program, dim=4, inputs=[x, 2], outputs=[y])
     middle = time.perf_counter()
     with wp.Tape() as tape:
         wp.launch(module.program, dim=4, inputs=[x, 2], outputs=[y])
     tape.backward(grads={y: np.ones(shape, np.float32)})
-    end = time.perf_counter()
+    end, busy = time.perf_counter(), processor() - busy
     if x.grad is None or not np.all(np.isfinite(x.grad.numpy())):
         raise RuntimeError("the gradient is not finite")
-    return middle - start, end - middle
+    return middle - start, end - middle, busy
 
 
-def measure(text: str, rounds: int) -> tuple[float, float]:
+def measure(text: str, rounds: int) -> tuple[float, ...]:
     """Medians of `first_runs`, each in a fresh process with an empty cache."""
     found = []
     for _ in range(rounds):
@@ -133,21 +143,24 @@ def measure(text: str, rounds: int) -> tuple[float, float]:
                 check=True, capture_output=True, text=True,
             )  # fmt: skip
             found.append(json.loads(done.stdout.splitlines()[-1]))
-    return median(f for f, _ in found), median(a for _, a in found)
+    return tuple(median(column) for column in zip(*found, strict=True))
 
 
-def page(rows: list[tuple[str, float, float]], machine: dict[str, Any], rounds: int) -> str:
+def page(rows: list[tuple[str, tuple[float, ...]]], machine: dict[str, Any], rounds: int) -> str:
     """The measurements as a markdown page."""
-    shown = [[title, seconds(f), seconds(a), seconds(f + a)] for title, f, a in rows]
-    slow = [title for title, f, a in rows if f + a >= LIMIT]
+    shown = [[title, *map(seconds, (f, a, f + a, cpu))] for title, (f, a, cpu) in rows]
+    slow = [title for title, (f, a, _) in rows if f + a >= LIMIT]
     verdict = f"over {LIMIT:g} s: {'; '.join(slow)}" if slow else f"all are under {LIMIT:g} s"
+    load = os.getloadavg()[1] / (os.cpu_count() or 1)
     parts = [
         "# Compile time of large kernels",
         ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
         f"Measured by `python benchmarks/compile_sizes.py`: medians of {rounds} fresh processes "
-        "with an empty kernel cache. *Forward* is the first launch; *adjoint* is a launch on a tape "
-        f"and its backward pass after that. Together, {verdict}.",
-        table(["kernel", "forward", "adjoint", "together"], shown),
+        "with an empty kernel cache. *Forward* is the first launch; *adjoint* is a launch on a "
+        "tape and its backward pass after that; *CPU* is user and system time of both, compilers "
+        f"included. Together, by the clock, {verdict}. Processes that wanted to run, for each "
+        f"core, in the last five minutes: {load:.1f}.",
+        table(["kernel", "forward", "adjoint", "together", "CPU"], shown),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -164,7 +177,7 @@ def main() -> int:
     rows = []
     for name, (title, write) in PROGRAMS.items():
         print(f"{name} ...", file=sys.stderr, flush=True)
-        rows.append((title, *measure(write(), options.rounds)))
+        rows.append((title, measure(write(), options.rounds)))
     text = page(rows, describe(), options.rounds)
     print(text)
     (HERE / "COMPILE.md").write_text(text, encoding="utf-8")
