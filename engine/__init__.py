@@ -23,10 +23,10 @@ import builtins as _python
 import importlib
 import math
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine import config, types
-from engine.builtins.stubs import BUILTINS as _BUILTINS
+from engine import config, hooks, types
 from engine.diagnostics import (
     CompilerError,
     Diagnostic,
@@ -38,7 +38,7 @@ from engine.diagnostics import (
     TapeError,
 )
 from engine.frontend import features as _features
-from engine.frontend import grad, static
+from engine.frontend import grad, lower_composite, static
 from engine.lang.generics import Float, Int, Scalar
 from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
 from engine.lang.names import __all__ as _type_names
@@ -106,17 +106,17 @@ from engine.runtime.kernel import (
     kernel,
     overload,
 )
-from engine.runtime.launch import launch
 from engine.runtime.modules import Module, get_module, get_module_options, set_module_options
 from engine.runtime.structs import struct
 from engine.runtime.timer import ScopedTimer
 from engine.runtime.transfer import clone, copy
-from engine.tape.capture import Capture, CapturedTape, capturing
-from engine.tape.tape import Tape
 
 if TYPE_CHECKING:
     from engine import autograd
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
+    from engine.runtime.launch import launch
+    from engine.tape.capture import Capture, CapturedTape, capturing
+    from engine.tape.tape import Tape
 
 __version__ = "0.1.0"
 
@@ -133,14 +133,32 @@ LOG2E = log2e = math.log2(math.e)
 LOG10E = log10e = math.log10(math.e)
 PHI = phi = (1.0 + math.sqrt(5.0)) / 2.0
 
-globals().update(_BUILTINS)
-
 # Says what is missing where a program imports a part of Warp that is not here.
 if _features.Finder not in sys.meta_path:
     sys.meta_path.append(_features.Finder)
 
-# Packages that are imported when they are first asked for.
-_LAZY = frozenset({"autograd"})
+# What is loaded when it is first asked for, with its modules: a program that launches nothing
+# needs neither passes nor code generation nor a compiler. So are the builtins.
+_LATE = {
+    "autograd": "engine.autograd",
+    "launch": "engine.runtime.launch",
+    "Tape": "engine.tape.tape",
+    "Capture": "engine.tape.capture",
+    "CapturedTape": "engine.tape.capture",
+    "capturing": "engine.tape.capture",
+}
+
+
+def _builtins() -> Mapping[str, Any]:
+    """The builtins by name, which are names of this module from then on."""
+    from engine.builtins.stubs import BUILTINS
+
+    globals().update(BUILTINS)
+    return BUILTINS
+
+
+hooks.instantiate = lower_composite
+hooks.product = lambda a, b: _builtins()["mul"](a, b)
 
 
 def init() -> None:
@@ -148,14 +166,21 @@ def init() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return importlib.import_module(f"engine.{name}")
-    missing = None if name.startswith("_") else _features.problem(name)
+    if name in _LATE:
+        module = importlib.import_module(_LATE[name])
+        found = globals()[name] = getattr(module, name, module)
+        return found
+    if name == "__all__":
+        # Names of Python's own are left out: `from engine import *` must not change `max`.
+        return [*_names, *(n for n in _builtins() if not hasattr(_python, n))]
+    if not name.startswith("_") and name in _builtins():
+        return globals()[name]
+    missing = None if name.startswith("_") else _features.missing_error(name)
     raise missing or AttributeError(f"module 'engine' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LATE, *_builtins()})
 
 
 __all__ = [
@@ -188,5 +213,5 @@ __all__ = [
     "LaunchError", "Span", "TapeError",
 ]  # fmt: skip
 __all__ += _type_names
-# Names of Python's own are left out: `from engine import *` must not change `max` or `bool`.
-__all__ += [name for name in _BUILTINS if not hasattr(_python, name)]
+# For editors and type checkers. Programs get the builtins too, from `__getattr__`.
+_names: list[str] = globals().pop("__all__")

@@ -2,7 +2,7 @@
 
 from engine.ad.accesses import Access, Accesses, accesses
 from engine.ad.derivative import derivatives
-from engine.ad.guard import guard
+from engine.ad.guarded_accesses import guard_accesses
 from engine.ad.lift import can_lift, lift
 from engine.ad.prepare import (
     prepare,
@@ -19,7 +19,7 @@ from engine.ad.tangent import tangent
 from engine.ad.threads import clashes
 
 __all__ = [
-    "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "derivatives", "guard",
-    "lift", "prepare", "read_params", "record", "replay_read_params", "replay_written_params",
-    "replayed_params", "reverse", "stops", "tangent", "written_params",
+    "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "derivatives",
+    "guard_accesses", "lift", "prepare", "read_params", "record", "replay_read_params",
+    "replay_written_params", "replayed_params", "reverse", "stops", "tangent", "written_params",
 ]  # fmt: skip

@@ -21,8 +21,8 @@ from engine.autograd.jacobians.difference import error_jacobians
 from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.summary import MatrixSummary, summarise
 from engine.autograd.jvp import Tangents, jvp
-from engine.autograd.mutation.trial import MUTATIONS, Mutation, Trial, compile_trials
-from engine.autograd.plots.errors import error_plot
+from engine.autograd.mutation.mutants import MUTATIONS, Mutation, Trial, compile_trials
+from engine.autograd.plots.differences import error_plot
 from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
 from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
 from engine.autograd.results import (

@@ -9,11 +9,11 @@ from typing import Any
 from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.call import function_call, relaunched
 from engine.autograd.function.check import CheckedFunction, check_function_call
-from engine.autograd.function.recorded import conclude
+from engine.autograd.function.recorded_call import conclude
 from engine.autograd.jacobian import ByAdjoint, ByDifferences, evaluate
 from engine.autograd.launch.call import launch_call
-from engine.autograd.launch.recorded import overlaps
-from engine.autograd.plots.errors import plot_differences
+from engine.autograd.launch.recorded_arguments import overlaps
+from engine.autograd.plots.differences import plot_differences
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
 from engine.autograd.summary import summary
 from engine.autograd.tape.check import check_call
@@ -61,7 +61,9 @@ def gradcheck(
     max_inputs_per_var, max_outputs_per_var: how many entries of each array to look at one by
     one; all if <= 0 (of large arrays random directions, which cover them all).
     plot_relative_error, plot_absolute_error draw the errors. show_summary prints a table.
-    max_blocks and block_dim mean nothing on the CPU. restore_inputs: see `jacobian`.
+    max_blocks and block_dim mean nothing on the CPU. restore_inputs: of a function. True puts
+    back whatever its runs changed, and warns of inputs that it changes and does not return; False
+    leaves its inputs as one run makes them.
 
     Returns True if something was checked and nothing was wrong. Raises also what
     `jacobian` raises.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.tolerance import Tolerance, whole
-from engine.autograd.plots.errors import plot_errors
+from engine.autograd.plots.differences import plot_errors
 from engine.autograd.results import LaunchResult, TapeResult, WholeResult, entry_name
 from engine.autograd.summary import summary
 from engine.autograd.tape.check import check

@@ -8,9 +8,9 @@ from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance, whole
 from engine.autograd.function.adjoint import adjoint_rows
-from engine.autograd.function.call import FunctionCall, function_call, relaunched
+from engine.autograd.function.call import FunctionCall, arrays_of, function_call, relaunched
 from engine.autograd.function.displaced import DisplacedFunction, difference_columns
-from engine.autograd.function.recorded import (
+from engine.autograd.function.recorded_call import (
     ChangedInput,
     RecordedCall,
     conclude,
@@ -19,7 +19,7 @@ from engine.autograd.function.recorded import (
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.of_launch import Matrices, by_adjoint, by_differences, sparsely
 from engine.autograd.launch.call import LaunchCall, launch_call
-from engine.autograd.launch.recorded import NotRepeatable
+from engine.autograd.launch.recorded_arguments import NotRepeatable
 from engine.autograd.plots.figures import jacobian_plot
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.metadata import FunctionMetadata
@@ -181,7 +181,7 @@ def evaluate(
     call = launch_call(function, dim, inputs, outputs, device)
     pairs = call.roles.pairs(mask)
     try:
-        matrices = how.launch(call, pairs).by_key
+        matrices = how.launch(call, pairs).on(call.device)
     except NotRepeatable:
         # Arguments that overlap in memory: the launch is run on the user's own arrays.
         matrices = _of_function(relaunched(call), [p.key for p in pairs], how).jacobians
@@ -195,9 +195,11 @@ def _of_function(
         roles = call.roles(recorded.results)
         dense = Dense(roles.pairs(mask), how.wide)
         how.function(recorded, dense)
-    found: dict[tuple[int, int], Any] = dict(dense.arrays)
+    found: dict[tuple[int, int], Any]
     if how.sparse:
         found = {key: sparsely(m) for key, m in dense.entries.items()}
+    else:
+        found = dict(dense.on(arrays_of(call.given)[0].device))
     return Evaluated(Jacobians(found, roles.metadata()), recorded.changed)
 
 

@@ -10,7 +10,7 @@ from engine.diagnostics.site import call_span
 from engine.lang.structs import StructType
 from engine.lang.types import is_float
 from engine.runtime.array import array
-from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid
@@ -42,7 +42,7 @@ class Tangents(Mapping[array, array]):
         if id(a) not in self._arrays and self._twin.block(a) < 0:
             raise KeyError(key)
         tan = self._twin.of(a)
-        out = array._allocate(a.shape, a._ir.element, zero=False)
+        out = array._allocate(a.shape, a._ir.element, False, a.device)
         out._parts[...] = tan._parts
         return out
 
@@ -94,14 +94,13 @@ def jvp(
         moved = jvp(square, dim=3, inputs=[x], outputs=[y], tangents={x: v})
         moved[y]  # d y in the direction v
     """
-    if device is not None:
-        get_device(device)
+    place = get_device(device)
     if not isinstance(tangents, Mapping):
         raise _bad("tangents must be a dictionary of arrays and their tangents",
                    f"got {type(tangents).__name__}")  # fmt: skip
     if isinstance(function, Kernel):
-        return _of_launch(function, dim, [*as_list(function, inputs), *as_list(function, outputs)],
-                          tangents)  # fmt: skip
+        args = [*as_list(function, inputs), *as_list(function, outputs)]
+        return _of_launch(function, dim, args, tangents, place)
     if isinstance(function, CapturedTape):
         raise TapeError(
             Diagnostic("E401", "the arrays of a captured tape are gone", call_span(),
@@ -119,9 +118,11 @@ def _bad(message: str, *notes: str, help: str = "") -> TapeError:
 # ---- launches
 
 
-def _of_launch(kernel: Kernel, dim: Any, args: list[Any], tangents: Mapping[Any, Any]) -> Tangents:
-    plan, shape = kernel.for_arguments(args).plan, grid(dim, kernel)
-    values, _ = plan.bind(args, shape)
+def _of_launch(
+    kernel: Kernel, dim: Any, args: list[Any], tangents: Mapping[Any, Any], place: Device
+) -> Tangents:
+    plan, shape = kernel.for_arguments(args).plan.on(place.backend), grid(dim, kernel)
+    values, _ = plan.bind(args, shape, place)
     names = _names(plan, values)
     floats = {p.name: a for p in plan.floats if (a := values[p.index]) is not None}
     written = {name: a for name, a in floats.items() if name in plan.variants.written}

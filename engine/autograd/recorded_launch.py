@@ -8,7 +8,7 @@ from dataclasses import replace
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.of_launch import by_adjoint, by_differences
 from engine.autograd.launch.call import LaunchCall, launch_roles
-from engine.autograd.launch.recorded import NotRepeatable
+from engine.autograd.launch.recorded_arguments import NotRepeatable
 from engine.autograd.results import TapeResult
 from engine.autograd.tape.check import check_call
 from engine.autograd.tape.options import Options
@@ -41,7 +41,7 @@ def recorded_jacobians(
                        f"{reason}", record.site)
         ) from None  # fmt: skip
     variables = {p.key: (p.input, p.output) for p in pairs}
-    return Jacobians(found.by_key, call.roles.metadata(), variables)
+    return Jacobians(found.sparse, call.roles.metadata(), variables)
 
 
 def check_recorded(

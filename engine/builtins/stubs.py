@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from engine import hooks
 from engine.builtins.argument_names import placed
-from engine.builtins.composite import COMPOSITES, Composite, choose, with_defaults
+from engine.builtins.composite import COMPOSITES, choose, with_defaults
 from engine.builtins.generic_constructors import (
     GENERIC_CONSTRUCTORS,
     IDENTITIES,
@@ -21,7 +22,6 @@ from engine.builtins.special import SPECIAL
 from engine.diagnostics import Diagnostic, EngineError
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
-from engine.lang import rotations
 from engine.lang.types import (
     BOOL,
     FLOAT32,
@@ -169,10 +169,6 @@ class Builtin:
         return _from_numpy(result, got.result)
 
 
-# Makes the IR of a composite for argument types. Set by the frontend, which stands above.
-instantiate: Callable[[Composite, Sequence[Type]], Function] | None = None
-
-
 def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
     """A call of a composite on the host: its IR, interpreted. One value, or a tuple.
 
@@ -185,8 +181,8 @@ def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[
         _fail("E104", f"{name}() does not take ({', '.join(map(str, types))})",
               suggest(name, types))  # fmt: skip
     typed = [c or t for c, t in zip(found.casts, kinds, strict=True)]
-    assert instantiate is not None
-    fn = instantiate(found.composite, typed)
+    assert hooks.instantiate is not None
+    fn: Function = hooks.instantiate(found.composite, typed)
     given = [_to_numpy(v, t) for v, t in zip(values, typed, strict=True)]  # type: ignore[arg-type]
     results = evaluate(fn, given)
     count = len(results) - len(found.composite.updates)
@@ -210,4 +206,3 @@ BUILTINS: dict[str, Builtin] = {
     name: Builtin(name)
     for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *GENERIC_CONSTRUCTORS, *IDENTITIES})
 }
-rotations.product = BUILTINS["mul"]

@@ -8,13 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.compile.threads import Threads
-from engine.ir.nodes import Function, Message
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from engine.compile.threads import Threads
+    from engine.ir.nodes import Function, Message
 
 # How a run ended: numbers that kernels and backends agree on.
 NO_MEMORY, NOT_SAVED, TOO_LARGE, STACK_LIMIT, JOURNAL_LIMIT, ASSERTED = 1, 2, 3, 4, 5, 6

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from engine.builtins import stubs
 from engine.frontend.functions.called_functions import Bindings, bindings, defined_before
 from engine.frontend.functions.gradient import Gradient, grad
 from engine.frontend.functions.native_function import NativeFunc, Snippets
@@ -77,8 +76,6 @@ def is_stub(func: Callable[..., Any]) -> bool:
 
     return parsed_function.is_stub(func)
 
-
-stubs.instantiate = lower_composite
 
 __all__ = [
     "Bindings",

@@ -100,7 +100,7 @@ class MissingFeature(AttributeError):
         self.help = help
 
 
-def problem(name: str) -> MissingFeature | None:
+def missing_error(name: str) -> MissingFeature | None:
     """What to raise where a program asks for `engine.NAME`; None for a name that Warp has not."""
     found = missing_feature(name)
     return None if found is None else MissingFeature(name, *found)
@@ -116,6 +116,6 @@ class Finder:
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
         package, name, *_ = [*fullname.split("."), ""]
-        missing = problem(name) if package == "engine" else None
+        missing = missing_error(name) if package == "engine" else None
         if missing is not None:
             raise ImportError(str(missing), name=fullname)

@@ -371,7 +371,8 @@ class Native:
     updates: frozenset[str] = frozenset()
     inputs: tuple[str, ...] | None = None
     absent: frozenset[str] = frozenset()
-    # Elements outside of an array read as NaN and lose what is written (see `engine.ad.guard`).
+    # Elements outside of an array read as NaN and lose what is written: see
+    # `engine.ad.guarded_accesses`.
     guarded: bool = False
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from engine import hooks
 from engine.lang import types as t
 from engine.lang.composite import Composite, Vector, composite_class, wrong
 from engine.lang.numbers import numbers
-
-# The product of two quaternions or transforms, as kernels compute it. Set by the builtins.
-product: Callable[[Any, Any], Any] | None = None
 
 
 class _Tagged(Vector):
@@ -22,9 +19,9 @@ class _Tagged(Vector):
 
     def __mul__(self, other: object) -> Any:
         if isinstance(other, Composite):
-            if other.__ir_type__ != self.__ir_type__ or product is None:
+            if other.__ir_type__ != self.__ir_type__ or hooks.product is None:
                 return NotImplemented
-            return product(self, other)
+            return hooks.product(self, other)
         return self._scaled(np.multiply, other)
 
     def __matmul__(self, other: object) -> Any:

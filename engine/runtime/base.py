@@ -11,7 +11,7 @@ from engine.lang.structs import ElementType
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
-from engine.runtime.device import HOST, Device
+from engine.runtime.device import Device
 from engine.runtime.errors import fail
 from engine.runtime.storage import Storage, allocate, byte_range
 
@@ -116,6 +116,14 @@ class ArrayBase:
             self._own_view = self._fresh_view()
         return self._own_view
 
+    def _host(self) -> d.NumpyArray:
+        """The elements as NumPy has them: a view on the host, a copy from another device."""
+        return self.device.backend.to_host(self._parts)
+
+    def _put(self, values: Any) -> None:
+        """Writes NumPy values, which are broadcast. Nobody is told: see `Storage.before_write`."""
+        self.device.backend.put(self._parts, values)
+
     def _fresh_view(self) -> d.NumpyArray:
         """A new NumPy array over the elements, component axes last."""
         info = self._info
@@ -138,7 +146,7 @@ class ArrayBase:
 
     @classmethod
     def _allocate(
-        cls, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device = HOST
+        cls, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device
     ) -> array:
         out: Any = object.__new__(cls)
         out._new(dims, kind, zero, device)

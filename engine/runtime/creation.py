@@ -79,7 +79,7 @@ def full(
     """An array filled with `value`, whose type is the dtype where none is given."""
     kind = _type_of(value) if dtype is None else to_element_type(dtype)
     out = _make(shape, kind, device, requires_grad, retain_grad, kwargs, zero=False)
-    out._parts[...] = element_value(value, kind)
+    out._put(element_value(value, kind))
     return out
 
 
@@ -126,7 +126,7 @@ def full_like(
 ) -> array:
     """`value` in the shape and dtype of `src`; requires_grad as in `src` where left out."""
     out = _like(src, device, requires_grad, retain_grad, zero=False)
-    out._parts[...] = element_value(value, out._ir.element)
+    out._put(element_value(value, out._ir.element))
     return out
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 
@@ -170,4 +169,6 @@ class ScopedDevice:
 
 
 def _has_cupy() -> bool:
-    return importlib.util.find_spec("cupy") is not None
+    from importlib.util import find_spec
+
+    return find_spec("cupy") is not None

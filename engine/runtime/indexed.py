@@ -111,10 +111,10 @@ class indexedarray:
         return self._gathered() if dtype is None else self._gathered().astype(dtype)
 
     def _places(self) -> tuple[np.ndarray[Any, Any], ...]:
-        return np.ix_(*(t._parts for t in self.tables))
+        return np.ix_(*(t._host() for t in self.tables))
 
     def _gathered(self) -> np.ndarray[Any, Any]:
-        return np.array(self.data._parts[self._places()])
+        return np.array(self.data._host()[self._places()])
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy of the elements that are seen."""
@@ -129,7 +129,7 @@ class indexedarray:
         """An ordinary array with a copy of the elements. Not recorded on a tape."""
         self._refuse_tape("a copy of an indexed array")
         out = array._allocate(self.shape, self.data._ir.element, False, self.data.device)
-        out._parts[...] = self._gathered()
+        out._put(self._gathered())
         return out
 
     def to(self, device: DeviceLike) -> Any:
@@ -154,7 +154,7 @@ class indexedarray:
         if src.shape != self.shape:
             raise fail("E207", "the values do not fit the indexed array",
                        f"expected shape {self.shape}, got {src.shape}")  # fmt: skip
-        self._write(src._parts)
+        self._write(src._host())
 
     def _write(self, values: Any) -> None:
         from engine.runtime.transfer import check_writable
@@ -162,7 +162,10 @@ class indexedarray:
         self._refuse_tape("a write to an indexed array from the host")
         check_writable(self.data)
         self.data.storage.before_write(self.data.lo, self.data.hi)
-        self.data._parts[self._places()] = values
+        found = self.data._host()
+        found[self._places()] = values
+        if not self.data.device.backend.on_host:
+            self.data._put(found)
 
     def _refuse_tape(self, what: str) -> None:
         if active.get() is not None and self.data.requires_grad:
@@ -195,7 +198,7 @@ def _checked(indices: Any, length: int, dim: int) -> array | None:
     if indices._ir.element != INT32 or indices.ndim != 1:
         raise fail("E206", f"the indices of dimension {dim} do not fit",
                    f"expected array(dtype=int32, ndim=1), got {describe(indices._ir)}")  # fmt: skip
-    values = indices._parts
+    values = indices._host()
     if values.size and (values.min() < 0 or values.max() >= length):
         raise fail("E206", f"an index of dimension {dim} is outside of the array",
                    f"expected 0 to {length - 1}, got {values.min()} to {values.max()}")  # fmt: skip

@@ -6,10 +6,9 @@ import re
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import config
-from engine.compile.pipeline import Variants
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend import (
     Bindings,
@@ -26,13 +25,16 @@ from engine.frontend import (
     on_function_change,
     signature_of,
 )
-from engine.ir import nodes as n
-from engine.ir.unassigned import UnassignedRead
 from engine.locks import Lock
 from engine.runtime import instances, modules
 from engine.runtime.device import get_device
 from engine.runtime.errors import fail
-from engine.runtime.plan import Plan
+
+if TYPE_CHECKING:
+    from engine.compile.pipeline import Variants
+    from engine.ir import nodes as n
+    from engine.ir.unassigned import UnassignedRead
+    from engine.runtime.plan import Plan
 
 _lock = Lock()
 # What `@func` makes; as an annotation, a parameter of a function that takes a function.
@@ -150,6 +152,10 @@ class Kernel:
         found = self._plan
         if found is not None:
             return found
+        # Late: programs that launch nothing need no passes and no compiler.
+        from engine.compile.pipeline import Variants
+        from engine.runtime.plan import Plan
+
         with _lock:
             start = function_changes()
             names = bindings(self.func)
@@ -195,7 +201,9 @@ _warned: set[UnassignedRead] = set()
 
 def warn_of_unassigned_reads(ir: n.Function) -> None:
     """Warns, once for each place, where variables may be read before they have a value."""
-    for f in (ir, *n.callees(ir)):
+    from engine.ir.nodes import callees
+
+    for f in (ir, *callees(ir)):
         for read in f.unassigned:
             if read not in _warned:
                 text = (

@@ -56,6 +56,9 @@ def launch(
         max_blocks: accepted for GPU code; it means nothing on the CPU.
         block_dim: accepted for GPU code; it means nothing on the CPU.
 
+    Launches that several Python threads make at once run at once. Nothing synchronises those that
+    change one array: updates can be lost, those of `atomic_add` and its like too.
+
     Raises LaunchError: E201 count, E202 type, E203 dimensions, E204 device of an
     argument, E205 grid; KernelError where the kernel cannot be lowered, CompilerError where
     it cannot be compiled. No array has changed in these cases. LaunchError E210 where a

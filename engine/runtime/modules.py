@@ -6,7 +6,6 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from engine.compile.pipeline import Variants, prefetch
 from engine.diagnostics import CompilerError, EngineError
 from engine.runtime.errors import fail
 
@@ -79,6 +78,7 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
     The others are only compiled into the cache: each is lowered again at its own first
     launch, so that it sees the values its globals have then.
     """
+    from engine.compile.pipeline import Variants, prefetch
     from engine.runtime.kernel import lower
 
     none: frozenset[str] = frozenset()

@@ -66,6 +66,10 @@ class Storage:
         """Bytes `lo` to `hi` on the host: a view of them, or a copy from another device."""
         return self.device.backend.to_host(self.view(lo, (hi - lo,), (1,), np.uint8))
 
+    def put_bytes(self, lo: int, values: NumpyArray) -> None:
+        """Writes bytes from address `lo` on. Nobody is told: see `before_write`."""
+        self.device.backend.put(self.view(lo, values.shape, (1,), np.uint8), values)
+
     # ---- views for user code
 
     def expose(self, view: np.ndarray[Any, Any]) -> None:

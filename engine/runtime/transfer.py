@@ -32,7 +32,7 @@ def fill(dest: array, value: Any, what: str) -> None:
     if tape is not None and dest.requires_grad:
         tape.record_overwrite(dest, what, call_site())
     dest.storage.before_write(dest.lo, dest.hi)
-    dest._parts[...] = element
+    dest._put(element)
 
 
 def store(dest: array, value: Any) -> None:
@@ -51,7 +51,7 @@ def store(dest: array, value: Any) -> None:
         if shape in ((), dest._info.inner) and not (structs and isinstance(value, (list, tuple))):
             fill(dest, value, "item assignment")
             return
-        value = _made(array, value, dest)
+        value = _array_like(array, value, dest)
     copy(dest, value if value.shape == dest.shape else _spread(value, dest))
 
 
@@ -65,7 +65,7 @@ def _spread(src: array, dest: array) -> array:
         return src.reshape(shape) if src.is_contiguous else src.contiguous().reshape(shape)
     problem, help_text = "", "to write only some elements, index them: a[0, :2] = [1, 2]"
     try:
-        parts = np.broadcast_to(src._parts.reshape(shape + inner), dest.shape + inner)
+        parts = np.broadcast_to(src._host().reshape(shape + inner), dest.shape + inner)
     except ValueError:
         problem = f"the values have shape {src.shape}, but the elements have shape {dest.shape}"
     else:
@@ -77,7 +77,7 @@ def _spread(src: array, dest: array) -> array:
     return type(src)(parts, dtype=src.dtype, shape=dest.shape)
 
 
-def _made(make: Any, data: Any, dest: array) -> array:
+def _array_like(make: Any, data: Any, dest: array) -> array:
     """An array of data, with elements as `dest` has them. Raises LaunchError (E206)."""
     if data is None:
         raise fail("E206", "data cannot be made into an array", "got None")
@@ -90,7 +90,7 @@ def assign(dest: array, src: Any) -> None:
     from engine.runtime.array import array
 
     if not isinstance(src, array):
-        src = _made(array, src, dest)
+        src = _array_like(array, src, dest)
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
         src = src.reshape(dest.shape)
     copy(dest, src)
@@ -155,15 +155,12 @@ def copy(
     if tape is not None and (dest.requires_grad or src.requires_grad):
         tape.record_copy(dest, src, call_site())
     dest.storage.before_write(dest.lo, dest.hi)
-    _move(dest, src)
+    move(dest, src)
 
 
-def _move(dest: array, src: array) -> None:
-    """Copies elements, from one device to another if need be."""
-    values = src._parts
-    if src.device != dest.device:
-        values = src.device.backend.to_host(values)
-    dest.device.backend.put(dest._parts, values)
+def move(dest: array, src: array) -> None:
+    """Copies elements, from one device to another if need be. Nobody is told of the write."""
+    dest._put(src._parts if src.device == dest.device else src._host())
 
 
 def _types(dest: array, src: array) -> tuple[Any, Any]:
@@ -212,5 +209,5 @@ def clone(
     if out.requires_grad or requires_grad is None:
         copy(out, src)
     else:
-        _move(out, src)
+        move(out, src)
     return out

@@ -65,7 +65,7 @@ def sliced(a: array, index: Any) -> Any:
     key = _index(a, index)
     try:
         if len(key) == a.ndim and not any(isinstance(p, slice) or p is Ellipsis for p in key):
-            return np.array(a._parts[key])
+            return np.array(a.device.backend.to_host(a._parts[key]))
         return apply_linked(a, lambda v: v[key])
     except IndexError:
         raise index_error(f"index {index!r} is outside an array of shape {a.shape}") from None

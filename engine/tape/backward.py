@@ -68,7 +68,7 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
     if isinstance(g, array):
         got = f"shape {g.shape} of {g.dtype.__name__}"
         fits = g.shape == a.shape and g._ir.element == a._ir.element
-        found = g._parts
+        found = g._host()
     else:
         try:
             found = np.asarray(g)

@@ -21,6 +21,7 @@ from engine.runtime.device import Device
 from engine.runtime.execute import run
 from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
+from engine.runtime.transfer import move
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
 
 NumpyArray = np.ndarray[Any, Any]
@@ -70,9 +71,9 @@ def seed(tangents: Twin, seeds: Iterable[tuple[array, NumpyArray]]) -> None:
     """Writes tangents of arrays. Raises TapeError (E406) for elements with two of them."""
     given = list(seeds)
     for a, value in given:
-        tangents.of(a)._parts[...] = value
+        tangents.of(a)._put(value)
     for a, value in given:
-        if not _same(tangents.of(a)._parts, value) and a.size:
+        if not _same(tangents.of(a)._host(), value) and a.size:
             raise TapeError(
                 Diagnostic(
                     "E406", "two different tangents were given for the same memory", call_span(),
@@ -110,10 +111,10 @@ def run_tangent(
             given = value
             value = private.of(given)
             if p.index in plan.inputs:
-                value._parts[...] = given._parts if was is None else was
+                value._put(given._parts if was is None else was)
         elif was is not None:
             value = array._allocate(value.shape, value._ir.element, False, value.device)
-            value._parts[...] = was
+            value._put(was)
         alive.append(value)
         parts.append(value._packed)
     for p in plan.params:
@@ -196,13 +197,12 @@ def _copy(record: CopyRecord, state: _State) -> None:
     if not record.dest.requires_grad:
         return
     to, of = (state.tangents.block(a) for a in (record.dest, record.src))
-    dest = state.tangents.of(record.dest)._parts
+    dest = state.tangents.of(record.dest)
     if not record.src.requires_grad or of not in state.live:
-        dest[...] = 0
+        dest._parts[...] = 0
         return
     state.live.add(to)
-    with np.errstate(all="ignore"):
-        np.copyto(dest, state.tangents.of(record.src)._parts, casting="unsafe")
+    move(dest, state.tangents.of(record.src))
 
 
 def _overwrite(record: OverwriteRecord, state: _State) -> None:

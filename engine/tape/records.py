@@ -157,7 +157,7 @@ class LaunchRecord(Record):
         return out
 
     def _only_written(self, a: Any) -> NumpyArray:
-        return np.array(a._parts)
+        return np.array(a._host())
 
     @property
     def lost(self) -> dict[str, str]:
@@ -235,7 +235,7 @@ class LaunchRecord(Record):
                 was = self.contents(p.index)
                 if was is not None:
                     v = array._allocate(v.shape, v._ir.element, False, v.device)
-                    v._parts[...] = was
+                    v._put(was)
                     alive.append(v)
             parts.append(p.pack(v) if p.array_kind is None else p.null if v is None else v._packed)
         return b"".join(parts), alive
@@ -351,8 +351,12 @@ class CopyRecord(Record):
         into = self.src.grad
         if into is not None:
             into.storage.before_write(into.lo, into.hi)
+            of, to = cotangent.device.backend, into.device.backend
             for part, seed in zip(float_parts(into), seeds, strict=True):
-                np.add(part, seed, out=part, casting="unsafe")
+                if into.device == cotangent.device:
+                    np.add(part, seed, out=part, casting="unsafe")
+                else:
+                    to.put(part, to.to_host(part) + of.to_host(seed))
 
 
 class OverwriteRecord(Record):

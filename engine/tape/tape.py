@@ -287,4 +287,4 @@ def _seed(a: array, cotangent: Any) -> None:
     grad = a.grad
     assert grad is not None
     grad.storage.before_write(grad.lo, grad.hi)
-    grad._parts[...] = cotangent
+    grad._put(cotangent)

@@ -329,3 +329,33 @@ def test_nested_and_from_another_module() -> None:
     (launch,) = check_tape(tape).launches
     assert [p.verdict for p in launch.pairs] == ["pass"]
     assert {name for name, _ in launch.culprits} == {"safe_sqrt", "sigmoid", "cubed"}
+
+
+@wp.func
+def _late(a: float):
+    return a
+
+
+@wp.kernel
+def _uses_late(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = _late(x[i])
+
+
+def _late_gradient() -> float:
+    x = wp.array([1.0], dtype=float, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(_uses_late, dim=1, inputs=[x], outputs=[y])
+    tape.backward(grads={y: wp.ones_like(y)})
+    return float(x.grad.numpy()[0])
+
+
+def test_custom_gradient_given_after_a_launch() -> None:
+    assert _late_gradient() == 1.0
+
+    @wp.func_grad(_late)
+    def adj_late(a: float, g: float):
+        wp.adjoint[a] += 7.0 * g
+
+    assert _late_gradient() == 7.0

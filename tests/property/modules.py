@@ -137,9 +137,19 @@ class Body(Expressions):
         """The statements of a loop whose iterations differ in `k`."""
         outer, self.turn = self.turn, k
         self.loops += 1
+        # Before all jumps, so that it counts which iterations run, or behind them.
+        if self.r.random() < 0.6:
+            self.follow()
         self.block(2)
+        if self.r.random() < 0.4:
+            self.follow()
         self.loops -= 1
         self.turn = outer
+
+    def follow(self) -> None:
+        """Makes the results depend on that this place was reached, and in which iteration."""
+        inner = INDENT * (self.depth + 1)
+        self.lines.append(f"{inner}z = wp.sin(z + F({self.turn}) * F(0.7))")
 
     def whiled(self) -> None:
         k = self.fresh("w")
@@ -173,9 +183,14 @@ class Body(Expressions):
 
     def finish(self) -> None:
         if self.gives is None:
+            self.line(f"a[i % {SIZE}] += z")
             self.line("return")
         else:
-            self.line(f"return {', '.join(self.of(t, 1) for t in self.gives)}")
+            values = [self.of(t, 1) for t in self.gives]
+            if "F" in self.gives:
+                at = self.gives.index("F")
+                values[at] = f"wp.sin({values[at]} + z)"
+            self.line(f"return {', '.join(values)}")
 
     # ---- variables
 
@@ -204,7 +219,7 @@ class Body(Expressions):
             self.scope.add("I", name)
             return
         name = self.r.choice(names)
-        op = self.r.choice(["* 2 + 1", "// 2 + 3", "* 3", "+ 5"])
+        op = self.r.choice(["* 2 + 1", "// 2 + 3", "* 3", "+ 5", "* -3 // 2 + 9"])
         self.line(f"{name} = ({name} {op}) % {WHOLE}")
 
     def component(self) -> None:
@@ -384,6 +399,7 @@ def _function(r: random.Random, name: str, earlier: list[Function]) -> tuple[Fun
             body.scope.add(t, p)
     body.line(f"y = {body.of('F')}")
     body.scope.add("F", "y")
+    body.line("z = F(0.0)")
     for _ in range(r.randint(2, 5)):
         body.statement()
     body.finish()
@@ -414,10 +430,12 @@ def kernel(seed: int) -> str:
         name = body.fresh("x")
         body.line(f"{name} = {body.of(t)}")
         scope.add(t, name)
+    body.line("z = F(0.0)")
     for _ in range(r.randint(4, 8)):
         body.statement()
     for k, name in enumerate([x for t, x in body.variables() if t == "F"][:3]):
         body.line(f"a[(i + {k}) % {SIZE}] += wp.sin({name})")
+    body.line(f"a[(i + 1) % {SIZE}] += z")
     texts.append("\n".join(["@wp.kernel", f"def kernel_{seed}({PARAMETERS}):", *body.lines]))
     return "\n\n\n".join(texts)
 

@@ -172,6 +172,8 @@ class Expressions:
             return str(self.r.randrange(size))
         if isinstance(size, int) and kind < 0.5:
             return str(-1 - self.r.randrange(size))
+        if kind < 0.65:  # a quotient of what may be negative; `%` is as in C there
+            return f"(({self.whole()} - {self.r.randrange(1, 4)}) // 2 + 2) % {size}"
         return f"({self.whole()} + {self.r.randrange(3)}) % {size}"
 
     def test(self, depth: int = 1) -> str:

@@ -23,7 +23,7 @@ import pytest
 import engine as wp
 from engine.autograd import jvp
 from engine.compile.pipeline import prefetch
-from engine.frontend.lowering.handlers import STATEMENTS
+from engine.frontend.lowering.handlers import EXPRESSIONS, STATEMENTS
 from engine.ir import interp
 from engine.ir.nodes import Break
 from engine.ir.ops import OPS, Elementwise
@@ -260,7 +260,6 @@ def test_single_precision_agrees_with_itself(seed: int, load: Any) -> None:
 # ---- these tests see what is wrong
 
 SMALL = 55  # a program that is short and uses what is spoiled here
-LOOPS = 107  # one where a loop goes on after `continue`
 
 
 def caught(folder: Path) -> bool:
@@ -290,7 +289,57 @@ def test_a_wrong_forward_rule_is_seen(tmp_path: Path, monkeypatch: pytest.Monkey
     assert caught(tmp_path)
 
 
-def test_a_wrong_meaning_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every mode would follow a frontend that takes `continue` for `break`; Python does not."""
-    monkeypatch.setitem(STATEMENTS, ast.Continue, lambda cx, node: cx.b.add(Break(cx.b.span)))
-    assert not agrees(LOOPS, Loaded(tmp_path, [LOOPS], "float64", ahead=False))
+def _break(cx: Any, node: ast.Continue) -> None:
+    """`continue` taken for `break`."""
+    cx.b.add(Break(cx.b.span))
+
+
+def _or_equal(cx: Any, node: ast.Compare) -> Any:
+    """`<` taken for `<=`."""
+    ops = [ast.LtE() if isinstance(op, ast.Lt) else op for op in node.ops]
+    other = ast.Compare(node.left, ops, node.comparators)
+    return EXACT[ast.Compare](cx, ast.copy_location(other, node))
+
+
+def _truncated(cx: Any, node: ast.BinOp) -> Any:
+    """`a // b` rounded towards zero."""
+    if isinstance(node.op, ast.FloorDiv):
+        text = f"int(float({ast.unparse(node.left)}) / float({ast.unparse(node.right)}))"
+        made = ast.parse(text, mode="eval").body
+        for inner in ast.walk(made):
+            ast.copy_location(inner, node)
+        return cx.lowering.expressions[ast.Call](cx, made)
+    return EXACT[ast.BinOp](cx, node)
+
+
+def _one_by_one(cx: Any, node: ast.Assign) -> None:
+    """`x, y = y, x` as two assignments, the second of which sees the first."""
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        for place, value in zip(target.elts, node.value.elts, strict=True):
+            EXACT[ast.Assign](cx, ast.copy_location(ast.Assign([place], value), node))
+    else:
+        EXACT[ast.Assign](cx, node)
+
+
+EXACT: dict[type[ast.AST], Any] = {**EXPRESSIONS, **STATEMENTS}
+# What a frontend might take a node for, and a program that shows it.
+WRONG = [
+    (ast.Continue, _break, 101),
+    (ast.Compare, _or_equal, 101),
+    (ast.BinOp, _truncated, 100),
+    (ast.Assign, _one_by_one, 104),
+]
+
+
+@pytest.mark.parametrize(("node", "wrong", "seed"), WRONG, ids=[w.__name__ for _, w, _ in WRONG])
+def test_a_wrong_meaning_is_seen(
+    node: Any, wrong: Any, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every mode would follow a frontend that reads a node wrong; Python does not."""
+    assert agrees(seed, Loaded(tmp_path, [seed], "float64", ahead=False))
+    table: Any = EXPRESSIONS if node in EXPRESSIONS else STATEMENTS
+    monkeypatch.setitem(table, node, wrong)
+    again = tmp_path / "again"
+    again.mkdir()
+    assert not agrees(seed, Loaded(again, [seed], "float64", ahead=False))

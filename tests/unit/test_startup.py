@@ -48,3 +48,60 @@ def test_no_heavy_module_is_loaded(code: str) -> None:
 def test_engine_loads_no_part_of_the_tool() -> None:
     loaded = modules_after("import engine")
     assert not any(name.split(".")[0] in {"adtool", "typer", "rich"} for name in loaded)
+
+
+# What the first launch loads, and what only checks need.
+LATE = {
+    "engine.ad", "engine.autograd", "engine.builtins", "engine.codegen", "engine.compile.cache",
+    "engine.compile.cpu.compiler", "engine.compile.pipeline", "engine.frontend.lowering",
+    "engine.ir", "engine.runtime.execute", "engine.runtime.launch", "engine.runtime.plan",
+    "engine.tape", "subprocess",
+}  # fmt: skip
+DECORATED = """
+import engine as wp
+
+@wp.struct
+class Body:
+    mass: float
+
+@wp.func
+def square(v: float):
+    return v * v
+
+@wp.kernel
+def kernel(x: wp.array(dtype=float)):
+    x[wp.tid()] = wp.sin(square(1.0))
+
+x = wp.zeros(3, dtype=wp.vec3, requires_grad=True)
+x.fill_(2.0)
+assert x.numpy().sum() == 18.0 and x.grad is not None
+"""
+LAUNCHED = DECORATED + "wp.launch(kernel, dim=2, inputs=[wp.zeros(2, dtype=float)])"
+
+
+@pytest.mark.parametrize("code", ["import engine", DECORATED], ids=["import", "decorators"])
+def test_nothing_that_launches_need_is_loaded_before_one(code: str) -> None:
+    loaded = modules_after(code)
+    assert "engine.runtime.array" in loaded
+    assert sorted(LATE & (loaded - modules_after("import numpy"))) == []
+
+
+def test_the_first_launch_loads_the_rest() -> None:
+    assert LATE - modules_after(LAUNCHED) == {"engine.autograd", "engine.tape"}
+
+
+def test_names_that_come_late_are_like_the_others() -> None:
+    code = """
+import engine
+assert {"launch", "Tape", "sin", "array", "autograd"} <= set(dir(engine))
+exec("from engine import *")
+assert Tape is engine.Tape and sin is engine.sin and "max" not in engine.__all__
+assert engine.quatf(0.0, 0.0, 0.0, 1.0) * engine.quatf(1.0, 0.0, 0.0, 0.0) is not NotImplemented
+try:
+    engine.no_such_name
+except AttributeError as error:
+    assert "no_such_name" in str(error)
+else:
+    raise AssertionError
+"""
+    assert "engine.tape.tape" in modules_after(code)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.function.call import arrays_of, leaves_of
 from engine.autograd.function.private_tape import PrivateTape
-from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.function.recorded_call import RecordedCall
+from engine.autograd.function.scalars import set_scalar
 from engine.autograd.variables.roles import Pair
 from engine.runtime.array import array
 
@@ -42,7 +42,7 @@ def adjoint_rows(
                     matrix = matrices[p.key]
                     for piece in p.input.parts:
                         grad = inputs[p.input.index][piece.leaf].grad
-                        matrix[row, piece.places()] = grad._parts.reshape(-1)
+                        matrix[row, piece.places()] = grad._host().reshape(-1)
 
 
 def clear(tape: PrivateTape, loose: Sequence[array]) -> None:
@@ -59,9 +59,4 @@ def seed(a: array, scalar: int, value: float) -> None:
     grad = a.grad
     assert grad is not None
     grad.storage.before_write(grad.lo, grad.hi)
-    put(grad._parts, scalar, value)
-
-
-def put(parts: Array, scalar: int, value: float) -> None:
-    """Sets the scalar of that number, in row-major order, also where strides forbid a flat view."""
-    parts[np.unravel_index(scalar, parts.shape)] = value
+    set_scalar(grad, scalar, value)

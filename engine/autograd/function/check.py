@@ -17,7 +17,7 @@ from engine.autograd.function.compared import ComparedFunction
 from engine.autograd.function.directions import compare_directions
 from engine.autograd.function.displaced import DisplacedFunction
 from engine.autograd.function.entries import compare_entries
-from engine.autograd.function.recorded import ChangedInput, recorded_call, unexpected
+from engine.autograd.function.recorded_call import ChangedInput, recorded_call, unexpected
 from engine.autograd.results import LaunchResult, PairResult, TapeResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options

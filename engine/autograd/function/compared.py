@@ -18,7 +18,7 @@ from engine.autograd.comparison.judgement import NAN, Judgement
 from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance
 from engine.autograd.function.call import leaves_of
 from engine.autograd.function.displaced import POWER, DisplacedFunction
-from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.function.recorded_call import RecordedCall
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Part, Variable
 from engine.runtime.array import array
@@ -99,7 +99,7 @@ class ComparedFunction:
     def not_finite(self, p: Pair) -> Judgement:
         """The verdict on an adjoint that is not: it is the function's fault unless its inputs'."""
         for _, a in self.input_leaves(p.input):
-            if not np.all(np.isfinite(a._parts)):
+            if not np.all(np.isfinite(a._host())):
                 why = f"argument {p.input.label!r} holds NaN or Inf"
                 return Judgement("inconclusive", why)
         return NAN

@@ -65,7 +65,7 @@ def _gradients(function: ComparedFunction) -> dict[Key, _Directed]:
             grad = out.grad
             assert grad is not None
             grad.storage.before_write(grad.lo, grad.hi)
-            grad._parts[...] = w[part.places()].reshape(grad._parts.shape)
+            grad._put(w[part.places()].reshape(grad._parts.shape))
         function.recorded.tape.backward(grads={})
         for p in function.pairs:
             if p.output is b:
@@ -78,7 +78,7 @@ def _gradient(function: ComparedFunction, v: Variable) -> Array:
     for part, a in function.input_leaves(v):
         grad = a.grad
         if grad is not None:
-            out[part.places()] = grad._parts.reshape(-1)
+            out[part.places()] = grad._host().reshape(-1)
     return out
 
 
@@ -86,7 +86,7 @@ def _direction(function: ComparedFunction, v: Variable) -> _Direction:
     moves = []
     whole = np.zeros(v.size)
     for part, a in function.input_leaves(v):
-        size = np.maximum(np.abs(a._parts.astype(np.float64)), 0.1 * typical_size(a))
+        size = np.maximum(np.abs(a._host().astype(np.float64)), 0.1 * typical_size(a))
         d = np.where(np.isfinite(size), size * function.rng.standard_normal(a._parts.shape), 0.0)
         moves.append((a, d))
         whole[part.places()] = d.reshape(-1)

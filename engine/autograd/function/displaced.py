@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.function.call import leaves_of
-from engine.autograd.function.recorded import RecordedCall
+from engine.autograd.function.recorded_call import RecordedCall
+from engine.autograd.function.scalars import scalar_at, set_scalar
 from engine.autograd.reference.differences import Slope
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Variable
@@ -43,15 +44,13 @@ class DisplacedFunction:
 
     def at(self, a: array, scalar: int, t: float) -> tuple[float, Array]:
         """By how much the scalar really moved, and the outputs, one after the other."""
-        parts = a._parts
-        place = np.unravel_index(scalar, parts.shape)
+        before = scalar_at(a, scalar)
         with np.errstate(all="ignore"):
-            before = parts[place]
-            moved = parts.dtype.type(float(before) + t)
+            moved = float(a._parts.dtype.type(before + t))
             a.storage.before_write(a.lo, a.hi)
-            parts[place] = moved
+            set_scalar(a, scalar, moved)
             try:
-                return float(moved) - float(before), self.values()
+                return moved - before, self.values()
             finally:
                 self._restore()
 
@@ -60,7 +59,7 @@ class DisplacedFunction:
         try:
             for a, v in moves:
                 a.storage.before_write(a.lo, a.hi)
-                a._parts[...] = (a._parts + t * v).astype(a._parts.dtype)
+                a._put((a._host() + t * v).astype(a._parts.dtype))
             return self.values()
         finally:
             self._restore()
@@ -73,7 +72,7 @@ class DisplacedFunction:
             flat = np.empty(v.size)
             leaves = leaves_of(results[v.index]) if v.index < len(results) else []
             for part in v.parts:
-                found = leaves[part.leaf]._parts if part.leaf < len(leaves) else None
+                found = leaves[part.leaf]._host() if part.leaf < len(leaves) else None
                 if found is None or found.size != part.size:
                     raise self._changed(v)
                 flat[part.places()] = found.reshape(-1)
@@ -110,7 +109,7 @@ def slope_by(
             value = (ahead - behind) / (2.0 * eps)
         return Slope(value, np.zeros_like(value))
     precision = max(float(np.finfo(a._parts.dtype).eps), displaced.precision)
-    x = abs(float(a._parts[np.unravel_index(scalar, a._parts.shape)]))
+    x = abs(scalar_at(a, scalar))
     largest = max(x, 0.1 * typical)
     sizes = [largest * f for f in (*FACTORS, *FINER)]
     if 0 < x < largest:  # the function may change over its own size
@@ -158,7 +157,7 @@ def _extrapolated(
 
 def typical_size(a: array) -> float:
     """The root mean square of an array's finite values, 1 where that is zero."""
-    x = a._parts.astype(np.float64)
+    x = a._host().astype(np.float64)
     x = x[np.isfinite(x)]
     size = float(np.sqrt(np.mean(x * x))) if x.size else 0.0
     return size if np.isfinite(size) and size > 0 else 1.0

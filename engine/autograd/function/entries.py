@@ -18,6 +18,7 @@ from engine.autograd.comparison.tolerance import largest
 from engine.autograd.function.adjoint import adjoint_rows
 from engine.autograd.function.compared import ComparedFunction
 from engine.autograd.function.displaced import slope_by, typical_size
+from engine.autograd.function.scalars import scalar_at
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import fourth_differences
 from engine.autograd.reference.step_sweep import Slopes, step_sizes, sweep
@@ -120,7 +121,7 @@ def _swept(function: ComparedFunction, p: Pair, col: int, rows: Array) -> list[S
     """Slopes of outputs by one scalar over many steps."""
     part, a = next((q, a) for q, a in function.input_leaves(p.input) if col in q.index())
     f = int(np.flatnonzero(part.index() == col)[0])
-    x = float(a._parts[np.unravel_index(f, a._parts.shape)])
+    x = scalar_at(a, f)
     precision, tiny = function.precision, function.tiny
     sizes = step_sizes(x, typical_size(a), precision)
 

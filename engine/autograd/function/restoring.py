@@ -36,8 +36,8 @@ class Restorer:
         known = self._kept.get(id(a.storage))
         if known is None or not a.size:
             return False
-        now, at = a._parts, a.ptr - a.storage.lo
-        before = np.ndarray(now.shape, now.dtype, known[1], at, now.strides)
+        now, at = a._host(), a.ptr - a.storage.lo
+        before = np.ndarray(now.shape, now.dtype, known[1], at, a._parts.strides)
         return bool(now.tobytes() != before.tobytes())
 
     def restore(self) -> None:
@@ -49,7 +49,7 @@ class Restorer:
             now = storage.bytes(storage.lo, storage.lo + storage.nbytes)
             if not np.array_equal(now, data):
                 storage.before_write(storage.lo, storage.lo + storage.nbytes)
-                now[...] = data
+                storage.put_bytes(storage.lo, data)
 
 
 def _alive(held: weakref.ref[Storage] | Storage) -> Storage | None:

@@ -16,11 +16,12 @@ from engine.autograd.jacobians.sparsity import Side, UnknownSparsity
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, evaluations
-from engine.autograd.launch.recorded import recorded_launch
+from engine.autograd.launch.recorded_arguments import recorded_launch
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Index, Part, Variable
 from engine.diagnostics import Diagnostic, TapeError
+from engine.runtime.device import Device
 from engine.tape.records import LaunchRecord
 
 Array = NDArray[Any]
@@ -38,10 +39,9 @@ class Matrices:
     dense: Dense | None = None
     sparse: dict[tuple[int, int], SparseJacobian] = field(default_factory=dict)
 
-    @property
-    def by_key(self) -> dict[tuple[int, int], Any]:
-        """The matrices by (input index, output index)."""
-        return dict(self.sparse if self.dense is None else self.dense.arrays)
+    def on(self, device: Device) -> dict[tuple[int, int], Any]:
+        """The matrices by (input index, output index); dense ones on a device."""
+        return dict(self.sparse if self.dense is None else self.dense.on(device))
 
 
 def by_adjoint(call: LaunchCall, pairs: Sequence[Pair], limit: int, sparse: bool) -> Matrices:

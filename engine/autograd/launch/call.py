@@ -13,7 +13,7 @@ from engine.autograd.variables.variable import Variable, element_width, variable
 from engine.diagnostics import LaunchError
 from engine.diagnostics.site import call_site
 from engine.lang.structs import StructType, UserType
-from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid, launch
@@ -29,15 +29,16 @@ class PresentLaunch(LaunchRecord):
     def inputs_at_record(self) -> list[Any]:
         """The arguments as they are, arrays as fresh NumPy copies."""
         pairs = zip(self.plan.params, self.values, strict=True)
-        return [v if p.array_kind is None or v is None else np.array(v._parts) for p, v in pairs]
+        return [v if p.array_kind is None or v is None else np.array(v._host()) for p, v in pairs]
 
 
 @dataclass(frozen=True)
 class LaunchCall:
-    """A launch to differentiate. relaunch: runs it on the user's own arrays."""
+    """A launch to differentiate. device: where its arrays are. relaunch: runs it on these."""
 
     record: LaunchRecord
     roles: Roles
+    device: Device = HOST
     given: tuple[Any, ...] = ()
     relaunch: Callable[[], None] | None = None
 
@@ -52,8 +53,7 @@ def launch_call(
     what the kernel does: it writes the outputs. Without `outputs`, what the kernel writes is
     output, at its position among the arguments.
     """
-    if device is not None:
-        get_device(device)
+    place = get_device(device)
     if dim is None:
         raise fail("E205", f"kernel {kernel.key!r} needs launch dimensions", help="pass dim=")
     shape = grid(dim, kernel)
@@ -62,17 +62,17 @@ def launch_call(
     plan = kernel.for_arguments(given).plan
     order = _order(plan, shape, ins, outs)
     args = [given[k] for k in order]
-    plan = kernel.for_arguments(args).plan
-    values, blob = plan.bind(list(args), shape)
+    plan = kernel.for_arguments(args).plan.on(place.backend)
+    values, blob = plan.bind(list(args), shape, place)
     aliased = plan.aliased(values)
     call = Call(plan, shape, values, blob, len(ins))
     record = PresentLaunch(call, call_site(), aliased, plan.select(values, aliased))
     roles = launch_roles(record, order, len(ins), explicit=bool(outs))
 
     def relaunch() -> None:
-        launch(kernel, shape, inputs=args)
+        launch(kernel, shape, inputs=args, device=place)
 
-    return LaunchCall(record, roles, tuple(given), relaunch)
+    return LaunchCall(record, roles, place, tuple(given), relaunch)
 
 
 def _order(plan: Plan, shape: tuple[int, ...], ins: list[Any], outs: list[Any]) -> list[int]:

@@ -13,7 +13,7 @@ from engine.autograd.launch.directions import Pair
 from engine.autograd.launch.evaluation import EvaluationFailed, evaluations
 from engine.autograd.launch.explanation import blamed, explained, handwritten
 from engine.autograd.launch.mask import masked
-from engine.autograd.launch.recorded import NotRepeatable, RecordedLaunch, recorded_launch
+from engine.autograd.launch.recorded_arguments import NotRepeatable, RecordedLaunch, recorded_launch
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask

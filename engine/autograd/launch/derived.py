@@ -28,7 +28,7 @@ def lifted(variants: Variants) -> Variants:
 
     def make() -> Variants:
         ir = ad.lift(variants.ir) if variants.can_lift else variants.ir
-        return Variants(ad.guard(ir))
+        return Variants(ad.guard_accesses(ir))
 
     return derived(variants, "lifted", make) or variants
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.launch.derived import called, lifted, plain
-from engine.autograd.launch.recorded import RecordedLaunch
+from engine.autograd.launch.recorded_arguments import RecordedLaunch
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError

@@ -15,7 +15,7 @@ from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.derived import derived
 from engine.autograd.launch.evaluation import Evaluations, evaluations
-from engine.autograd.launch.recorded import Argument, RecordedLaunch
+from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
 from engine.autograd.results import PairResult
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError

@@ -24,7 +24,7 @@ from engine.autograd.tape.operations import (
     ReplayedLaunch,
     ReplayedOverwrite,
 )
-from engine.autograd.tape.recorded import RecordedTape
+from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.runtime.array import array
 from engine.runtime.leaves import leaf_arrays
 
@@ -214,4 +214,4 @@ def _live(part: Placement) -> Array:
     """What a user's array holds now."""
     a = part.source
     found = [a] if a._info.numpy.names is None else leaf_arrays(a)
-    return np.array(next(x for x in found if x.ptr == part.ptr)._parts)
+    return np.array(next(x for x in found if x.ptr == part.ptr)._host())

@@ -25,7 +25,7 @@ from engine.autograd.results import LaunchResult, Verdict, WholeResult
 from engine.autograd.tape.cause import cause_of, culprit
 from engine.autograd.tape.evaluation import AdjointAlong, Direction, TapeEvaluation
 from engine.autograd.tape.operations import NotReplayable
-from engine.autograd.tape.recorded import recorded_tape
+from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import replay
 from engine.tape.capture import CapturedTape
 from engine.tape.tape import Tape

@@ -23,7 +23,7 @@ from engine.autograd.tape.operations import (
     ReplayedLaunch,
     operations_of,
 )
-from engine.autograd.tape.recorded import RecordedTape
+from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.compile.pipeline import prefetch
 from engine.tape.outline import root_of
 

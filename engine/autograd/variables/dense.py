@@ -14,6 +14,7 @@ from engine.autograd.variables.variable import Variable
 from engine.lang.types import FLOAT32, FLOAT64, ScalarType, ValueType, scalar_of, shape_of
 from engine.lang.values import to_value_type, value_class
 from engine.runtime.array import array
+from engine.runtime.device import HOST, Device
 from engine.runtime.errors import fail, size_text
 
 Array = NDArray[Any]
@@ -35,21 +36,28 @@ def widened(t: ValueType) -> ValueType:
 
 
 class Dense:
-    """One matrix for each pair, scalars of the output down, scalars of the input across."""
+    """One matrix for each pair, scalars of the output down, scalars of the input across.
+
+    entries: the matrices under construction, on the host.
+    """
 
     def __init__(self, pairs: list[Pair], wide: bool) -> None:
         """wide: whether entries are float64, whatever the input is."""
         self.pairs = pairs
-        self.arrays: dict[tuple[int, int], array] = {}
+        self._arrays: dict[tuple[int, int], array] = {}
         self.entries: dict[tuple[int, int], Array] = {}
         self._check_size(pairs, wide)
         for p in pairs:
             t = element_type(p.input, wide)
             inner = int(np.prod(shape_of(t), dtype=np.int64))
-            made = array._allocate((p.output.size, p.input.size // inner), t, zero=False)
+            made = array._allocate((p.output.size, p.input.size // inner), t, False, HOST)
             made._parts[...] = np.nan
-            self.arrays[p.key] = made
+            self._arrays[p.key] = made
             self.entries[p.key] = made._parts.reshape(p.output.size, p.input.size)
+
+    def on(self, device: Device) -> dict[tuple[int, int], array]:
+        """The matrices as arrays of a device, by (input index, output index)."""
+        return {key: a.to(device) for key, a in self._arrays.items()}
 
     def _check_size(self, pairs: list[Pair], wide: bool) -> None:
         need = sum(p.input.size * p.output.size * (8 if wide else 4) for p in pairs)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.codegen import cpp
 from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
-from engine.compile.cpu import compiler, runner
-from engine.ir.nodes import Function
+
+if TYPE_CHECKING:
+    from engine.ir.nodes import Function
+
+# The compiler, what writes its text and what runs it are imported late: programs that launch nothing need none.
 
 
 class Exported:
@@ -33,13 +35,22 @@ class Cpu(Backend):
     kind = "cpu"
     on_host = True
 
+    def __init__(self) -> None:
+        self._runner: Callable[..., Outcome] | None = None
+
     def emit(self, fn: Function, symbol: str) -> str:
+        from engine.codegen import cpp
+
         return cpp.emit(fn, symbol)
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
+        from engine.compile.cpu import compiler
+
         return compiler.compile_functions(fns)
 
     def is_cached(self, fn: Function) -> bool:
+        from engine.compile.cpu import compiler
+
         return compiler.is_cached(fn)
 
     def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
@@ -86,7 +97,11 @@ class Cpu(Backend):
         journal: Journal | None = None,
         spare: Callable[[], Entry] | None = None,
     ) -> Outcome:
-        return runner.run(entry, dim, args, limits, threads, journal, spare)
+        if self._runner is None:
+            from engine.compile.cpu import runner
+
+            self._runner = runner.run
+        return self._runner(entry, dim, args, limits, threads, journal, spare)
 
 
 CPU = Cpu()

@@ -90,7 +90,7 @@ def call_gradient(cx: Context, node: ast.Call, gradient: Gradient) -> Operand:
         return BAD
     fn, given = found
     what = getattr(target, "__name__", getattr(target, "__builtin_name__", "the function"))
-    problem = _problem(fn, given)
+    problem = _wrong_call(fn, given)
     if problem is not None:
         return cx.error("E110", node, f"`{what}` {problem[0]}", problem[1])
     made = _derivative(fn, what)
@@ -138,7 +138,7 @@ def _result(kind: Kind, left: Iterator[Var]) -> Operand:
     return Value(next(left) if is_float(slot.type) else zero(slot.type))
 
 
-def _problem(fn: Function, given: Arguments) -> tuple[str, str] | None:
+def _wrong_call(fn: Function, given: Arguments) -> tuple[str, str] | None:
     """Why a function has no derivative as a function, and what to do about it."""
     if given.lent:
         return (

@@ -56,7 +56,8 @@ WHILE_A_THREAD_HOLDS_EVERY_LOCK = """
 import gc
 from engine.locks import Lock
 
-wp.launch(make(5), 3, [wp.zeros(3)])  # what is imported late is there
+with wp.Tape():  # what is imported late is there
+    wp.launch(make(5), 3, [wp.zeros(3)])
 held, go = threading.Event(), threading.Event()
 
 def hold():

@@ -117,6 +117,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_but_errors_of_the_engine(name):
+    """Holds that any other error, which would end the test, is not raised."""
     for value in JUNK:
         with warnings.catch_warnings(), contextlib.suppress(EngineError, TypeError):
             warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ import pytest
 
 import engine as wp
 from engine.autograd.launch.evaluation import Evaluation, evaluations
-from engine.autograd.launch.recorded import (
+from engine.autograd.launch.recorded_arguments import (
     NotRepeatable,
     Overlapping,
     RecordedLaunch,

@@ -11,7 +11,7 @@ import pytest
 import engine as wp
 from engine.autograd.tape.evaluation import TapeEvaluation
 from engine.autograd.tape.operations import NotReplayable, OutsideWrite
-from engine.autograd.tape.recorded import recorded_tape
+from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import Replay, replay
 
 F = wp.array(dtype=float)

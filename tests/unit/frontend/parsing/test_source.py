@@ -121,3 +121,16 @@ def test_python_dash_c() -> None:
     assert lines[0] == "error[E102]: `nope` is not defined"
     assert lines[1] == "  --> <string>:6:12"
     assert lines[3] == "6 |     a[1] = nope"
+
+
+def test_long_expression(tmp_path: Any) -> None:
+    script = tmp_path / "long.py"
+    total = "+".join(["x[0]"] * 1200)
+    script.write_text(
+        "import engine as wp\n@wp.kernel\ndef k(x: wp.array(dtype=float)):\n"
+        f"    x[0] = {total}\n"
+        "wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)])\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert "RecursionError" not in done.stderr, done.stderr[-300:]
+    assert "error[E101]" in done.stderr and "split the expression" in done.stderr

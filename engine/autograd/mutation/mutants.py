@@ -13,7 +13,7 @@ from engine import ad
 from engine.autograd.comparison.tolerance import AUTO_FLOOR, AUTO_RTOL
 from engine.autograd.launch.derived import lifted
 from engine.autograd.launch.evaluation import evaluations
-from engine.autograd.launch.recorded import recorded_launch
+from engine.autograd.launch.recorded_arguments import recorded_launch
 from engine.autograd.mutation.spoil import TABLE, spoil
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape.check import check_records
@@ -92,7 +92,7 @@ def spoiling(plan: Plan) -> Iterator[Spoiled]:
     """While active, the kernel's checks use an adjoint that can be made wrong."""
     right = plan.variants
     own = Spoiled(right.ir)
-    own.derived["lifted"] = Spoiled(ad.guard(ad.lift(right.ir)), own.table)
+    own.derived["lifted"] = Spoiled(ad.guard_accesses(ad.lift(right.ir)), own.table)
     plan.variants = own
     try:
         yield own

@@ -34,7 +34,7 @@ class ChangedInput:
         """Puts what the function left into the arrays."""
         for a, value in self.contents:
             a.storage.before_write(a.lo, a.hi)
-            a._parts[...] = value
+            a._put(value)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _changed(
         found = [a for a in arrays_of([call.given[k]]) if restorer.changed(a)]
         if found:
             shared = any(may_meet(a, b) for a in found for b in returned)
-            contents = [(a, np.array(a._parts)) for a in found]
+            contents = [(a, np.array(a._host())) for a in found]
             out.append(ChangedInput(name, contents, shared))
     return tuple(out)
 

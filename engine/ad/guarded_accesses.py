@@ -158,6 +158,6 @@ def _spoil(b: Builder, array: n.Var) -> None:
     b.add(n.If(there, inner.block(), (), b.span))
 
 
-def guard(fn: n.Function) -> n.Function:
+def guard_accesses(fn: n.Function) -> n.Function:
     """The function with checked accesses, and the functions that it calls."""
     return _Guard().function(fn)

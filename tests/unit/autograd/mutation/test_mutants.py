@@ -9,7 +9,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import Mutation, Trial
-from engine.autograd.mutation.trial import NONE
+from engine.autograd.mutation.mutants import NONE
 from tests.unit.autograd import verdict_kernels as k
 from tests.unit.autograd.verdict_kernels import floats, recorded
 

@@ -1,0 +1,11 @@
+"""What lower layers ask of higher ones. `engine` fills it in; nothing is loaded before a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# product(a, b): of two quaternions or transforms on the host, as kernels compute it.
+product: Callable[[Any, Any], Any] | None = None
+# instantiate(composite, types): the IR of a builtin that is written in the kernel language.
+instantiate: Callable[[Any, Any], Any] | None = None
