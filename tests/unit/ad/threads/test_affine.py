@@ -88,9 +88,9 @@ def test_quotients_and_remainders() -> None:
 
 def test_values_between_bounds() -> None:
     bounds, i = Bounds((10,), {}), Form.along(I)
-    assert bounds.range(Between("min", (i, Form.of(4)))) == (0, 4)
-    assert bounds.range(Between("max", (i, Form.of(4)))) == (4, 9)
-    assert bounds.range(Between("either", (i, Form.of(20)))) == (0, 20)
+    assert bounds.interval(Form.along(Between("min", (i, Form.of(4))))) == (0, 4)
+    assert bounds.interval(Form.along(Between("max", (i, Form.of(4))))) == (4, 9)
+    assert bounds.interval(Form.along(Between("either", (i, Form.of(20))))) == (0, 20)
     assert bounds.range(Between("what nobody knows", (i,))) is None
 
 
