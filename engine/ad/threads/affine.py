@@ -155,10 +155,12 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Computed:
-    """A symbol: an operation on what is the same for all threads."""
+class Trips:
+    """A symbol: how many values a range has whose bounds are the same for all threads.
 
-    op: str
+    args: start, stop, step.
+    """
+
     args: tuple[Poly, ...]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from engine.ad.threads.affine import (
     Axis,
     Between,
-    Computed,
     Coordinate,
     Fact,
     Form,
@@ -16,10 +15,10 @@ from engine.ad.threads.affine import (
     Part,
     Poly,
     Symbol,
+    Trips,
     Turn,
     Value,
 )
-from engine.ir.ops import OPS
 
 Interval = tuple[int, int]
 Numeric = tuple[int, dict[Coordinate, int]]
@@ -56,17 +55,14 @@ class Bounds:
         if isinstance(s, Given):
             return self.given.get(s)
         if s not in self._symbols:
-            self._symbols[s] = self._computed(s) if isinstance(s, Computed) else None
+            self._symbols[s] = self._computed(s) if isinstance(s, Trips) else None
         return self._symbols[s]
 
-    def _computed(self, s: Computed) -> int | None:
-        args: list[int] = []
-        for a in s.args:
-            number = self.value(a)
-            if number is None or abs(number) >= 1 << 62:
-                return None
-            args.append(number)
-        return int(OPS[s.op].numpy(*args))
+    def _computed(self, s: Trips) -> int | None:
+        start, stop, step = (self.value(a) for a in s.args)
+        if start is None or stop is None or step is None:
+            return None
+        return _trips(start, stop, step)
 
     def numeric(self, f: Form) -> Numeric | None:
         """A form with numbers for its constant and its coefficients, none of them zero."""
@@ -167,8 +163,8 @@ class Bounds:
             start, stop, step = (self._spread(a, _DEPTH) for a in c.args)
             if start is None or stop is None or step is None or step[0] != step[1] or not step[0]:
                 return None
-            length = stop[1] - start[0] if step[0] > 0 else start[1] - stop[0]
-            return 0, max(0, -(-length // abs(step[0])))
+            ends = (start[0], stop[1]) if step[0] > 0 else (start[1], stop[0])
+            return 0, _trips(*ends, step[0])
         return None
 
     def _turns(self, c: Turn) -> Interval | None:
@@ -177,5 +173,11 @@ class Bounds:
         )  # fmt: skip
         if start is None or stop is None or not step:
             return None
-        length = stop[1] - start[0] if step > 0 else start[1] - stop[0]
-        return 0, max(0, -(-length // abs(step)) - 1)
+        ends = (start[0], stop[1]) if step > 0 else (start[1], stop[0])
+        return 0, max(0, _trips(*ends, step) - 1)
+
+
+def _trips(start: int, stop: int, step: int) -> int:
+    """How many values a range has; none for a step of 0."""
+    length = stop - start if step > 0 else start - stop
+    return max(0, -(-length // abs(step))) if step else 0

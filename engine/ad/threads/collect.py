@@ -12,13 +12,13 @@ from typing import Literal
 from engine.ad.threads.affine import (
     Axis,
     Between,
-    Computed,
     Fact,
     Form,
     Given,
     Need,
     Part,
     Poly,
+    Trips,
     Turn,
     Value,
 )
@@ -368,7 +368,7 @@ class _Frame:
             return Value(Form.along(part), needs | positive)
         if op == "trips":
             if all(f.uniform for f in forms):
-                count = Computed("trips", tuple(f.constant for f in forms))
+                count = Trips(tuple(f.constant for f in forms))
                 return Value(Form(Poly.symbol(count)), needs)
             return Value(Form.along(Between("trips", tuple(forms))), needs)
         if op in ("min", "max"):

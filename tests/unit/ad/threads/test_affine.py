@@ -10,13 +10,13 @@ import pytest
 from engine.ad.threads.affine import (
     Axis,
     Between,
-    Computed,
     Fact,
     Form,
     Given,
     Need,
     Part,
     Poly,
+    Trips,
     Turn,
     Value,
 )
@@ -110,7 +110,7 @@ def test_facts_bound_forms() -> None:
     assert bounds.interval(i, (Fact(wraps),)) == (0, 9), "the fact may not hold"
 
 
-def test_operations_on_what_is_given() -> None:
-    count = Form(Poly.symbol(Computed("trips", (Poly.of(0), Poly.symbol(N), Poly.of(2)))))
+def test_trips_of_what_is_given() -> None:
+    count = Form(Poly.symbol(Trips((Poly.of(0), Poly.symbol(N), Poly.of(2)))))
     assert Bounds((), {N: 7}).interval(count) == (4, 4)
     assert Bounds((), {}).interval(count) is None
