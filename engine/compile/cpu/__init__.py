@@ -12,7 +12,7 @@ from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
 
-# The compiler, what writes its text and what runs it are imported late: programs that launch nothing need none.
+# What compiles and runs kernels is imported late: programs that launch nothing need none of it.
 
 
 class Exported:
