@@ -86,7 +86,8 @@ FAMILIES: tuple[Family, ...] = (
     _family(
         "arrays", "Threads and arrays",
         "The thread's place in the launch, and updates of elements that many threads share. An "
-        "update gives the value before it. On the CPU threads run one after the other.",
+        "update gives the value before it. Where the order of threads matters, the "
+        "CPU runs them one after the other.",
         "tid len lower_bound atomic_*",
     ),
     _family(
