@@ -36,6 +36,8 @@ class Writer:
         self.names = list(AXES[: self.arity])
         self.lines: list[str] = []
         self.loops = 0
+        # Every other kernel touches each array once, so that much depends on one index.
+        self.once, self.left = self.rng.random() < 0.5, list("xyz")
         # What is mostly done with each array.
         self.kinds = {a: self.rng.choice(KINDS) for a in "xyz"}
 
@@ -59,7 +61,11 @@ class Writer:
 
     def index(self) -> str:
         r = self.rng
-        return r.choice([*self.names, self.integer(1), self.integer(1), self.integer(2)])
+        a, b, k = r.choice(self.names), r.choice(self.names), r.choice((2, 3, 4, 60, 100))
+        return r.choice([
+            *self.names, self.integer(1), self.integer(1), self.integer(2), f"{a} * {k} + {b}",
+            f"{a} - {k}", f"int(wp.{r.choice(INTEGERS)}({a} * {k}))", "c",
+        ])  # fmt: skip
 
     def condition(self) -> str:
         r = self.rng
@@ -71,8 +77,13 @@ class Writer:
 
     def access(self, depth: int) -> None:
         r = self.rng
-        a, at = r.choice((("x", self.index()), ("y", self.index()),
-                          ("z", f"{self.index()}, {self.index()}")))  # fmt: skip
+        self.add("s += 1.0", depth)
+        if not self.left:
+            return
+        a = r.choice(self.left)
+        if self.once:
+            self.left.remove(a)
+        at = f"{self.index()}, {self.index()}" if a == "z" else self.index()
         kind = self.kinds[a] if r.random() < 0.9 else r.choice(KINDS)
         if kind == "load":
             self.add(f"s += {a}[{at}]", depth)
@@ -117,11 +128,14 @@ class Writer:
                 self.add(f"for {name} in range({start}, {stop}, {step}):", depth)
                 self.names.append(name)
                 self.block(depth + 1, left - 1, True)
+                if r.random() < 0.5:
+                    self.add(f"c += {r.choice(self.names)}", depth + 1)
                 self.names.pop()
 
     def kernel(self, name: str) -> str:
         f = "wp.array(dtype=float)"
         self.add("s = float(1.0)", 1)
+        self.add(f"c = {self.names[0]}", 1)
         for _ in range(2):
             self.block(1, 2, False)
         names = ", ".join(AXES[: self.arity])

@@ -7,6 +7,7 @@ which element. `ENGINE_PROGRAMS` sets how many kernels run (default 100).
 from __future__ import annotations
 
 import collections
+import importlib
 import importlib.util
 import os
 from typing import Any
@@ -14,15 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ad.threads import Classes, Given, classify, collect
+from engine.ad.threads import Classes, Given, apart, classify, collect
+from engine.ad.threads.bounds import Bounds
 from engine.ir import interp
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 from tests.property.indices import HEAD, Writer
 
+# The modules, not the functions of their names.
+classifying = importlib.import_module("engine.ad.threads.classify")
+collecting = importlib.import_module("engine.ad.threads.collect")
 COUNT = int(os.environ.get("ENGINE_PROGRAMS", "100"))
 BATCH = 25
-SHAPES = {"x": (12,), "y": (12,), "z": (6, 7)}
+SHAPES = {"x": (6,), "y": (7,), "z": (3, 4)}
 WRT = frozenset(SHAPES)
 N = 4
 Touched = dict[str, dict[tuple[int, ...], dict[int, set[str]]]]
@@ -108,10 +113,9 @@ def load(folder: Any, first: int) -> tuple[list[Any], list[Writer]]:
     return [getattr(module, f"kernel_{k}") for k in range(BATCH)], writers
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
-def test_what_is_said_of_threads_is_so(first: int, tmp_path: Any, touched: Touched) -> None:
-    kernels, writers = load(tmp_path, first)
+def check(folder: Any, first: int, touched: Touched) -> collections.Counter[str]:
+    """How many arrays of each kind were told of; fails where what was told is not so."""
+    kernels, writers = load(folder, first)
     told: collections.Counter[str] = collections.Counter()
     for kernel, w in zip(kernels, writers, strict=True):
         v = kernel.plan.variants
@@ -127,4 +131,62 @@ def test_what_is_said_of_threads_is_so(first: int, tmp_path: Any, touched: Touch
             wrong = false_claims(classes, found, w.dim)
             assert not wrong, f"{wrong[0]}, dim={w.dim}\n{fn}"
             told.update(g.sharing for g in classes.groups)
-    assert told["owned"] > 10 and told["ordered"] > 5 and told["accumulate"] > 2, told
+    return told
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
+def test_what_is_said_of_threads_is_so(first: int, tmp_path: Any, touched: Touched) -> None:
+    told = check(tmp_path, first, touched)
+    assert told["owned"] > 10 and told["ordered"] > 5 and told["accumulate"] > 5, told
+
+
+def blind_to_wrapping(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bounds, "holds", lambda self, v, facts=(): True)
+
+
+def blind_to_other_axes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apart._Equation, "_width", lambda self, c: 0)
+
+
+def blind_to_the_rest(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(apart._Equation, "_rest", lambda self: (0, 0) if self.usable else None)
+
+
+def other_branch(patch: pytest.MonkeyPatch) -> None:
+    right = collecting._compared
+
+    def wrong(op: str, a: Any, b: Any) -> Any:
+        c = right(op, a, b)
+        return collecting.Condition(c.false, c.true)
+
+    patch.setattr(collecting, "_compared", wrong)
+
+
+def loops_keep_values(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(collecting.n, "set_in", lambda block: {})
+
+
+def nearer_than_they_are(patch: pytest.MonkeyPatch) -> None:
+    right = classifying._reach
+    patch.setattr(classifying, "_reach", lambda n, a: max((right(n, a) or 0) - 1, 0))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "fault",
+    [blind_to_wrapping, blind_to_other_axes, blind_to_the_rest, other_branch, loops_keep_values,
+     nearer_than_they_are],
+)  # fmt: skip
+def test_a_wrong_proof_is_seen(
+    fault: Any, tmp_path: Any, touched: Touched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault(monkeypatch)
+    seen = False
+    for first in range(0, 4 * BATCH, BATCH):
+        try:
+            check(tmp_path, first, touched)
+        except AssertionError:
+            seen = True
+            break
+    assert seen
