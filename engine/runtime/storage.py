@@ -169,7 +169,7 @@ class Hold:
     there is none because other code may change the memory at any time, or never.
     """
 
-    __slots__ = ("__weakref__", "chunks", "hi", "lo", "lost", "start", "storage", "unseen",
+    __slots__ = ("__weakref__", "_lost", "chunks", "hi", "lo", "start", "storage", "unseen",
                  "version")  # fmt: skip
 
     def __init__(self, storage: Storage, lo: int, hi: int) -> None:
@@ -179,8 +179,12 @@ class Hold:
         self.version = storage.version
         self.start = lo
         self.chunks: tuple[Chunk, ...] = ()
-        self.lost = ""
+        self._lost = ""
         self.unseen = False
+
+    @property
+    def lost(self) -> str:
+        return self._lost
 
     def materialise(self) -> None:
         """Copies the bytes as they are now."""
@@ -189,13 +193,13 @@ class Hold:
         try:
             self.start, self.chunks = self.storage.copied(self.lo, self.hi)
         except Lost as why:
-            self.lost = str(why)
+            self._lost = str(why)
         self.storage = None
 
     def lose(self, why: str) -> None:
         """Gives the contents up."""
         self.storage = None
-        self.lost = why
+        self._lost = why
 
     @property
     def nbytes(self) -> int:
@@ -213,6 +217,23 @@ class Hold:
             return np.empty(shape, dtype)
         data = np.concatenate([c.data for c in self.chunks])
         return np.array(np.ndarray(shape, dtype, data, ptr - self.start, strides))
+
+
+class Glance(Hold):
+    """A hold that copies nothing: it is lost when the memory is written, or may be unseen."""
+
+    __slots__ = ()
+
+    def __init__(self, storage: Storage, lo: int, hi: int) -> None:
+        super().__init__(storage, lo, hi)
+        self.unseen = True
+
+    @property
+    def lost(self) -> str:
+        assert self.storage is not None
+        if self.version == self.storage.version and not self.storage.exposed:
+            return ""
+        return 'nothing is copied where engine.config.overwrites is "present"'
 
 
 def allocate(nbytes: int, zero: bool, device: Device) -> Storage:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnostics.site import call_site
 from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
@@ -29,10 +28,11 @@ def fill(dest: array, value: Any, what: str) -> None:
     element = d.element_value(value, dest._ir.element)
     check_writable(dest)
     tape = active.get()
-    if tape is not None and dest.requires_grad:
-        tape.record_overwrite(dest, what, call_site())
+    written = None if tape is None else tape.record_overwrite(dest, what)
     dest.storage.before_write(dest.lo, dest.hi)
     dest._parts[...] = element
+    if written is not None:
+        written()
 
 
 def store(dest: array, value: Any) -> None:
@@ -152,10 +152,11 @@ def copy(
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
     tape = active.get()
-    if tape is not None and (dest.requires_grad or src.requires_grad):
-        tape.record_copy(dest, src, call_site())
+    written = None if tape is None else tape.record_copy(dest, src)
     dest.storage.before_write(dest.lo, dest.hi)
     _move(dest, src)
+    if written is not None:
+        written()
 
 
 def _move(dest: array, src: array) -> None:

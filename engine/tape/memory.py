@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.tape.records import LaunchRecord, Record
+from engine.tape.restoration import Change
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
     """Bytes beside arrays and their gradients.
 
-    inputs: copies of launch inputs that were overwritten (`config.snapshot_limit_bytes`).
+    inputs: copies of what operations read and others overwrote (`config.overwrites`,
+    `config.tape_snapshots`, `config.snapshot_limit_bytes`).
     journals: values that launches saved because they overwrite them themselves
     (`config.journal_limit_bytes` each). stack: the largest stack of the last backward
     pass, for the loop values of one thread (`config.stack_limit_bytes`); freed after it.
@@ -23,11 +25,13 @@ class MemoryUse:
     stack: int
 
 
-def memory_of(records: Sequence[Record]) -> MemoryUse:
-    """The memory of some records."""
+def memory_of(records: Sequence[Record], changes: Sequence[Change] = ()) -> MemoryUse:
+    """The memory of some records, and of what is known of the changes between them."""
     launches = [r for r in records if isinstance(r, LaunchRecord)]
+    holds = [h for r in records for h in r.snapshots]
+    holds += [h for c in changes for h in (c.before, c.after) if h is not None]
     # Copies share the pieces that did not change between them.
-    held = {id(c): c.data.nbytes for r in launches for h in r.snapshots for c in h.chunks}
+    held = {id(c): c.data.nbytes for h in holds for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),
         journals=sum(r.journal_bytes for r in launches),

@@ -252,12 +252,12 @@ def loss_kernel(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
 
 
 @pytest.mark.parametrize(
-    ("overwritten", "expected"), [("present", [-2, -4, -6]), ("restored", [2, 4, 6])]
+    ("overwritten", "expected"), [("present", [-2, -4, -6]), ("restore", [2, 4, 6])]
 )
 def test_overwrite_between_kernels(overwritten: Any, expected: Any, monkeypatch: Any) -> None:
     # The reference prints [-2, -4, -6] and says that it should be [2, 4, 6]. (Its loss is
     # that of `a`, by mistake: its numbers are those of the loss of `b`.)
-    monkeypatch.setattr(config, "tape_overwritten", overwritten)
+    monkeypatch.setattr(config, "overwrites", overwritten)
     a = floats(1.0, 2.0, 3.0)
     b = wp.zeros_like(a)
     c = floats(-1.0, -2.0, -3.0)

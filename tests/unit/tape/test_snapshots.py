@@ -183,7 +183,7 @@ def test_arguments_of_the_record(mode):
 
 
 def test_large_exposed_inputs_are_restored_unless_the_engine_wrote_them(monkeypatch):
-    monkeypatch.setattr(config, "tape_overwritten", "restored")
+    monkeypatch.setattr(config, "overwrites", "restore")
     monkeypatch.setattr(config, "snapshot_exposed_bytes", 0)
     n = np.ones(3, np.float32)
     x = wp.array(n, copy=False, requires_grad=True)

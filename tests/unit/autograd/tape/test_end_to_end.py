@@ -126,7 +126,7 @@ def test_an_overwritten_array_is_named_with_who_wrote_it() -> None:
 
 def test_a_restored_backward_pass_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     tape, *_ = overwritten()
-    monkeypatch.setattr(wp.config, "tape_overwritten", "restored")
+    monkeypatch.setattr(wp.config, "overwrites", "restore")
     assert whole(tape).verdict == "pass"
 
 
