@@ -84,6 +84,13 @@ class Storage:
         """True while user code may change the memory unseen."""
         return self.external or (bool(self._views) and any(r() is not None for r in self._views))
 
+    def unchanged(self, hold: Hold) -> bool:
+        """Whether it certainly contains what a hold of it says, without a look at either."""
+        if hold.storage is not None:
+            return not self.exposed and not hold.lost
+        # A view that is gone may have been written through before.
+        return hold.version == self.version and not (self.external or self._views)
+
     # ---- holds
 
     def before_write(self, lo: int, hi: int) -> None:

@@ -138,11 +138,7 @@ def _read(
         known = {x.index: x for x in restored.get(position, ())}
         for i in r.reads():
             a, hold = r.values[i], r.holds.get(i)
-            if (
-                a is None
-                or hold is None
-                or (hold.version == a.storage.version and not a.storage.exposed)
-            ):
+            if a is None or hold is None or a.storage.unchanged(hold):
                 continue
             was = contents(a, hold)
             if was is not None:
@@ -162,7 +158,7 @@ def _changed(records: Sequence[Record]) -> dict[tuple[int, int], Hold]:
         for i, hold in r.holds.items():
             a = r.values[i]
             memory = a.storage
-            if hold.version == memory.version and not memory.exposed:
+            if memory.unchanged(hold):
                 continue
             key = (id(memory), a.lo, a.hi)
             if key not in known:

@@ -35,10 +35,7 @@ class Leaf:
 
         What the tape overwrote may be put back to what it was.
         """
-        memory = self.read.storage
-        if self.hold.lost or (self.hold.storage is not None and not memory.exposed):
-            return False
-        if self.hold.version == memory.version and not memory.exposed:
+        if self.hold.lost or self.read.storage.unchanged(self.hold):
             return False
         was = contents(self.read, self.hold)
         now = present(self.read)
