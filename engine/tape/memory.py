@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.runtime.storage import Hold
 from engine.tape.records import LaunchRecord, Record
-from engine.tape.restoration import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,10 @@ class MemoryUse:
     stack: int
 
 
-def memory_of(records: Sequence[Record], changes: Sequence[Change] = ()) -> MemoryUse:
-    """The memory of some records, and of what is known of the changes between them."""
+def memory_of(records: Sequence[Record], more: Sequence[Hold] = ()) -> MemoryUse:
+    """The memory of some records, and of further holds."""
     launches = [r for r in records if isinstance(r, LaunchRecord)]
-    holds = [h for r in records for h in r.snapshots]
-    holds += [h for c in changes for h in (c.before, c.after) if h is not None]
+    holds = [*more, *(h for r in records for h in r.snapshots)]
     # Copies share the pieces that did not change between them.
     held = {id(c): c.data.nbytes for h in holds for c in h.chunks}
     return MemoryUse(

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from engine.tape.origins import Origin, Places, read_by
 from engine.tape.records import LaunchRecord, Record
-from engine.tape.replaced import Leaf, Places, read_by
 from engine.tape.restoration import Restoration
 
 
 def mixture(
-    records: Sequence[Record], leaves: Sequence[Leaf], needed: Mapping[int, Sequence[Restoration]]
+    records: Sequence[Record],
+    origins: Sequence[Origin],
+    needed: Mapping[int, Sequence[Restoration]],
 ) -> str | None:
     """A warning, where a restored value came from an array that was changed since; else None.
 
     What came from what is told by whole arrays: those that a launch reads and writes.
     """
-    moved = [leaf for leaf in leaves if leaf.moved()]
+    moved = [o for o in origins if o.moved()]
     if not moved:
         return None
-    stale: Places[Leaf] = Places()  # they, and what the tape computed from them
+    stale: Places[Origin] = Places()  # they, and what the tape computed from them
     for number, record in enumerate(records[: max(needed) + 1]):
         while moved and moved[0].position == number:
             stale.add(moved[0].read, moved.pop(0))
         for x in needed.get(number, ()):
-            leaf = stale.find(x.read)
-            if leaf is not None:
-                return _text(records, leaf, record, x)
-        origin = next((o for a, _, _ in read_by(record) if (o := stale.find(a))), None)
+            origin = stale.find(x.read)
+            if origin is not None:
+                return _text(records, origin, record, x)
+        origin = next((o for a, *_ in read_by(record) if (o := stale.find(a))), None)
         for a in record.written:
             if origin is not None:
                 stale.add(a, origin)
@@ -36,10 +38,10 @@ def mixture(
     return None
 
 
-def _text(records: Sequence[Record], leaf: Leaf, record: Record, x: Restoration) -> str:
-    site, by = records[leaf.position].site, x.by.site
+def _text(records: Sequence[Record], origin: Origin, record: Record, x: Restoration) -> str:
+    site, by = records[origin.position].site, x.by.site
     return (
-        f"{leaf.name}{_at(site)} was changed outside of the tape since it was recorded, but "
+        f"{origin.name}{_at(site)} was changed outside of the tape since it was recorded, but "
         f"{record.argument(x.index)}{_at(record.site)}, which depends on it and was overwritten "
         f"by {x.by.name!r}{_at(None if by is None else by.span)}, is restored to what it held "
         "then: the gradient mixes both. Record the tape again after such a change, or give "

@@ -15,10 +15,11 @@ from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime.array import array
 from engine.runtime.errors import size_text
-from engine.runtime.storage import Storage
+from engine.runtime.storage import Hold, Storage
 from engine.tape.mixture import mixture
+from engine.tape.origins import Origins
 from engine.tape.records import LaunchRecord, Record
-from engine.tape.replaced import Replaced, replaced
+from engine.tape.replaced import replaced
 from engine.tape.restoration import Change, Restoration
 
 MODES = ("restore", "present", "warn", "error")
@@ -44,7 +45,16 @@ class Overwrites:
     changes: writes to memory that an earlier record of the tape had read, in order.
     """
 
-    __slots__ = ("_found", "_missed", "_read", "_scanned", "_warned", "_written", "changes")
+    __slots__ = (
+        "_found",
+        "_missed",
+        "_origins",
+        "_read",
+        "_scanned",
+        "_warned",
+        "_written",
+        "changes",
+    )
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -52,7 +62,8 @@ class Overwrites:
         self._read: dict[Storage, tuple[int, int]] = {}
         # Something was recorded while nobody watched.
         self._missed = False
-        self._found: tuple[tuple[int, int], Replaced] | None = None
+        self._found: tuple[tuple[int, int], Needed] | None = None
+        self._origins = Origins()
         self._warned: set[tuple[int, int, int]] = set()
         # Memory that the first records wrote, and how many these are.
         self._written: set[Storage] = set()
@@ -125,6 +136,18 @@ class Overwrites:
         self._scanned = len(records)
         return a.storage in self._written
 
+    def left(self, records: Sequence[Record]) -> None:
+        """To be called when the tape stops recording."""
+        if self.changes:
+            self._origins.scan(records, self.changes)
+            self._origins.leave()
+
+    @property
+    def holds(self) -> list[Hold]:
+        """The holds on what writes of the tape changed."""
+        around = [h for c in self.changes for h in (c.before, c.after) if h is not None]
+        return [*around, *self._origins.holds]
+
     # ---- when it runs backward
 
     def needed(self, records: Sequence[Record]) -> Needed:
@@ -136,9 +159,8 @@ class Overwrites:
         """
         if mode() == "present" or not (self.changes or self._missed):
             return {}
-        found = self._replaced(records)
         out: dict[int, list[Restoration]] = {}
-        for number, all_of_it in found.by_record.items():
+        for number, all_of_it in self._replaced(records).items():
             reads = records[number].reads()
             some = [x for x in all_of_it if x.index in reads]
             if some:
@@ -153,16 +175,17 @@ class Overwrites:
                     raise records[number].unknown(x.index, x.hold)
         if config.overwrites == "warn":
             self._warn(records, out)
-        mixed = mixture(records, found.leaves, out)
+        mixed = mixture(records, self._origins.all, out)
         if mixed is not None:
             warnings.warn(mixed, stacklevel=3)
         return out
 
-    def _replaced(self, records: Sequence[Record]) -> Replaced:
+    def _replaced(self, records: Sequence[Record]) -> Needed:
         key = (len(records), len(self.changes))
         if self._found is None or self._found[0] != key:
             changes = _all_writes(records) if self._missed else self.changes
-            self._found = key, replaced(records, changes)
+            self._origins.scan(records, self.changes)
+            self._found = key, replaced(records, changes, self._origins.all)
         return self._found[1]
 
     def _warn(self, records: Sequence[Record], needed: Needed) -> None:

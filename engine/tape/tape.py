@@ -66,6 +66,7 @@ class Tape:
 
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
+        self._overwrites.left(self.records)
         if token is not None:
             try:
                 recording.active.reset(token)
@@ -226,7 +227,7 @@ class Tape:
     @property
     def memory(self) -> MemoryUse:
         """The memory that the tape takes up beside arrays and their gradients."""
-        return memory_of(self.records, self._overwrites.changes)
+        return memory_of(self.records, self._overwrites.holds)
 
     @property
     def gradients(self) -> dict[Any, Any]:
