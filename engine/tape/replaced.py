@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold, Storage
 from engine.tape.origins import Origin
 from engine.tape.records import Record
@@ -73,7 +74,7 @@ class _Block:
             self.unsure |= new & ~self.changed
             self.changed |= new
         else:
-            new = before != after
+            new = _whole_numbers(before != after, c.dest)
             if not new.any():
                 return
             last = new & ~self.changed[here]
@@ -105,13 +106,26 @@ class _Block:
         return out
 
     def _view(self, plane: NumpyArray, a: array) -> NumpyArray:
-        """The part of some bytes that belongs to an array, the bytes of a number last."""
-        parts = a._parts
-        shape, strides = tuple(parts.shape), tuple(parts.strides)
-        at = a.ptr - self.lo if a.size else 0
-        size = parts.dtype.itemsize
-        view: NumpyArray = np.ndarray((*shape, size), plane.dtype, plane, at, (*strides, 1))
-        return view
+        return _view(plane, self.lo, a)
+
+
+def _view(plane: NumpyArray, lo: int, a: array) -> NumpyArray:
+    """The part of bytes from an address on that belongs to an array, those of a number last."""
+    parts = a._parts
+    shape, strides = tuple(parts.shape), tuple(parts.strides)
+    at, size = (a.ptr - lo if a.size else 0), parts.dtype.itemsize
+    view: NumpyArray = np.ndarray((*shape, size), plane.dtype, plane, at, (*strides, 1))
+    return view
+
+
+def _whole_numbers(differs: NumpyArray, a: array) -> NumpyArray:
+    """The bytes of those numbers of an array of which some byte differs."""
+    if a._info.numpy.names is None and differs.all():
+        return differs
+    out = np.zeros_like(differs)
+    for x in [a] if a._info.numpy.names is None else leaf_arrays(a):
+        _view(out, a.lo, x)[...] = _view(differs, a.lo, x).any(-1, keepdims=True)
+    return out
 
 
 def _bytes(hold: Hold | None, lo: int, hi: int) -> NumpyArray | None:
