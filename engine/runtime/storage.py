@@ -220,10 +220,18 @@ class Hold:
         if self.storage is not None:
             held = self.storage
             return np.array(held.device.backend.to_host(held.view(ptr, shape, strides, dtype)))
-        if not self.chunks:
+        lo, hi = byte_range(ptr, shape, strides, np.dtype(dtype).itemsize)
+        pieces, first, at = [], lo, self.start
+        for c in self.chunks:
+            end = at + c.data.nbytes
+            if lo < end and at < hi:
+                first = first if pieces else at
+                pieces.append(c.data)
+            at = end
+        if not pieces:
             return np.empty(shape, dtype)
-        data = np.concatenate([c.data for c in self.chunks])
-        return np.array(np.ndarray(shape, dtype, data, ptr - self.start, strides))
+        data = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return np.array(np.ndarray(shape, dtype, data, ptr - first, strides))
 
 
 class Glance(Hold):

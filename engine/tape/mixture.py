@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.tape.origins import Origin, Places, read_by
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.record import Record
+from engine.tape.records import LaunchRecord
 from engine.tape.restoration import Restoration
 
 

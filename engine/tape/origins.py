@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold, Storage
-from engine.tape.records import CopyRecord, LaunchRecord, Record
+from engine.tape.record import Record
+from engine.tape.records import CopyRecord, LaunchRecord
 from engine.tape.restoration import Change, NumpyArray, contents, present, raw
 
 Tag = TypeVar("Tag")

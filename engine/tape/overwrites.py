@@ -18,7 +18,8 @@ from engine.runtime.errors import size_text
 from engine.runtime.storage import Hold, Storage
 from engine.tape.mixture import mixture
 from engine.tape.origins import Origins
-from engine.tape.records import LaunchRecord, Record
+from engine.tape.record import Record
+from engine.tape.records import LaunchRecord
 from engine.tape.replaced import replaced
 from engine.tape.restoration import Change, Restoration
 
@@ -113,7 +114,7 @@ class Overwrites:
     def wrote(self, changes: Iterable[Change]) -> None:
         """Takes note of what writes left."""
         for c in changes:
-            if c.before is not None:
+            if config.tape_snapshots != "off":
                 c.after = c.dest.storage.hold(c.dest.lo, c.dest.hi)
             self.changes.append(c)
 

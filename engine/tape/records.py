@@ -1,9 +1,8 @@
-"""What a tape keeps of each operation, and what each does in the backward pass."""
+"""What a tape keeps of each kind of operation, and what each does in the backward pass."""
 
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
@@ -21,77 +20,14 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Call, Plan, Selection
 from engine.runtime.storage import Glance, Hold
+from engine.tape.record import OFF, Record
 from engine.tape.restoration import Restoration, contents
+
+__all__ = ["CopyRecord", "FuncRecord", "LaunchRecord", "OverwriteRecord", "Record"]
 
 NumpyArray = np.ndarray[Any, Any]
 
-_OFF = "the tape copied nothing (engine.config.tape_snapshots)"
 _NOTHING = nullcontext()
-
-
-class Record(ABC):
-    """One operation on a tape."""
-
-    __slots__ = ("_site",)
-    _site: Site | None
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The operation: a kernel's key, `copy`, `zero_`, ..."""
-
-    @property
-    @abstractmethod
-    def arrays(self) -> Sequence[array]:
-        """Every array that takes part."""
-
-    @property
-    @abstractmethod
-    def written(self) -> Sequence[array]:
-        """Arrays whose old contents the operation replaced, or may have."""
-
-    @abstractmethod
-    def backward(self, restored: Sequence[Restoration] = ()) -> None:
-        """Adds to the inputs' gradients, and consumes those of overwritten elements.
-
-        restored: what it reads of arrays that later records overwrote.
-        """
-
-    def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
-        """What `backward` may read: a number for each array, and what it held at the record."""
-        return ()
-
-    def reads(self) -> Collection[int]:
-        """The numbers of those arrays that `backward` reads now."""
-        return ()
-
-    @property
-    def snapshots(self) -> Sequence[Hold]:
-        """The holds on what it read; several records may share one."""
-        return ()
-
-    def argument(self, index: int) -> str:
-        """What to call one of them."""
-        return f"array {index} of {self.name!r}"
-
-    def unknown(self, index: int, hold: Hold | None) -> TapeError:
-        """The E401 where what one of them held is not known any more."""
-        return TapeError(
-            Diagnostic(
-                "E401", f"what {self.argument(index)} held then is not known any more", self.site,
-                help="change that setting before the launch is recorded",
-                notes=(_OFF if hold is None else hold.lost,),
-            )
-        )  # fmt: skip
-
-    def requests(self) -> list[Request]:
-        """What must be compiled before `backward` can run."""
-        return []
-
-    @property
-    def site(self) -> Span | None:
-        """The place of the user's call."""
-        return None if self._site is None else self._site.span
 
 
 class LaunchRecord(Record):
@@ -213,7 +149,7 @@ class LaunchRecord(Record):
         for i in self.plan.inputs:
             if self.values[i] is not None:
                 hold = self.holds.get(i)
-                why = _OFF if hold is None else hold.lost
+                why = OFF if hold is None else hold.lost
                 if why:
                     out[self.plan.params[i].name] = why
         return out
@@ -270,7 +206,7 @@ class LaunchRecord(Record):
         """The arguments with saved contents in their places, and what keeps these alive."""
         values = list(self.values)
         for x in restored:
-            values[x.index] = x.array()
+            values[x.index] = x.copy()
         parts = [
             p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
             for p, v in zip(self.plan.params, values, strict=True)

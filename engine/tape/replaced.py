@@ -11,7 +11,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold, Storage
 from engine.tape.origins import Origin
-from engine.tape.records import Record
+from engine.tape.record import Record
 from engine.tape.restoration import Change, NumpyArray, Restoration, contents, raw
 
 
@@ -46,7 +46,7 @@ def replaced(
         for o in sought.get(number, ()):
             block = blocks.get(o.read.storage)
             if block is not None and o.watched:
-                o.end = block.end_of(o.read, o.hold)
+                o.watched, o.end = block.end_of(o.read, o.hold)
     return out
 
 
@@ -69,17 +69,18 @@ class _Block:
         here = slice(lo - self.lo, hi - self.lo)
         before, after = (_bytes(hold, lo, hi) for hold in (c.before, c.after))
         if before is None or after is None:
-            new = np.zeros(self.changed.size, np.bool_)
-            self._view(new, c.dest)[...] = True
-            self.unsure |= new & ~self.changed
-            self.changed |= new
+            differs = np.ones(hi - lo, np.bool_)
         else:
-            new = _whole_numbers(before != after, c.dest)
-            if not new.any():
-                return
-            last = new & ~self.changed[here]
+            differs = before != after
+        new = _whole_numbers(differs, c.dest)
+        if not new.any():
+            return
+        last = new & ~self.changed[here]
+        if after is None:
+            self.unsure[here] |= last
+        else:
             self.end[here][last] = after[last]
-            self.changed[here] |= new
+        self.changed[here] |= new
         self.by.append(c)
 
     def restoration(self, index: int, a: array, hold: Hold | None) -> Restoration | None:
@@ -95,15 +96,15 @@ class _Block:
         by = next((c for c in reversed(self.by) if may_meet(c.dest, a)), self.by[-1])
         return Restoration.of(index, a, hold, by, where)
 
-    def end_of(self, a: array, hold: Hold) -> NumpyArray | None:
-        """What the tape left in an array, where it is not what a hold says that it was."""
+    def end_of(self, a: array, hold: Hold) -> tuple[bool, NumpyArray | None]:
+        """Whether it is known what the tape left in an array, and that, if not what a hold says."""
         changed = self._view(self.changed, a)
         was = contents(a, hold) if changed.any() else None
-        if was is None:
-            return None
+        if was is None or self._view(self.unsure, a).any():
+            return not changed.any(), None
         out = np.ascontiguousarray(was)
         np.copyto(raw(out), self._view(self.end, a), where=changed)
-        return out
+        return True, out
 
     def _view(self, plane: NumpyArray, a: array) -> NumpyArray:
         return _view(plane, self.lo, a)
@@ -120,8 +121,6 @@ def _view(plane: NumpyArray, lo: int, a: array) -> NumpyArray:
 
 def _whole_numbers(differs: NumpyArray, a: array) -> NumpyArray:
     """The bytes of those numbers of an array of which some byte differs."""
-    if a._info.numpy.names is None and differs.all():
-        return differs
     out = np.zeros_like(differs)
     for x in [a] if a._info.numpy.names is None else leaf_arrays(a):
         _view(out, a.lo, x)[...] = _view(differs, a.lo, x).any(-1, keepdims=True)

@@ -77,8 +77,8 @@ class Restoration:
         np.copyto(out, was, where=self.where)
         return out
 
-    def array(self) -> array:
-        """The same as an array of its own."""
+    def copy(self) -> array:
+        """The same as an array of its own. Raises LaunchError (E209) where memory runs out."""
         a = self.read
         out = array._allocate(a.shape, a._ir.element, False, a.device)
         out.device.backend.put(out._parts, self.contents())

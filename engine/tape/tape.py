@@ -102,7 +102,8 @@ class Tape:
         recorded = dest.requires_grad or src.requires_grad
         changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)
         if recorded:
-            keep = mode() != "present" and config.tape_snapshots != "off"
+            # Where values come from matters to the warning of values of two times.
+            keep = src.requires_grad and mode() != "present" and config.tape_snapshots != "off"
             keep = keep and not self._overwrites.written(self.records, src)
             source = src.storage.hold(src.lo, src.hi) if keep else None
             self._append(CopyRecord(dest, src, call_site(), source))

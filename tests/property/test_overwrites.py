@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.autograd import check_tape
 
 T = wp.float64
 D = wp.array(dtype=T)
@@ -174,6 +175,20 @@ def test_gradient_of_what_ran(seed: int, monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(
         (found[0] * direction).sum(), (ahead - behind) / (2 * h), rtol=1e-6, atol=1e-7
     )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_check_of_the_whole_tape_agrees(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    program = random_program(rng, 4 + seed % 9)
+    with wp.capturing() as capture:
+        state = state_of(rng.uniform(0.5, 1.5, (ARRAYS, N)))
+        with wp.Tape() as tape:
+            for operation in program:
+                operation(state)
+        tape.backward(grads={a: rng.uniform(-1.0, 1.0, N) for a in state[:ARRAYS]})
+    found = check_tape(capture.tapes[0]).whole
+    assert found is not None and found.verdict == "pass"
 
 
 @pytest.mark.parametrize("seed", range(10))
