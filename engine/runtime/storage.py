@@ -221,7 +221,8 @@ class Hold:
             held = self.storage
             return np.array(held.device.backend.to_host(held.view(ptr, shape, strides, dtype)))
         lo, hi = byte_range(ptr, shape, strides, np.dtype(dtype).itemsize)
-        pieces, first, at = [], lo, self.start
+        pieces: list[Any] = []
+        first, at = lo, self.start
         for c in self.chunks:
             end = at + c.data.nbytes
             if lo < end and at < hi:

@@ -377,7 +377,7 @@ class FuncRecord(Record):
         self.function = function
         self._arrays = list(arrays)
         self._site = site
-        self.holds: list[Hold] = []
+        self.holds: dict[int, Hold] = {}
 
     @property
     def name(self) -> str:
@@ -393,15 +393,16 @@ class FuncRecord(Record):
 
     @property
     def snapshots(self) -> Sequence[Hold]:
-        return self.holds
+        return list(self.holds.values())
 
     def take_holds(self) -> None:
         """Remembers what its arrays contain."""
-        self.holds = [a.storage.hold(a.lo, a.hi) for a in self._arrays]
+        self.holds = {i: a.storage.hold(a.lo, a.hi) for i, a, _ in self.watched()}
 
     def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
         for i, a in enumerate(self._arrays):
-            yield i, a, self.holds[i] if self.holds else None
+            if isinstance(a, array):
+                yield i, a, self.holds.get(i)
 
     def reads(self) -> Collection[int]:
         return range(len(self._arrays))
