@@ -59,7 +59,7 @@ class Selection:
     executable: Executable
     recorded: bool
     reads: frozenset[int]
-    watched: frozenset[int]
+    watched: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -271,7 +271,7 @@ class Plan:
             )
             if not useful or len(wrt) < len(self.floats):
                 watched |= self._at(self.variants.read_again(journaled))
-            found = Selection(wrt, journaled, useful, executable, recorded, reads, watched)
+            found = Selection(wrt, journaled, useful, executable, recorded, reads, tuple(watched))
             self._selections[key] = found
         return found
 

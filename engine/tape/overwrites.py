@@ -25,6 +25,9 @@ from engine.tape.restoration import Change, Restoration
 
 MODES = ("restore", "present", "warn", "error")
 
+# What nothing is added to.
+_NONE: list[Change] = []
+
 Needed = Mapping[int, Sequence[Restoration]]
 
 
@@ -79,18 +82,24 @@ class Overwrites:
         """
         if config.overwrites == "present":
             self._missed = True
-            return []
-        read = self._read
-        found: list[Change] = []
+            return _NONE
+        # Every recorded launch comes here: no calls but where something is overwritten.
+        read, values, selection = self._read, record.values, record.selection
+        found = _NONE
         if read:
             for i in record.plan.writes:
-                a = record.values[i]
+                a = values[i]
                 if a is not None and a.storage in read:
+                    found = found or []
                     self._about(found, a, position, record.name, record._site, before)
-        for i in record.selection.watched:
-            a = record.values[i]
+        for i in selection.watched:
+            a = values[i]
             if a is not None:
-                self._watch(a)
+                known = read.get(a.storage)
+                if known is None:
+                    read[a.storage] = (a.lo, a.hi)
+                elif a.lo < known[0] or known[1] < a.hi:
+                    self._watch(a)
         return found
 
     def writing(self, dest: array, name: str, position: int, loose: bool) -> list[Change]:

@@ -100,15 +100,15 @@ class LaunchRecord(Record):
 
         eager: copies them now. copied: whether they are, when they are about to change.
         """
+        values, holds = self.values, self.holds
         for i in self.plan.held:
-            a = self.values[i]
+            a = values[i]
             if a is None:
                 continue
-            memory = a.storage
             if copied or eager:
-                self.holds[i] = memory.hold(a.lo, a.hi, eager)
+                holds[i] = a.storage.hold(a.lo, a.hi, eager)
             else:
-                self.holds[i] = Glance(memory, a.lo, a.hi)
+                holds[i] = Glance(a.storage, a.lo, a.hi)
 
     def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
         for i in self.selection.watched:

@@ -94,7 +94,9 @@ class Tape:
         record = LaunchRecord(call, site, aliased, selection)
         when, captured = config.tape_snapshots, self._captures.copies(record.name)
         if when != "off" or captured:
-            record.take_holds(when == "eager" or captured, mode() != "present")
+            setting = config.overwrites
+            copied = setting == "restore" or (setting != "present" and mode() != "present")
+            record.take_holds(when == "eager" or captured, copied)
         return record
 
     def record_copy(self, dest: array, src: array) -> Written | None:
