@@ -62,8 +62,8 @@ enable_backward: bool = True
 
 # ---- tape
 
-# How a tape remembers the inputs of launches: copied when they are about to change, copied at
-# once, or not at all.
+# How a tape remembers the inputs of launches: copied when they are about to change (not where
+# `overwrites` is "present"), copied at once, or not at all.
 tape_snapshots: Literal["lazy", "eager", "off"] = "lazy"
 # Bytes that remembered inputs may take up in all. What comes later is not remembered, and its
 # launches cannot be checked.
@@ -77,9 +77,14 @@ snapshot_exposed_bytes: int = 64 << 20
 stack_limit_bytes: int = 128 << 20
 # Bytes that a recorded launch may save of what it overwrites, for its adjoint.
 journal_limit_bytes: int = 4 << 30
-# What a backward pass reads where an input of a launch was overwritten after it: what the array
-# contains at present (as Warp does), or what it contained when the launch was recorded.
-tape_overwritten: Literal["present", "restored"] = "present"
+# What a backward pass reads where a later operation of the same tape overwrote what a launch
+# had read:
+# "restore": what the launch read, so that the gradient is that of what ran.
+# "warn": the same, and says once an array what it costs, and that Warp would be wrong there.
+# "error": nothing; it is refused (E408) before anything is changed.
+# "present": what the array contains at present, as Warp does. Nothing is copied for it.
+# What anything else wrote (an optimizer between two backward passes) is read as it is at present.
+overwrites: Literal["restore", "present", "warn", "error"] = "restore"
 
 # ---- accepted for programs written for Warp
 

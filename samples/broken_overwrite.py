@@ -4,11 +4,17 @@ The masses of a swinging chain are fitted to where it ended up. The gradient of
 the inverse masses needs the force of every step, but each step writes its
 forces over those of the step before (finding G003). Every launch passes a check
 on its own; a difference quotient of the whole roll-out is printed for comparison.
+
+By default the engine restores what a tape overwrites, and the gradient is right.
+Here it reads what the array contains at present, as Warp does.
 """
 
 import numpy as np
 
 import engine as wp
+
+# What makes the mistake a wrong gradient; without it the forces of each step are saved.
+wp.config.overwrites = "present"
 
 MASSES = 6
 STEPS = 10

@@ -24,15 +24,17 @@ class Composition(Rule):
             The gradient that the tape's backward pass gives is not the derivative of what the
             tape computed, although each launch on it has a right derivative. The whole tape
             was replayed in float64 along a random direction in the arrays that it read, and
-            its backward pass was run as the program runs it: at the contents that the arrays
-            had by then, and only through arrays with requires_grad=True. The first operation
-            from the end at which the two part is named, and why.
+            its backward pass was run as the program runs it: at what it reads of the arrays by
+            then (see engine.config.overwrites), and only through arrays with
+            requires_grad=True. The first operation from the end at which the two part is named,
+            and why.
             """,
         why="""
             No check of single kernels can see this. The loss often still goes down, slowly or
             to the wrong place, because a part of the gradient is right.
             """,
         example="""
+            engine.config.overwrites = "present"
             for step in range(10):
                 engine.launch(forces, dim=n, inputs=[x], outputs=[force])   # one array for all
                 engine.launch(move, dim=n, inputs=[x, force], outputs=[x_next])
@@ -42,8 +44,9 @@ class Composition(Rule):
             launch 17 was overwritten by kernel `forces` in launch 18 before the backward pass
             """,
         todo="""
-            Overwritten: give each step an array of its own, or set
-            engine.config.tape_overwritten = "restored".
+            Overwritten by the tape: give each step an array of its own, or leave
+            engine.config.overwrites at "restore". Overwritten by something else: run the
+            backward pass first, or record the tape again.
 
             No gradient: make the named array with requires_grad=True, or mean it: a value
             that is to count as a constant is one where nothing is differentiated through it.
@@ -91,14 +94,17 @@ def _why(c: Cause) -> tuple[str, str]:
     what = f"`{c.argument}` of {where}" if c.argument else where
     if c.kind == "overwrite":
         by = "something that is not on the tape"
+        help = "run the backward pass before that, or record the tape again after it"
         if c.other:
+            help = (
+                'give each launch an array of its own, or set engine.config.overwrites = "restore"'
+            )
             by = f"kernel `{c.other}` in launch {c.other_launch}" if c.other_launch >= 0 else (
                 f"`{c.other}`"
             )  # fmt: skip
         return (
             f"{what} was overwritten by {by} before the backward pass",
-            "give each launch an array of its own, or set "
-            'engine.config.tape_overwritten = "restored"',
+            help,
         )
     if c.kind == "no gradient":
         return (

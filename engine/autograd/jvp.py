@@ -86,8 +86,8 @@ def jvp(
 
     Raises TapeError: E406 for tangents that do not fit; E401 for a function given to
     `Tape.record_func`, which has no forward derivative, and where the values of a
-    recorded launch's inputs were not kept (`config.tape_snapshots`). Of a launch,
-    all that `launch` raises.
+    recorded launch's inputs were not kept (`config.tape_snapshots`, `config.overwrites`).
+    Of a launch, all that `launch` raises.
 
     ::
 

@@ -51,6 +51,7 @@ class Variants:
         self.rewritten = ad.replay_written_params(ir)
         self._replayed = ad.replayed_params(ir)
         self.differentiable = frozenset(p.name for p in float_params(ir))
+        self._arrays = frozenset(p.name for p in ir.params if isinstance(p.type, ArrayType))
         self._prepared: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
         self._tangents: dict[frozenset[str], Function] = {}
@@ -120,6 +121,14 @@ class Variants:
     def needs_journal(self, wrt: frozenset[str], journaled: frozenset[str]) -> bool:
         """Whether the adjoint reads what a recorded run of the kernel has to save."""
         return bool(self.adjoint_ir(wrt, journaled).sites)
+
+    def adjoint_reads(self, wrt: frozenset[str], journaled: frozenset[str]) -> frozenset[str]:
+        """Array parameters whose contents the adjoint reads; what it is linear in it does not."""
+        return ad.read_params(self.adjoint_ir(wrt, journaled).fn) & self._arrays
+
+    def read_again(self, journaled: frozenset[str]) -> frozenset[str]:
+        """Array parameters whose contents some adjoint may read."""
+        return self._read_again - journaled
 
     def adjoint_params(self, wrt: frozenset[str]) -> list[str]:
         """Parameter names of the adjoint kernel, in order."""

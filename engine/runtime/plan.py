@@ -49,6 +49,8 @@ class Selection:
 
     useful: False where no gradient can flow, so that nothing runs in the backward
     pass. executable: what a recorded launch runs. recorded: whether it writes a journal.
+    reads: positions of the parameters whose contents the adjoint reads. watched: of those that
+    it may come to read, should more arrays require a gradient by then.
     """
 
     wrt: frozenset[str]
@@ -56,6 +58,8 @@ class Selection:
     useful: bool
     executable: Executable
     recorded: bool
+    reads: frozenset[int]
+    watched: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -89,6 +93,11 @@ class Plan:
         self.writes = tuple(p.index for p in arrays if p.name in written)
         self.reads = tuple(p.index for p in arrays if p.name in read)
         self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
+        # What a tape remembers: that, and what only a replay in the backward pass reads.
+        again = self.variants.read_again(frozenset())
+        self.held = tuple(
+            p.index for p in arrays if p.index in self.inputs or p.name in again - written
+        )
         self.pairs = tuple((w, r) for w in self.writes for r in self.reads if w != r)
         self.floats = tuple(p for p in arrays if is_float(p.kind))
         self.array_params = tuple(arrays)
@@ -257,9 +266,17 @@ class Plan:
                 if recorded
                 else self.forward
             )
-            found = Selection(wrt, journaled, useful, executable, recorded)
+            reads = watched = self._at(
+                self.variants.adjoint_reads(wrt, journaled) if useful else frozenset()
+            )
+            if not useful or len(wrt) < len(self.floats):
+                watched |= self._at(self.variants.read_again(journaled))
+            found = Selection(wrt, journaled, useful, executable, recorded, reads, tuple(watched))
             self._selections[key] = found
         return found
+
+    def _at(self, names: frozenset[str]) -> frozenset[int]:
+        return frozenset(p.index for p in self.array_params if p.name in names)
 
 
 Statements: TypeAlias = Iterable[n.Stmt]

@@ -28,17 +28,23 @@ class PendingLaunch(Protocol):
         """Called after the kernel ran, with what it wrote to its journal."""
 
 
+Written = Callable[[], None]
+
+
 class Recorder(Protocol):
     """What a tape is to the runtime."""
 
     def begin_launch(self, call: Call, site: Site | None) -> PendingLaunch:
         """Called before a launch writes anything."""
 
-    def record_copy(self, dest: array, src: array, site: Site | None) -> None:
-        """Called before `src` (same shape, maybe another float width) is copied to `dest`."""
+    def record_copy(self, dest: array, src: array) -> Written | None:
+        """Called before `src` (same shape, maybe another float width) is copied to `dest`.
 
-    def record_overwrite(self, dest: array, what: str, site: Site | None) -> None:
-        """Called before `dest` is filled with values that carry no gradient."""
+        What it gives is called when that has happened.
+        """
+
+    def record_overwrite(self, dest: array, what: str) -> Written | None:
+        """Called before `dest` is filled with values that carry no gradient; gives the same."""
 
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> Any:
         """Opens a named group of records."""

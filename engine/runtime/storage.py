@@ -88,6 +88,13 @@ class Storage:
         """True while user code may change the memory unseen."""
         return self.external or (bool(self._views) and any(r() is not None for r in self._views))
 
+    def unchanged(self, hold: Hold) -> bool:
+        """Whether it certainly contains what a hold of it says, without a look at either."""
+        if hold.storage is not None:
+            return not self.exposed and not hold.lost
+        # A view that is gone may have been written through before.
+        return hold.version == self.version and not (self.external or self._views)
+
     # ---- holds
 
     def before_write(self, lo: int, hi: int) -> None:
@@ -173,7 +180,7 @@ class Hold:
     there is none because other code may change the memory at any time, or never.
     """
 
-    __slots__ = ("__weakref__", "chunks", "hi", "lo", "lost", "start", "storage", "unseen",
+    __slots__ = ("__weakref__", "_lost", "chunks", "hi", "lo", "start", "storage", "unseen",
                  "version")  # fmt: skip
 
     def __init__(self, storage: Storage, lo: int, hi: int) -> None:
@@ -183,8 +190,12 @@ class Hold:
         self.version = storage.version
         self.start = lo
         self.chunks: tuple[Chunk, ...] = ()
-        self.lost = ""
+        self._lost = ""
         self.unseen = False
+
+    @property
+    def lost(self) -> str:
+        return self._lost
 
     def materialise(self) -> None:
         """Copies the bytes as they are now."""
@@ -193,13 +204,13 @@ class Hold:
         try:
             self.start, self.chunks = self.storage.copied(self.lo, self.hi)
         except Lost as why:
-            self.lost = str(why)
+            self._lost = str(why)
         self.storage = None
 
     def lose(self, why: str) -> None:
         """Gives the contents up."""
         self.storage = None
-        self.lost = why
+        self._lost = why
 
     @property
     def nbytes(self) -> int:
@@ -213,10 +224,36 @@ class Hold:
         if self.storage is not None:
             held = self.storage
             return np.array(held.device.backend.to_host(held.view(ptr, shape, strides, dtype)))
-        if not self.chunks:
+        lo, hi = byte_range(ptr, shape, strides, np.dtype(dtype).itemsize)
+        pieces: list[Any] = []
+        first, at = lo, self.start
+        for c in self.chunks:
+            end = at + c.data.nbytes
+            if lo < end and at < hi:
+                first = first if pieces else at
+                pieces.append(c.data)
+            at = end
+        if not pieces:
             return np.empty(shape, dtype)
-        data = np.concatenate([c.data for c in self.chunks])
-        return np.array(np.ndarray(shape, dtype, data, ptr - self.start, strides))
+        data = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return np.array(np.ndarray(shape, dtype, data, ptr - first, strides))
+
+
+class Glance(Hold):
+    """A hold that copies nothing: it is lost when the memory is written, or may be unseen."""
+
+    __slots__ = ()
+
+    def __init__(self, storage: Storage, lo: int, hi: int) -> None:
+        super().__init__(storage, lo, hi)
+        self.unseen = True
+
+    @property
+    def lost(self) -> str:
+        assert self.storage is not None
+        if self.version == self.storage.version and not self.storage.exposed:
+            return ""
+        return 'nothing is copied where engine.config.overwrites is "present"'
 
 
 def allocate(nbytes: int, zero: bool, device: Device) -> Storage:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnostics.site import call_site
 from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
@@ -29,10 +28,11 @@ def fill(dest: array, value: Any, what: str) -> None:
     element = d.element_value(value, dest._ir.element)
     check_writable(dest)
     tape = active.get()
-    if tape is not None and dest.requires_grad:
-        tape.record_overwrite(dest, what, call_site())
+    written = None if tape is None else tape.record_overwrite(dest, what)
     dest.storage.before_write(dest.lo, dest.hi)
     dest._put(element)
+    if written is not None:
+        written()
 
 
 def store(dest: array, value: Any) -> None:
@@ -152,15 +152,21 @@ def copy(
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
     tape = active.get()
-    if tape is not None and (dest.requires_grad or src.requires_grad):
-        tape.record_copy(dest, src, call_site())
+    written = None if tape is None else tape.record_copy(dest, src)
     dest.storage.before_write(dest.lo, dest.hi)
     move(dest, src)
+    if written is not None:
+        written()
 
 
 def move(dest: array, src: array) -> None:
     """Copies elements, from one device to another if need be. Nobody is told of the write."""
-    dest._put(src._parts if src.device == dest.device else src._host())
+    if src.device != dest.device:
+        dest._put(src._host())
+    elif src.storage is dest.storage and src.lo < dest.hi and dest.lo < src.hi:
+        dest._put(src._parts.copy())  # NumPy reads what it wrote where the steps differ
+    else:
+        dest._put(src._parts)
 
 
 def _types(dest: array, src: array) -> tuple[Any, Any]:

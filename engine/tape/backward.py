@@ -14,6 +14,7 @@ from engine.lang.types import ScalarType
 from engine.runtime.array import array
 from engine.runtime.leaves import without_integers
 from engine.tape.records import Record
+from engine.tape.restoration import Restoration
 
 
 def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
@@ -90,8 +91,8 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         return found.astype(a._parts.dtype)
 
 
-def run_backward(records: Sequence[Record]) -> None:
-    """Runs every record backwards.
+def run_backward(records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]]) -> None:
+    """Runs every record backwards, on restored contents where its number has some.
 
     An array made with retain_grad keeps the gradient of its last value: it is set
     aside before the record that wrote that value consumes it, and put back at the end.
@@ -101,10 +102,11 @@ def run_backward(records: Sequence[Record]) -> None:
     waiting = _retained(records)
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:
-        for record in reversed(records):
+        for number in range(len(records) - 1, -1, -1):
+            record = records[number]
             if waiting:
                 waiting = _set_aside(record, waiting, kept)
-            record.backward()
+            record.backward(restored.get(number, ()))
     finally:
         for grad, value in kept:
             grad.storage.before_write(grad.lo, grad.hi)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from engine.runtime.array import array
 from engine.tape.captured import Backward, captured, ran
 from engine.tape.memory import memory_of
 from engine.tape.records import Record
+from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -116,13 +117,16 @@ class Captures:
             if t.capture.open:
                 t.look()
 
-    def ran(self, records: list[Record], seeded: Sequence[array]) -> None:
+    def ran(
+        self, records: list[Record], seeded: Sequence[array],
+        restored: Mapping[int, Sequence[Restoration]],
+    ) -> None:  # fmt: skip
         """To be called when a backward pass starts from some arrays."""
         if records is not self._records:
             return
         new = [t for t in self._tapes if t.capture.open and t.first_backward is None]
         if new and len(new[0].records) == len(records):
-            note = ran(records, seeded)
+            note = ran(records, seeded, restored)
             for t in new:
                 t.first_backward = note
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from engine.runtime.plan import Call
 from engine.runtime.storage import Hold
 from engine.tape.outline import Outline, outline
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, Record
+from engine.tape.restoration import Restoration, contents, present, raw
+
+# Numbers of an array that are not what was expected: which, and their values.
+Other: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
 def captured(record: Record, contents: bool = True) -> Record:
@@ -52,7 +56,7 @@ class CapturedLaunch(LaunchRecord):
     def requests(self) -> list[Request]:
         return []
 
-    def backward(self) -> None:
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
 
@@ -86,7 +90,7 @@ class CapturedWrite(Record):
     def written(self) -> Sequence[array]:
         return self._written
 
-    def backward(self) -> None:
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)
 
 
@@ -95,20 +99,57 @@ class Backward:
     """A backward pass as it was run: from which arrays, and at which contents.
 
     records: how many there were on the tape by then.
-    restored: whether it used what launches read then, not what the arrays held by now.
-    changed: what inputs held by then that had changed since their launch, by the launch's
-    position among the records and the parameter's index; where an input is missing, it held
-    what it had held.
+    restored: whether it used what launches read then, where the tape overwrote that.
+    changed: where it did not, what inputs held by then that had changed since their launch, by
+    the launch's position among the records and the parameter's index; where an input is
+    missing, it held what it had held. read: where it did, what adjoints read of inputs that
+    was not what these had held: which numbers, and their values.
     """
 
     records: int
     seeded: tuple[Outline, ...]
     restored: bool
     changed: Mapping[tuple[int, int], Hold]
+    read: Mapping[tuple[int, int], Other]
 
 
-def ran(records: Sequence[Record], seeded: Sequence[array]) -> Backward:
-    """Notes that a backward pass from some arrays is about to run."""
+def ran(
+    records: Sequence[Record], seeded: Sequence[array],
+    restored: Mapping[int, Sequence[Restoration]],
+) -> Backward:  # fmt: skip
+    """Notes that a backward pass from some arrays is about to run.
+
+    restored: what it restores, by position among the records.
+    """
+    if config.overwrites == "present":
+        restoring, changed, read = False, _changed(records), {}
+    else:
+        restoring, changed, read = True, {}, _read(records, restored)
+    return Backward(len(records), tuple(outline(a) for a in seeded), restoring, changed, read)
+
+
+def _read(
+    records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]]
+) -> dict[tuple[int, int], Other]:
+    out: dict[tuple[int, int], Other] = {}
+    for position, r in enumerate(records):
+        if not isinstance(r, LaunchRecord):
+            continue
+        known = {x.index: x for x in restored.get(position, ())}
+        for i in r.reads():
+            a, hold = r.values[i], r.holds.get(i)
+            if a is None or hold is None or a.storage.unchanged(hold):
+                continue
+            was = contents(a, hold)
+            if was is not None:
+                now = known[i].contents() if i in known else present(a)
+                where = (raw(now) != raw(was)).any(-1)
+                if where.any():
+                    out[position, i] = (where, now[where])
+    return out
+
+
+def _changed(records: Sequence[Record]) -> dict[tuple[int, int], Hold]:
     changed: dict[tuple[int, int], Hold] = {}
     known: dict[tuple[int, int, int], Hold] = {}
     for position, r in enumerate(records):
@@ -117,15 +158,14 @@ def ran(records: Sequence[Record], seeded: Sequence[array]) -> Backward:
         for i, hold in r.holds.items():
             a = r.values[i]
             memory = a.storage
-            if hold.version == memory.version and not memory.exposed:
+            if memory.unchanged(hold):
                 continue
             key = (id(memory), a.lo, a.hi)
             if key not in known:
                 known[key] = memory.hold(a.lo, a.hi, eager=True)
             if known[key] is not hold:
                 changed[position, i] = known[key]
-    restored = config.tape_overwritten == "restored"
-    return Backward(len(records), tuple(outline(a) for a in seeded), restored, changed)
+    return changed
 
 
 class _Gone:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.runtime.storage import Hold
 from engine.tape.records import LaunchRecord, Record
 
 
@@ -12,7 +13,8 @@ from engine.tape.records import LaunchRecord, Record
 class MemoryUse:
     """Bytes beside arrays and their gradients.
 
-    inputs: copies of launch inputs that were overwritten (`config.snapshot_limit_bytes`).
+    inputs: copies of what operations read and others overwrote (`config.overwrites`,
+    `config.tape_snapshots`, `config.snapshot_limit_bytes`).
     journals: values that launches saved because they overwrite them themselves
     (`config.journal_limit_bytes` each). stack: the largest stack of the last backward
     pass, for the loop values of one thread (`config.stack_limit_bytes`); freed after it.
@@ -23,11 +25,12 @@ class MemoryUse:
     stack: int
 
 
-def memory_of(records: Sequence[Record]) -> MemoryUse:
-    """The memory of some records."""
+def memory_of(records: Sequence[Record], more: Sequence[Hold] = ()) -> MemoryUse:
+    """The memory of some records, and of further holds."""
     launches = [r for r in records if isinstance(r, LaunchRecord)]
+    holds = [*more, *(h for r in records for h in r.snapshots)]
     # Copies share the pieces that did not change between them.
-    held = {id(c): c.data.nbytes for r in launches for h in r.snapshots for c in h.chunks}
+    held = {id(c): c.data.nbytes for h in holds for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),
         journals=sum(r.journal_bytes for r in launches),

@@ -1,16 +1,14 @@
-"""What a tape keeps of each operation, and what each does in the backward pass."""
+"""What a tape keeps of each kind of operation, and what each does in the backward pass."""
 
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from engine import config
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
@@ -21,47 +19,15 @@ from engine.runtime.execute import run
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Call, Plan, Selection
-from engine.runtime.storage import Hold
+from engine.runtime.storage import Glance, Hold
+from engine.tape.record import OFF, Record
+from engine.tape.restoration import Restoration, contents
+
+__all__ = ["CopyRecord", "FuncRecord", "LaunchRecord", "OverwriteRecord", "Record"]
 
 NumpyArray = np.ndarray[Any, Any]
 
-_OFF = "the tape copied nothing (engine.config.tape_snapshots)"
 _NOTHING = nullcontext()
-
-
-class Record(ABC):
-    """One operation on a tape."""
-
-    __slots__ = ("_site",)
-    _site: Site | None
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The operation: a kernel's key, `copy`, `zero_`, ..."""
-
-    @property
-    @abstractmethod
-    def arrays(self) -> Sequence[array]:
-        """Every array that takes part."""
-
-    @property
-    @abstractmethod
-    def written(self) -> Sequence[array]:
-        """Arrays whose old contents the operation replaced, or may have."""
-
-    @abstractmethod
-    def backward(self) -> None:
-        """Adds to the inputs' gradients, and consumes those of overwritten elements."""
-
-    def requests(self) -> list[Request]:
-        """What must be compiled before `backward` can run."""
-        return []
-
-    @property
-    def site(self) -> Span | None:
-        """The place of the user's call."""
-        return None if self._site is None else self._site.span
 
 
 class LaunchRecord(Record):
@@ -129,12 +95,31 @@ class LaunchRecord(Record):
         """Names of the array parameters that had gradients when the launch was recorded."""
         return self.selection.wrt
 
-    def take_holds(self, eager: bool) -> None:
-        """Remembers what the inputs contain; to be called before the kernel runs."""
-        for i in self.plan.inputs:
-            a = self.values[i]
-            if a is not None:
-                self.holds[i] = a.storage.hold(a.lo, a.hi, eager)
+    def take_holds(self, eager: bool, copied: bool = True) -> None:
+        """Remembers what the inputs contain; to be called before the kernel runs.
+
+        eager: copies them now. copied: whether they are, when they are about to change.
+        """
+        values, holds = self.values, self.holds
+        for i in self.plan.held:
+            a = values[i]
+            if a is None:
+                continue
+            if copied or eager:
+                holds[i] = a.storage.hold(a.lo, a.hi, eager)
+            else:
+                holds[i] = Glance(a.storage, a.lo, a.hi)
+
+    def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
+        for i in self.selection.watched:
+            if self.values[i] is not None:
+                yield i, self.values[i], self.holds.get(i)
+
+    def reads(self) -> Collection[int]:
+        return self._now().reads
+
+    def argument(self, index: int) -> str:
+        return f"argument {self.plan.params[index].name!r} of kernel {self.name!r}"
 
     def inputs_at_record(self) -> list[Any]:
         """The arguments as they were when the launch was recorded, in parameter order.
@@ -149,9 +134,7 @@ class LaunchRecord(Record):
             if p.array_kind is None or v is None:
                 out.append(v)
             elif p.index in self.holds:
-                parts = v._parts
-                hold = self.holds[p.index]
-                out.append(hold.read(v.ptr, parts.shape, parts.strides, parts.dtype))
+                out.append(contents(v, self.holds[p.index]))
             else:
                 out.append(None if p.index in self.plan.inputs else self._only_written(v))
         return out
@@ -166,7 +149,7 @@ class LaunchRecord(Record):
         for i in self.plan.inputs:
             if self.values[i] is not None:
                 hold = self.holds.get(i)
-                why = _OFF if hold is None else hold.lost
+                why = OFF if hold is None else hold.lost
                 if why:
                     out[self.plan.params[i].name] = why
         return out
@@ -178,7 +161,6 @@ class LaunchRecord(Record):
 
     @property
     def snapshots(self) -> Sequence[Hold]:
-        """The holds on inputs; several records may share one."""
         return list(self.holds.values())
 
     # ---- backward
@@ -215,30 +197,21 @@ class LaunchRecord(Record):
         if hold is not None and hold.unseen and hold.version == a.storage.version:
             return None
         if hold is None or hold.lost:
-            raise TapeError(
-                Diagnostic(
-                    "E401", f"what argument {self.plan.params[index].name!r} of kernel "
-                    f"{self.name!r} held at its launch is not known any more", self.site,
-                    help="change that setting before the launch is recorded",
-                    notes=(_OFF if hold is None else hold.lost,),
-                )
-            )  # fmt: skip
+            raise self.unknown(index, hold)
         if hold.storage is not None:
             return None
-        return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
+        return contents(a, hold)
 
-    def _restored(self) -> tuple[bytes, Sequence[array]]:
-        """The arguments as they were at the launch, and what keeps their memory alive."""
-        parts, alive = [], []
-        for p, v in zip(self.plan.params, self.values, strict=True):
-            if p.array_kind is not None and v is not None and p.index in self.plan.inputs:
-                was = self.contents(p.index)
-                if was is not None:
-                    v = array._allocate(v.shape, v._ir.element, False, v.device)
-                    v._put(was)
-                    alive.append(v)
-            parts.append(p.pack(v) if p.array_kind is None else p.null if v is None else v._packed)
-        return b"".join(parts), alive
+    def _restored(self, restored: Sequence[Restoration]) -> tuple[bytes, list[Any]]:
+        """The arguments with saved contents in their places, and what keeps these alive."""
+        values = list(self.values)
+        for x in restored:
+            values[x.index] = x.copy()
+        parts = [
+            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
+            for p, v in zip(self.plan.params, values, strict=True)
+        ]
+        return b"".join(parts), values
 
     def check_order(self, wrt: frozenset[str]) -> None:
         """Raises TapeError (E407) where the order of threads certainly decides what stays."""
@@ -262,7 +235,7 @@ class LaunchRecord(Record):
         plan = self.plan
         return [(plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled)]
 
-    def backward(self) -> None:
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
         selection = self._now()
         if not selection.useful:
             if selection.wrt & self.plan.variants.written:
@@ -283,9 +256,7 @@ class LaunchRecord(Record):
                 grads.append(a.grad or array._allocate(a.shape, a._ir.element, True, a.device))
         for g in grads:
             g.storage.before_write(g.lo, g.hi)
-        blob, _alive = (
-            self._restored() if config.tape_overwritten == "restored" else (self.blob, ())
-        )
+        blob, _alive = self._restored(restored) if restored else (self.blob, None)
         blob += b"".join([g._packed for g in grads])
         with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
             done = run(
@@ -321,14 +292,20 @@ class LaunchRecord(Record):
 
 
 class CopyRecord(Record):
-    """`copy`, `clone` or `assign`: what is overwritten passes its gradient to the source."""
+    """`copy`, `clone` or `assign`: what is overwritten passes its gradient to the source.
 
-    __slots__ = ("dest", "src")
+    source: what the source held, where it came from outside of the tape.
+    """
 
-    def __init__(self, dest: array, src: array, site: Site | None) -> None:
+    __slots__ = ("dest", "source", "src")
+
+    def __init__(
+        self, dest: array, src: array, site: Site | None, source: Hold | None = None
+    ) -> None:
         self.dest = dest
         self.src = src
         self._site = site
+        self.source = source
 
     @property
     def name(self) -> str:
@@ -342,7 +319,11 @@ class CopyRecord(Record):
     def written(self) -> Sequence[array]:
         return [self.dest]
 
-    def backward(self) -> None:
+    @property
+    def snapshots(self) -> Sequence[Hold]:
+        return () if self.source is None else (self.source,)
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
         cotangent = self.dest.grad
         if cotangent is None:
             return
@@ -381,15 +362,18 @@ class OverwriteRecord(Record):
     def written(self) -> Sequence[array]:
         return [self.dest]
 
-    def backward(self) -> None:
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
         if self.dest.grad is not None:
             self.dest.grad.zero_()
 
 
 class FuncRecord(Record):
-    """A Python function that the user recorded to be called in the backward pass."""
+    """A Python function that the user recorded to be called in the backward pass.
 
-    __slots__ = ("_arrays", "function")
+    holds: what its arrays held then; empty where nothing is remembered.
+    """
+
+    __slots__ = ("_arrays", "function", "holds")
 
     def __init__(
         self, function: Callable[[], Any], arrays: Sequence[array], site: Site | None
@@ -397,6 +381,7 @@ class FuncRecord(Record):
         self.function = function
         self._arrays = list(arrays)
         self._site = site
+        self.holds: dict[int, Hold] = {}
 
     @property
     def name(self) -> str:
@@ -410,8 +395,27 @@ class FuncRecord(Record):
     def written(self) -> Sequence[array]:
         return []
 
-    def backward(self) -> None:
-        self.function()
+    @property
+    def snapshots(self) -> Sequence[Hold]:
+        return list(self.holds.values())
+
+    def take_holds(self) -> None:
+        """Remembers what its arrays contain."""
+        self.holds = {i: a.storage.hold(a.lo, a.hi) for i, a, _ in self.watched()}
+
+    def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
+        for i, a in enumerate(self._arrays):
+            if isinstance(a, array):
+                yield i, a, self.holds.get(i)
+
+    def reads(self) -> Collection[int]:
+        return range(len(self._arrays))
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        with ExitStack() as stack:
+            for x in restored:
+                stack.enter_context(x.in_place())
+            self.function()
 
 
 def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Token
 from copy import copy
+from functools import partial
 from typing import Any
 
 from engine import config
@@ -17,11 +18,14 @@ from engine.runtime.device import get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Call
+from engine.runtime.recording import Written
 from engine.runtime.structs import Struct
 from engine.tape.backward import check_loss, check_seeds, run_backward
 from engine.tape.capture import Captures
 from engine.tape.memory import MemoryUse, memory_of
+from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.restoration import Change
 from engine.tape.scopes import Scope, ScopeStack
 
 
@@ -46,6 +50,7 @@ class Tape:
         self._seeded: dict[int, array] = {}
         self._token: Token[recording.Recorder | None] | None = None
         self._captures = self._listeners()
+        self._overwrites = Overwrites()
 
     def _listeners(self) -> Captures:
         return Captures(self.records)
@@ -61,6 +66,7 @@ class Tape:
 
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
+        self._overwrites.left(self.records)
         if token is not None:
             try:
                 recording.active.reset(token)
@@ -80,24 +86,38 @@ class Tape:
     def begin_launch(self, call: Call, site: Site | None) -> _Pending:
         """Prepares the record of a launch that is about to run."""
         record = self._launch_record(call, site)
-        return _Pending(self, record)
+        return _Pending(self, record, self._overwrites.launched(record, len(self.records)))
 
     def _launch_record(self, call: Call, site: Site | None) -> LaunchRecord:
         aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
         selection = call.plan.select(call.values, aliased)
         record = LaunchRecord(call, site, aliased, selection)
-        mode, captured = config.tape_snapshots, self._captures.copies(record.name)
-        if mode != "off" or captured:
-            record.take_holds(eager=mode == "eager" or captured)
+        when, captured = config.tape_snapshots, self._captures.copies(record.name)
+        if when != "off" or captured:
+            setting = config.overwrites
+            copied = setting == "restore" or (setting != "present" and mode() != "present")
+            record.take_holds(when == "eager" or captured, copied)
         return record
 
-    def record_copy(self, dest: array, src: array, site: Site | None) -> None:
-        """Records a copy between arrays of one shape."""
-        self._append(CopyRecord(dest, src, site))
+    def record_copy(self, dest: array, src: array) -> Written | None:
+        """Records a copy between arrays of one shape. What it gives is called after it."""
+        recorded = dest.requires_grad or src.requires_grad
+        changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)
+        if recorded:
+            # Where values come from matters to the warning of values of two times.
+            keep = src.requires_grad and mode() != "present" and config.tape_snapshots != "off"
+            keep = keep and not self._overwrites.written(self.records, src)
+            source = src.storage.hold(src.lo, src.hi) if keep else None
+            self._append(CopyRecord(dest, src, call_site(), source))
+        return partial(self._overwrites.wrote, changes) if changes else None
 
-    def record_overwrite(self, dest: array, what: str, site: Site | None) -> None:
-        """Records that an array is about to be filled."""
-        self._append(OverwriteRecord(dest, what, site))
+    def record_overwrite(self, dest: array, what: str) -> Written | None:
+        """Records that an array is about to be filled. The same is called after it."""
+        recorded = dest.requires_grad
+        changes = self._overwrites.writing(dest, what, len(self.records), not recorded)
+        if recorded:
+            self._append(OverwriteRecord(dest, what, call_site()))
+        return partial(self._overwrites.wrote, changes) if changes else None
 
     def record_launch(
         self,
@@ -128,7 +148,9 @@ class Tape:
                 f"kernel {kernel.key!r} overwrites values that its adjoint needs, so its launch "
                 "cannot be recorded afterwards", help="launch it inside the tape's `with` block",
             )  # fmt: skip
+        changes = self._overwrites.launched(record, len(self.records), before=False)
         self._append(record)
+        self._overwrites.wrote(changes)
 
     def record_func(self, backward: Callable[[], Any], arrays: Sequence[array]) -> None:
         """Records a Python function for the backward pass.
@@ -136,11 +158,17 @@ class Tape:
         Args:
             backward: called without arguments, in its place among the records. It reads
                 and adds to the gradients of its arrays itself.
-            arrays: the arrays that it uses; `zero` clears their gradients too.
+            arrays: the arrays that it uses; `zero` clears their gradients too. It finds in
+                them what they contain now, where later operations of the tape overwrite that.
         """
         if not callable(backward):
             raise self._misused(f"record_func takes a function, got {backward!r}")
-        self._append(FuncRecord(backward, arrays, call_site()))
+        record = FuncRecord(backward, arrays, call_site())
+        if mode() != "present":
+            if config.tape_snapshots != "off":
+                record.take_holds()
+            self._overwrites.watch(record)
+        self._append(record)
 
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> int:
         """Opens a named group of records. Returns its index."""
@@ -166,19 +194,27 @@ class Tape:
                 over what their `grad` held. An array that did not require a gradient does
                 from then on.
 
-        The backward pass uses the arrays' present contents (see `config.tape_overwritten`),
-        except where a kernel overwrites what it reads: those values were saved. Gradients
-        of overwritten arrays are consumed (unless made with retain_grad). If the pass
-        raises, gradients may be partly added: call `zero` before the next one.
+        What operations of the tape overwrote is read as it was at its record, so that the
+        gradient is that of what ran (see `config.overwrites`). What anything else wrote since
+        is read as it is now: where nothing was overwritten, a tape may be recorded once and
+        run backward at other values of its inputs. Where both meet, a UserWarning says so.
+        Gradients of overwritten arrays are consumed (unless made with retain_grad). If the
+        pass raises, gradients may be partly added: call `zero` before the next one. No array
+        but gradients has changed after it.
 
         Raises TapeError E402 for a loss or cotangent that does not fit, E401 where
-        requires_grad came too late; CompilerError where an adjoint does not compile.
+        requires_grad came too late, or saved contents are lost, E408 where `config.overwrites`
+        is "error" and a value that is needed was overwritten; CompilerError where an adjoint
+        does not compile; LaunchError E209 where memory runs out.
         """
         self._captures.look()
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
-        self._captures.ran(self.records, [a for a, _ in seeds] + ([] if loss is None else [loss]))
+        restored = self._overwrites.needed(self.records)
+        self._captures.ran(
+            self.records, [a for a, _ in seeds] + ([] if loss is None else [loss]), restored
+        )
         token = recording.active.set(None)
         try:
             for a, cotangent in seeds:
@@ -187,14 +223,14 @@ class Tape:
             if loss is not None:
                 _seed(loss, 1.0)
                 self._seeded[id(loss)] = loss
-            run_backward(self.records)
+            run_backward(self.records, restored)
         finally:
             recording.active.reset(token)
 
     @property
     def memory(self) -> MemoryUse:
         """The memory that the tape takes up beside arrays and their gradients."""
-        return memory_of(self.records)
+        return memory_of(self.records, self._overwrites.holds)
 
     @property
     def gradients(self) -> dict[Any, Any]:
@@ -226,6 +262,7 @@ class Tape:
         self.zero()
         self._captures.forget()
         self.records = []
+        self._overwrites = Overwrites()
         self._scopes = ScopeStack()
         self._seeded = {}
         self.loss = None
@@ -241,16 +278,19 @@ class Tape:
 class _Pending:
     """A launch between being prepared and having run."""
 
-    __slots__ = ("executable", "record", "tape")
+    __slots__ = ("changes", "executable", "record", "tape")
 
-    def __init__(self, tape: Tape, record: LaunchRecord) -> None:
+    def __init__(self, tape: Tape, record: LaunchRecord, changes: Sequence[Change]) -> None:
         self.tape = tape
         self.record = record
+        self.changes = changes
         self.executable = record.selection.executable
 
     def finish(self, journal: Journal | None) -> None:
         self.record.journal = journal
         self.tape._append(self.record)
+        if self.changes:
+            self.tape._overwrites.wrote(self.changes)
 
 
 class _Gradients(dict[Any, Any]):

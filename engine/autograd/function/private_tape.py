@@ -24,7 +24,7 @@ class _NoCaptures:
     def look(self) -> None:
         """Nobody looks."""
 
-    def ran(self, records: list[Record], seeded: Sequence[array]) -> None:
+    def ran(self, records: list[Record], seeded: Sequence[array], restored: object) -> None:
         """Nobody cares."""
 
     def forget(self) -> None:

@@ -122,6 +122,8 @@ def _overwritten(
     replay.record()
     for i, was in then.items():
         name = operation.plan.params[i].name
+        if i in operation.other:
+            return str(name), None  # what the tape overwrote was restored
         if i in operation.restored or name in operation.journaled:
             continue
         if np.array_equal(was, operation.views[i], equal_nan=operation.parts[i].float):

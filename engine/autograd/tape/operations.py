@@ -17,7 +17,7 @@ from engine.diagnostics import EngineError
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form
 from engine.runtime.pack import pack_arguments
-from engine.tape.captured import CapturedWrite
+from engine.tape.captured import CapturedWrite, Other
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
 
@@ -67,7 +67,11 @@ class Operation:
 
 
 class ReplayedLaunch(Operation):
-    """A kernel launch. restored: whether its adjoint runs at what its inputs held."""
+    """A kernel launch.
+
+    restored: inputs that its adjoint reads as they were at the launch. other: of these, numbers
+    that it reads otherwise.
+    """
 
     def __init__(self, record: LaunchRecord, launch: int) -> None:
         self.record: LaunchRecord = record
@@ -75,6 +79,7 @@ class ReplayedLaunch(Operation):
         self.plan = record.plan
         self.exact: Variants = lifted(record.plan.variants)
         self.restored: frozenset[int] = frozenset()
+        self.other: dict[int, Other] = {}
         self.parts: dict[int, Placement] = {}
         for p in self.plan.array_params:
             a = record.values[p.index]
@@ -155,6 +160,8 @@ class ReplayedLaunch(Operation):
         views = dict(self.views)
         for i in self.restored:
             views[i] = self.views[i].copy()
+        for i, (where, values) in self.other.items():
+            views[i][where] = values
         self._kept = [views[i] for i in self.restored]
         self.adjoint_args = self._pack(self.exact, views) + self.adjoints
         form: Form = "recorded" if self.useful else "forward"

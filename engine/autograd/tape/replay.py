@@ -25,6 +25,7 @@ from engine.autograd.tape.operations import (
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.compile.pipeline import prefetch
+from engine.tape.captured import Other
 from engine.tape.outline import root_of
 
 # Bytes of arrays whose whole tape is still checked: about ten times as much is needed for it.
@@ -125,12 +126,16 @@ def _restore_inputs(
     A backward pass that nobody ran is not run here with integers that were overwritten:
     they may be indices into another array.
     """
+    others: dict[int, dict[int, Other]] = {}
+    for (position, i), other in tape.read.items():
+        others.setdefault(id(tape.records[position]), {})[i] = other
     later = Region(spans)
     for late in after:
         later.add(late.writes[0])
     for s in reversed(operations):
         if isinstance(s, ReplayedLaunch):
-            s.restored = frozenset(
+            s.other = others.get(id(s.record), {})
+            s.restored = frozenset(s.other).union(
                 i for i, p in s.parts.items()
                 if i in s.plan.inputs
                 and (tape.restored or not (p.float or tape.ran))

@@ -134,3 +134,12 @@ def test_writes_without_gradient_are_not_recorded():
         x.grad.zero_()
         wp.clone(wp.zeros(3))
     assert tape.records == []
+
+
+def test_copy_to_every_other_element_of_the_same_array():
+    x = wp.array([0, 1, 2, 3, 4, 5], dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(x[::2], x[:3])
+    assert x.list() == [0, 1, 1, 3, 2, 5]
+    tape.backward(grads={x: np.array([1, 10, 100, 1000, 10000, 0])})
+    assert x.grad.list() == [1, 110, 10000, 1000, 0, 0]

@@ -109,6 +109,14 @@ def overwritten() -> tuple[Any, ...]:
     return tape, loss, w
 
 
+@pytest.fixture
+def present(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backward passes at present contents; what launches read is kept for checks all the same."""
+    monkeypatch.setattr(wp.config, "overwrites", "present")
+    monkeypatch.setattr(wp.config, "tape_snapshots", "eager")
+
+
+@pytest.mark.usefixtures("present")
 def test_an_overwritten_array_is_named_with_who_wrote_it() -> None:
     tape, *_ = overwritten()
     result = check_tape(tape)
@@ -124,12 +132,12 @@ def test_an_overwritten_array_is_named_with_who_wrote_it() -> None:
     assert cause.other_site is not None and cause.other_site.line == cause.site.line + 1
 
 
-def test_a_restored_backward_pass_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restored_backward_pass_is_right() -> None:
     tape, *_ = overwritten()
-    monkeypatch.setattr(wp.config, "tape_overwritten", "restored")
     assert whole(tape).verdict == "pass"
 
 
+@pytest.mark.usefixtures("present")
 def test_an_alarm_is_an_error_of_gradcheck_tape(capsys: Any) -> None:
     tape, *_ = overwritten()
     with pytest.raises(wp.GradcheckError, match="as a whole is wrong: overwrite") as error:
@@ -307,6 +315,20 @@ def test_captured_at_the_time_of_the_backward_pass() -> None:
     cause = wrong.cause
     assert cause is not None
     assert (cause.kind, cause.kernel, cause.other) == ("overwrite", "square", "")
+
+
+def test_captured_with_values_restored_beside_present_ones() -> None:
+    """What the tape overwrote is restored, what came from elsewhere is not: the check agrees."""
+    with wp.capturing() as capture, pytest.warns(UserWarning, match="mixes both"):
+        for step in (0.0, 0.5):
+            tape, loss, _ = overwritten()
+            x = tape.records[0].args[0]
+            x.numpy()[:2] += step
+            tape.backward(loss)
+    right, wrong = (check_tape(t).whole for t in capture.tapes)
+    assert right is not None and right.verdict == "pass"
+    assert wrong is not None and wrong.verdict == "fail" and wrong.cause is not None
+    assert (wrong.cause.kind, wrong.cause.kernel, wrong.cause.other) == ("overwrite", "square", "")
 
 
 def test_the_user_sees_nothing_of_it() -> None:

@@ -1,0 +1,248 @@
+"""What the operations of a tape overwrite of what its adjoints read (`config.overwrites`).
+
+While the tape records, every write to memory that an earlier record may read again in its
+backward pass is noted, with holds on what was there before and after. A backward pass
+restores just the numbers that such writes changed: all else is read as it is at present.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+from engine import config
+from engine.diagnostics import Diagnostic, TapeError
+from engine.diagnostics.site import Site, call_site, call_span
+from engine.runtime.array import array
+from engine.runtime.errors import size_text
+from engine.runtime.storage import Hold, Storage
+from engine.tape.mixture import mixture
+from engine.tape.origins import Origins
+from engine.tape.record import Record
+from engine.tape.records import LaunchRecord
+from engine.tape.replaced import replaced
+from engine.tape.restoration import Change, Restoration
+
+MODES = ("restore", "present", "warn", "error")
+
+# What nothing is added to.
+_NONE: list[Change] = []
+
+Needed = Mapping[int, Sequence[Restoration]]
+
+
+def mode() -> str:
+    """The setting. Raises TapeError (E401) where it has none of its values."""
+    if config.overwrites not in MODES:
+        raise TapeError(
+            Diagnostic(
+                "E401", f"engine.config.overwrites is {config.overwrites!r}", call_span(),
+                notes=(f"it must be one of {', '.join(map(repr, MODES))}",),
+            )
+        )  # fmt: skip
+    return config.overwrites
+
+
+class Overwrites:
+    """Watches one tape between two resets.
+
+    changes: writes to memory that an earlier record of the tape had read, in order.
+    """
+
+    __slots__ = (
+        "_found",
+        "_missed",
+        "_origins",
+        "_read",
+        "_scanned",
+        "_warned",
+        "_written",
+        "changes",
+    )
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        # What records may read again: by memory, a range of addresses around all of it.
+        self._read: dict[Storage, tuple[int, int]] = {}
+        # Something was recorded while nobody watched.
+        self._missed = False
+        self._found: tuple[tuple[int, int], Needed] | None = None
+        self._origins = Origins()
+        self._warned: set[tuple[int, int, int]] = set()
+        # Memory that the first records wrote, and how many these are.
+        self._written: set[Storage] = set()
+        self._scanned = 0
+
+    # ---- while the tape records
+
+    def launched(self, record: LaunchRecord, position: int, before: bool = True) -> list[Change]:
+        """To be called before a launch runs; `wrote` is to be called with the result after it.
+
+        before: whether it is; a launch may also be recorded that has run already.
+        """
+        if config.overwrites == "present":
+            self._missed = True
+            return _NONE
+        # Every recorded launch comes here: no calls but where something is overwritten.
+        read, values, selection = self._read, record.values, record.selection
+        found = _NONE
+        if read:
+            for i in record.plan.writes:
+                a = values[i]
+                if a is not None and a.storage in read:
+                    found = found or []
+                    self._about(found, a, position, record.name, record._site, before)
+        for i in selection.watched:
+            a = values[i]
+            if a is not None:
+                known = read.get(a.storage)
+                if known is None:
+                    read[a.storage] = (a.lo, a.hi)
+                elif a.lo < known[0] or known[1] < a.hi:
+                    self._watch(a)
+        return found
+
+    def writing(self, dest: array, name: str, position: int, loose: bool) -> list[Change]:
+        """The same for a write from the host. loose: whether it has no record."""
+        found: list[Change] = []
+        if dest.storage in self._read and mode() != "present":
+            self._about(found, dest, position, name, call_site(), True, loose)
+        return found
+
+    def _about(
+        self, found: list[Change], a: array, position: int, name: str, site: Site | None,
+        before: bool, loose: bool = False,
+    ) -> None:  # fmt: skip
+        lo, hi = self._read[a.storage]
+        if a.lo < hi and lo < a.hi:
+            c = Change(position, a, name, site, loose)
+            if before and config.tape_snapshots != "off":
+                c.before = a.storage.hold(a.lo, a.hi)
+            found.append(c)
+
+    def wrote(self, changes: Iterable[Change]) -> None:
+        """Takes note of what writes left."""
+        for c in changes:
+            if config.tape_snapshots != "off":
+                c.after = c.dest.storage.hold(c.dest.lo, c.dest.hi)
+            self.changes.append(c)
+
+    def watch(self, record: Record) -> None:
+        """Takes note of what a record may read in its backward pass."""
+        for _, a, _ in record.watched():
+            self._watch(a)
+
+    def _watch(self, a: array) -> None:
+        known = self._read.get(a.storage)
+        if known is None:
+            self._read[a.storage] = (a.lo, a.hi)
+        elif a.lo < known[0] or known[1] < a.hi:
+            self._read[a.storage] = (min(a.lo, known[0]), max(a.hi, known[1]))
+
+    def written(self, records: Sequence[Record], a: array) -> bool:
+        """Whether a record wrote to an array's memory."""
+        for r in records[self._scanned :]:
+            self._written.update(w.storage for w in r.written)
+        self._scanned = len(records)
+        return a.storage in self._written
+
+    def left(self, records: Sequence[Record]) -> None:
+        """To be called when the tape stops recording."""
+        if self.changes:
+            self._origins.scan(records, self.changes)
+            self._origins.leave()
+
+    @property
+    def holds(self) -> list[Hold]:
+        """The holds on what writes of the tape changed."""
+        around = [h for c in self.changes for h in (c.before, c.after) if h is not None]
+        return [*around, *self._origins.holds]
+
+    # ---- when it runs backward
+
+    def needed(self, records: Sequence[Record]) -> Needed:
+        """What each record reads in a backward pass now that was overwritten, by its number.
+
+        Raises TapeError: E401 where what it held is lost, or the setting is none; E408 where
+        it says so. Warns as it says, and where what is restored belongs to other inputs of the
+        tape than the present ones.
+        """
+        if mode() == "present" or not (self.changes or self._missed):
+            return {}
+        out: dict[int, list[Restoration]] = {}
+        for number, all_of_it in self._replaced(records).items():
+            reads = records[number].reads()
+            some = [x for x in all_of_it if x.index in reads]
+            if some:
+                out[number] = some
+        if not out:
+            return out
+        if config.overwrites == "error":
+            raise _refused(records, *_first(out))
+        for number, some in out.items():
+            for x in some:
+                if x.hold is None or x.hold.lost:
+                    raise records[number].unknown(x.index, x.hold)
+        if config.overwrites == "warn":
+            self._warn(records, out)
+        mixed = mixture(records, self._origins.all, out)
+        if mixed is not None:
+            warnings.warn(mixed, stacklevel=3)
+        return out
+
+    def _replaced(self, records: Sequence[Record]) -> Needed:
+        key = (len(records), len(self.changes))
+        if self._found is None or self._found[0] != key:
+            changes = _all_writes(records) if self._missed else self.changes
+            self._origins.scan(records, self.changes)
+            self._found = key, replaced(records, changes, self._origins.all)
+        return self._found[1]
+
+    def _warn(self, records: Sequence[Record], needed: Needed) -> None:
+        """Says of each array once that it was overwritten."""
+        costs: dict[tuple[int, int, int], list[tuple[int, Restoration]]] = {}
+        for number, some in sorted(needed.items()):
+            for x in some:
+                costs.setdefault((id(x.read.storage), x.read.lo, x.read.hi), []).append((number, x))
+        for key, uses in costs.items():
+            if key in self._warned:
+                continue
+            self._warned.add(key)
+            number, x = uses[0]
+            cost = size_text(sum(u.nbytes for _, u in uses))
+            warnings.warn(
+                f"{_what(records[number], x)}: {cost} of saved values are restored for the "
+                "gradient of what ran; other engines (Warp) would give a wrong one here",
+                stacklevel=4,
+            )
+
+
+def _all_writes(records: Sequence[Record]) -> list[Change]:
+    """What records wrote, where nobody watched what that changed."""
+    return [
+        Change(k, a, r.name, r._site) for k, r in enumerate(records) for a in r.written if a.size
+    ]
+
+
+def _first(needed: Needed) -> tuple[int, Restoration]:
+    number = min(needed)
+    return number, needed[number][0]
+
+
+def _what(record: Record, x: Restoration) -> str:
+    by = f" at {x.by.site.span}" if x.by.site is not None else ""
+    at = f" at {record.site}" if record.site is not None else ""
+    return f"{record.argument(x.index)}{at} was overwritten by {x.by.name!r}{by}"
+
+
+def _refused(records: Sequence[Record], number: int, x: Restoration) -> TapeError:
+    record = records[number]
+    by = f" at {x.by.site.span}" if x.by.site is not None else ""
+    return TapeError(
+        Diagnostic(
+            "E408", f"the gradient needs what {record.argument(x.index)} held, and {x.by.name!r} "
+            f"overwrote it later on the tape{by}", record.site,
+            help="give each operation an array of its own, or set "
+            'engine.config.overwrites = "restore"',
+        )
+    )  # fmt: skip

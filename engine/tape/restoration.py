@@ -1,0 +1,118 @@
+"""What an adjoint reads of an array that the tape overwrote: part saved, part present contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.diagnostics.site import Site
+from engine.runtime.array import array
+from engine.runtime.storage import Hold
+
+NumpyArray = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Change:
+    """A write of a tape to memory that an earlier record of it had read.
+
+    position: the number of the record that wrote, or, for a write without one, of the next.
+    loose: whether it is one without a record. before, after: what the memory held around it;
+    None where that is not known.
+    """
+
+    position: int
+    dest: array
+    name: str
+    site: Site | None
+    loose: bool = False
+    before: Hold | None = None
+    after: Hold | None = None
+
+
+@dataclass(slots=True)
+class Restoration:
+    """Numbers of an array that the tape overwrote after a record had read them.
+
+    index: the array among what the record reads. hold: what it held then, None where nobody
+    kept it. by: the first write that changed some of them. size: how many.
+    """
+
+    index: int
+    read: array
+    hold: Hold | None
+    by: Change
+    size: int
+    _packed: NumpyArray = field(repr=False)
+
+    @staticmethod
+    def of(index: int, read: array, hold: Hold | None, by: Change, where: NumpyArray
+           ) -> Restoration:  # fmt: skip
+        """where: which numbers, in the shape of the array, components last."""
+        return Restoration(
+            index, read, hold, by, int(np.count_nonzero(where)), np.packbits(where, axis=None)
+        )
+
+    @property
+    def where(self) -> NumpyArray:
+        """Which numbers, as booleans in the shape of the array, components last."""
+        shape = tuple(self.read._parts.shape)
+        found = np.unpackbits(self._packed, count=int(np.prod(shape, dtype=np.int64)))
+        return found.view(np.bool_).reshape(shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers."""
+        return self.size * int(self.read._parts.dtype.itemsize)
+
+    def contents(self) -> NumpyArray:
+        """What is read of the array now: these numbers as they were, all others as they are."""
+        was = contents(self.read, self.hold)
+        assert was is not None  # looked at before the pass began
+        out = present(self.read)
+        np.copyto(out, was, where=self.where)
+        return out
+
+    def copy(self) -> array:
+        """The same as an array of its own. Raises LaunchError (E209) where memory runs out."""
+        a = self.read
+        out = array._allocate(a.shape, a._ir.element, False, a.device)
+        out.device.backend.put(out._parts, self.contents())
+        return out
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Has the array itself contain it for a while."""
+        a, put = self.read, self.read.device.backend.put
+        a.storage.before_write(a.lo, a.hi)
+        before = present(a)
+        try:
+            put(a._parts, self.contents())
+            yield
+        finally:
+            # What was written meanwhile into the other numbers stays.
+            after = present(a)
+            np.copyto(after, before, where=self.where)
+            put(a._parts, after)
+
+
+def contents(a: array, hold: Hold | None) -> NumpyArray | None:
+    """What a hold says that an array held, components last; None where it is lost."""
+    if hold is None:
+        return None
+    return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
+
+
+def present(a: array) -> NumpyArray:
+    """What an array holds now, as a copy on the host, components last."""
+    return np.array(a.device.backend.to_host(a._parts))
+
+
+def raw(x: NumpyArray) -> NumpyArray:
+    """Numbers as bytes, those of one number last."""
+    x = np.ascontiguousarray(x)
+    return x.reshape(-1).view(np.uint8).reshape((*x.shape, x.dtype.itemsize))
