@@ -31,7 +31,8 @@ class Writer:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.dim = tuple(self.rng.choice((1, 2, 3, 5, 8)) for _ in range(self.rng.randint(1, 3)))
+        sizes = (1, 2, 3, 5, 8)
+        self.dim = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice((1, 2, 2, 3))))
         self.arity = self.rng.choice((len(self.dim), len(self.dim), 1, 2))
         self.names = list(AXES[: self.arity])
         self.lines: list[str] = []
@@ -62,6 +63,8 @@ class Writer:
     def index(self) -> str:
         r = self.rng
         a, b, k = r.choice(self.names), r.choice(self.names), r.choice((2, 3, 4, 60, 100))
+        if self.once and r.random() < 0.5:
+            return f"{a} * {r.randint(1, 4)} + {r.choice((b, self.names[-1], self.names[-1], 'c'))}"
         return r.choice([
             *self.names, self.integer(1), self.integer(1), self.integer(2), f"{a} * {k} + {b}",
             f"{a} - {k}", f"int(wp.{r.choice(INTEGERS)}({a} * {k}))", "c",
