@@ -15,8 +15,8 @@ from engine.ir import nodes as n
 from engine.lang.types import ArrayType, shape_of
 
 # Scalar operations: of a function that is cut, and of a piece.
-LARGE = 3000
-PIECE = 300
+LARGE = 1500
+PIECE = 150
 
 
 def weight_of(fn: n.Function) -> int:

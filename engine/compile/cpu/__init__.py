@@ -35,8 +35,7 @@ class Cpu(Backend):
     kind = "cpu"
     on_host = True
 
-    def __init__(self) -> None:
-        self._runner: Callable[..., Outcome] | None = None
+    _runner: Callable[..., Outcome] | None = None
 
     def emit(self, fn: Function, symbol: str) -> str:
         from engine.codegen import cpp

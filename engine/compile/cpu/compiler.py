@@ -31,7 +31,7 @@ _SYMBOL = "ENGINE_ENTRY"
 # Text for one compiler run; more is shared by several at once.
 _BATCH_CHARS = 8_000
 # Scalar operations of a kernel from which on the compiler may do as little as it can.
-HUGE = 15_000
+HUGE = 5_000
 
 
 def compile_functions(fns: Sequence[Function]) -> list[Entry]:

@@ -53,11 +53,15 @@ def _snapshots() -> list[ModuleType]:
 
 
 def _load(path: Path) -> ModuleType:
-    """A program as a module, which does nothing by itself then."""
+    """A program as a module, which does nothing by itself then; its settings go again."""
     spec = importlib.util.spec_from_file_location(f"sample_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    settings = dict(vars(wp.config))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        vars(wp.config).update(settings)
     return module
 
 

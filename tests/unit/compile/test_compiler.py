@@ -64,7 +64,7 @@ def test_a_batch_is_one_compilation_and_one_object(fresh: Path, counted: Callabl
 def test_large_batches_are_shared_by_processors(
     counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "_processors", lambda: 3)
+    monkeypatch.setattr(compiler, "processors", lambda: 3)
     monkeypatch.setattr(compiler, "_BATCH_CHARS", 1000)
     entries = compile_functions([filling(v) for v in range(7)])
     assert counted() == 3
