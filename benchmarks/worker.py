@@ -1,8 +1,8 @@
 """A process that holds one framework and times what it is told to, one JSON line at a time.
 
 Commands: {"make": case, "size": n}, {"time": "forward" | "backward", "repeat": k},
-{"copy": n, "repeat": k}, {"peak": true}. Each is answered by one JSON line. What frameworks print
-goes to standard error.
+{"copy": n, "repeat": k}, {"threads": n} (`engine` alone), {"peak": true}. Each is answered by one
+JSON line. What frameworks print goes to standard error.
 """
 
 from __future__ import annotations
@@ -88,6 +88,9 @@ class Worker:
         """Carries out one command."""
         if "make" in command:
             return self.make(command["make"], command["size"])
+        if "threads" in command:
+            self.wp.config.num_threads = command["threads"]
+            return None
         if "peak" in command:
             # Of the process so far; kilobytes, but on macOS bytes.
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

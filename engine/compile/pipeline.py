@@ -67,6 +67,11 @@ class Variants:
         """Whether the kernel has a float64 form."""
         return ad.can_lift(self.ir)
 
+    @functools.cached_property
+    def threads(self) -> Threads:
+        """What the threads of its launches do to each other."""
+        return Threads(self.ir)
+
     @property
     def prepared(self) -> Function:
         """The kernel without calls and jumps, from which AD starts."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.ad.threads import Classes
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
@@ -212,6 +213,15 @@ class LaunchRecord(Record):
             for p, v in zip(self.plan.params, values, strict=True)
         ]
         return b"".join(parts), values
+
+    def classes(self) -> Classes:
+        """What the threads of the launch did to each other, and by which accesses."""
+        threads = self.plan.variants.threads
+        packed = b"".join(
+            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
+            for p, v in zip(self.plan.params, self.values, strict=True)
+        )
+        return threads.classes(self.dim, packed, threads.arrays(packed))
 
     def check_order(self, wrt: frozenset[str]) -> None:
         """Raises TapeError (E407) where the order of threads certainly decides what stays."""

@@ -160,3 +160,20 @@ def test_no_false_alarm(kernel: Any) -> None:
     tape, x, y = launched(kernel, 3)
     tape.backward(grads={y: wp.ones_like(y)})
     jvp(tape, tangents={x: wp.ones_like(x)})
+
+
+def test_a_record_says_what_its_threads_did():
+    @wp.kernel
+    def neighbours(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = 2.0 * y[i + 1] + x[0]
+
+    x, y = wp.ones(1, requires_grad=True), wp.ones(5, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(neighbours, 4, [x, y])
+    (record,) = tape.records
+    classes = record.classes()
+    told = {g.names: g.sharing for g in classes.groups}
+    assert told == {("x",): "shared", ("y",): "ordered"} and not classes.order_free
+    (why,) = [g.why for g in classes.groups if g.why]
+    assert {a.kind for a in why} == {"read", "store"}
