@@ -148,7 +148,7 @@ def test_errors() -> None:
 
 
 def test_gradcheck_and_jacobian_draw(monkeypatch) -> None:
-    from engine.autograd.plots import errors, figures
+    from engine.autograd.plots import differences, figures
 
     shown = []
     original = figures.draw
@@ -157,7 +157,7 @@ def test_gradcheck_and_jacobian_draw(monkeypatch) -> None:
         shown.append(title)
         return original(panels, title, **more)
 
-    for module in (errors, figures):
+    for module in (differences, figures):
         monkeypatch.setattr(module, "draw", draw)
     inputs, outputs = mixed_arguments()
     given = {"dim": 2, "inputs": inputs, "outputs": outputs}
