@@ -11,9 +11,9 @@ from engine.lang.structs import StructType
 from engine.lang.types import is_float
 from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
-from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid
+from engine.runtime.launch_errors import fail
 from engine.runtime.leaves import leaf_arrays
 from engine.runtime.plan import Plan
 from engine.tape.backward import fitted, grad_help

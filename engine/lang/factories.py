@@ -7,9 +7,9 @@ import operator
 from typing import Any
 
 from engine.lang import types as t
-from engine.lang.composite import Composite, composite_class, wrong
 from engine.lang.structs import ARRAYS, UserType
 from engine.lang.values import to_ir_type, to_value_type, value_class
+from engine.lang.vectors import Components, vector_class, wrong
 
 MAX_COMPONENTS = 4096  # a value is a local variable of a thread
 
@@ -38,7 +38,7 @@ def vector(length: int, dtype: Any) -> Any:
 
     Raises LaunchError (E202) for anything else.
     """
-    return composite_class(t.VectorType(_scalar(dtype, "vector"), _size(length, "length")))
+    return vector_class(t.VectorType(_scalar(dtype, "vector"), _size(length, "length")))
 
 
 def matrix(shape: tuple[int, int], dtype: Any) -> Any:
@@ -51,7 +51,7 @@ def matrix(shape: tuple[int, int], dtype: Any) -> Any:
         raise wrong("E202", f"the shape of a matrix is (rows, columns), got {shape!r}")
     rows, cols = (_size(n, "number of rows and of columns") for n in shape)
     _size(rows * cols, "number of components")
-    return composite_class(t.MatrixType(scalar, rows, cols))
+    return vector_class(t.MatrixType(scalar, rows, cols))
 
 
 def _float(dtype: object, what: str) -> t.ScalarType:
@@ -63,12 +63,12 @@ def _float(dtype: object, what: str) -> t.ScalarType:
 
 def quaternion(dtype: Any) -> Any:
     """The class of quaternions over a float type. Raises LaunchError (E202) for other types."""
-    return composite_class(t.quat_type(_float(dtype, "quaternion")))
+    return vector_class(t.quat_type(_float(dtype, "quaternion")))
 
 
 def transformation(dtype: Any) -> Any:
     """The class of transforms over a float type. Raises LaunchError (E202) for other types."""
-    return composite_class(t.transform_type(_float(dtype, "transform")))
+    return vector_class(t.transform_type(_float(dtype, "transform")))
 
 
 # ---- questions
@@ -168,23 +168,23 @@ def is_scalar(x: Any) -> builtins.bool:
 
 
 def is_vector(x: Any) -> builtins.bool:
-    return isinstance(x, Composite) and type_is_vector(type(x))
+    return isinstance(x, Components) and type_is_vector(type(x))
 
 
 def is_matrix(x: Any) -> builtins.bool:
-    return isinstance(x, Composite) and type_is_matrix(type(x))
+    return isinstance(x, Components) and type_is_matrix(type(x))
 
 
 def is_quaternion(x: Any) -> builtins.bool:
-    return isinstance(x, Composite) and type_is_quaternion(type(x))
+    return isinstance(x, Components) and type_is_quaternion(type(x))
 
 
 def is_transformation(x: Any) -> builtins.bool:
-    return isinstance(x, Composite) and type_is_transformation(type(x))
+    return isinstance(x, Components) and type_is_transformation(type(x))
 
 
 def is_composite(x: Any) -> builtins.bool:
-    return isinstance(x, Composite)
+    return isinstance(x, Components)
 
 
 def is_value(x: Any) -> builtins.bool:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from engine.lang import types as t
-from engine.lang.composite import composite_class
+from engine.lang.vectors import vector_class
 
 
 def _vectors(s: t.ScalarType) -> tuple[Any, Any, Any]:
-    return tuple(composite_class(t.VectorType(s, n)) for n in (2, 3, 4))  # type: ignore[return-value]
+    return tuple(vector_class(t.VectorType(s, n)) for n in (2, 3, 4))  # type: ignore[return-value]
 
 
 def _matrices(s: t.ScalarType) -> tuple[Any, Any, Any]:
-    return tuple(composite_class(t.MatrixType(s, n, n)) for n in (2, 3, 4))  # type: ignore[return-value]
+    return tuple(vector_class(t.MatrixType(s, n, n)) for n in (2, 3, 4))  # type: ignore[return-value]
 
 
 vec2b, vec3b, vec4b = _vectors(t.INT8)
@@ -37,16 +37,16 @@ mat22, mat33, mat44 = mat22f, mat33f, mat44f
 
 _FLOATS = (t.FLOAT16, t.FLOAT32, t.FLOAT64)
 quath: Any
-quath, quatf, quatd = (composite_class(t.quat_type(s)) for s in _FLOATS)
+quath, quatf, quatd = (vector_class(t.quat_type(s)) for s in _FLOATS)
 transformh: Any
-transformh, transformf, transformd = (composite_class(t.transform_type(s)) for s in _FLOATS)
+transformh, transformf, transformd = (vector_class(t.transform_type(s)) for s in _FLOATS)
 spatial_vectorh: Any
 spatial_vectorh, spatial_vectorf, spatial_vectord = (
-    composite_class(t.VectorType(s, 6)) for s in _FLOATS
+    vector_class(t.VectorType(s, 6)) for s in _FLOATS
 )
 spatial_matrixh: Any
 spatial_matrixh, spatial_matrixf, spatial_matrixd = (
-    composite_class(t.MatrixType(s, 6, 6)) for s in _FLOATS
+    vector_class(t.MatrixType(s, 6, 6)) for s in _FLOATS
 )
 quat, transform = quatf, transformf
 spatial_vector, spatial_matrix = spatial_vectorf, spatial_matrixf

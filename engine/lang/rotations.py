@@ -8,8 +8,8 @@ import numpy as np
 
 from engine import hooks
 from engine.lang import types as t
-from engine.lang.composite import Composite, Vector, composite_class, wrong
 from engine.lang.numbers import numbers
+from engine.lang.vectors import Components, Vector, vector_class, wrong
 
 
 class _Tagged(Vector):
@@ -18,7 +18,7 @@ class _Tagged(Vector):
     __slots__ = ()
 
     def __mul__(self, other: object) -> Any:
-        if isinstance(other, Composite):
+        if isinstance(other, Components):
             if other.__ir_type__ != self.__ir_type__ or hooks.product is None:
                 return NotImplemented
             return hooks.product(self, other)
@@ -88,7 +88,7 @@ class Transform(_Tagged):
     @property
     def p(self) -> Any:
         """The translation."""
-        return composite_class(t.VectorType(self.__ir_type__.scalar, 3))._of(self._data[:3])
+        return vector_class(t.VectorType(self.__ir_type__.scalar, 3))._of(self._data[:3])
 
     @p.setter
     def p(self, value: Any) -> None:
@@ -97,7 +97,7 @@ class Transform(_Tagged):
     @property
     def q(self) -> Any:
         """The rotation."""
-        return composite_class(t.quat_type(self.__ir_type__.scalar))._of(self._data[3:])
+        return vector_class(t.quat_type(self.__ir_type__.scalar))._of(self._data[3:])
 
     @q.setter
     def q(self, value: Any) -> None:

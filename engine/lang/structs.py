@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
-from engine.lang.composite import composite_class
 from engine.lang.types import (
     INT32,
     ArrayType,
@@ -26,6 +25,7 @@ from engine.lang.types import (
     shape_of,
 )
 from engine.lang.types import is_float as _is_float
+from engine.lang.vectors import vector_class
 
 # Bytes of an array field in a NumPy record: address, gradient, shape, strides, dimensions.
 _DESCRIPTOR = 56
@@ -214,5 +214,5 @@ def from_record(kind: StructType, record: Any) -> Any:
         elif isinstance(t, ScalarType):
             out.__dict__[f] = part.item()
         elif not isinstance(t, ARRAYS):
-            out.__dict__[f] = composite_class(t)._of(part)
+            out.__dict__[f] = vector_class(t)._of(part)
     return out

@@ -9,7 +9,6 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
-from engine.lang.composite import Composite, composite_class
 from engine.lang.scalars import (
     SCALAR_CLASSES,
     bool,
@@ -26,6 +25,7 @@ from engine.lang.scalars import (
     uint64,
 )
 from engine.lang.structs import ARRAYS, COMPOUND, ElementType, StructType, UserType
+from engine.lang.vectors import Components, vector_class
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def value_class(kind: ElementType) -> type:
         return found
     if isinstance(kind, t.ScalarType):
         return SCALAR_CLASSES[kind]
-    return composite_class(kind)
+    return vector_class(kind)
 
 
 def dtype_to_numpy(dtype: object) -> np.dtype[Any]:
@@ -115,7 +115,7 @@ def constant(value: T) -> T:
 
 
 __all__ = [
-    "SCALAR_CLASSES", "Composite", "constant", "dtype_from_numpy", "dtype_to_numpy",
+    "SCALAR_CLASSES", "Components", "constant", "dtype_from_numpy", "dtype_to_numpy",
     "to_ir_type", "to_value_type", "value_class",
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64",

@@ -27,7 +27,7 @@ from engine.lang.types import (
     shape_of,
 )
 from engine.lang.values import to_element_type, value_class
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 MAX_DIMS = 4
 

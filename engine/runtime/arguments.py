@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.lang.composite import Composite
 from engine.lang.structs import (
     Argument,
     IndexedArrayType,
@@ -17,6 +16,7 @@ from engine.lang.structs import (
     leaves,
     record_dtype,
 )
+from engine.lang.vectors import Components
 from engine.runtime.annotation import describe
 from engine.runtime.array import array
 from engine.runtime.indexed import indexedarray
@@ -76,7 +76,7 @@ def _struct(t: StructType) -> Split:
         for name, inner in fields:
             item = held[name]
             # A vector can change later, which must not change what was launched.
-            out += [+item] if isinstance(item, Composite) else inner(item)
+            out += [+item] if isinstance(item, Components) else inner(item)
         return out
 
     return split

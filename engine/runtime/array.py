@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from engine.lang import types as t
-from engine.lang.composite import composite_class, from_numpy_value
 from engine.lang.structs import ElementType, StructType, from_record
 from engine.lang.values import to_element_type, to_value_type
+from engine.lang.vectors import from_numpy_value, vector_class
 from engine.runtime import data as d
 from engine.runtime import transfer, views
 from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage, byte_range, wrap
 
 
@@ -162,7 +162,7 @@ class array(ArrayBase):
             return list(self._parts.ravel().tolist())
         if isinstance(self._ir.element, StructType):
             return [from_record(self._ir.element, e) for e in self._parts.ravel()]
-        make = composite_class(self._ir.element)._of
+        make = vector_class(self._ir.element)._of
         return [make(e) for e in self._parts.reshape((self.size, *inner))]
 
     def __getitem__(self, index: Any) -> Any:

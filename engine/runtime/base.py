@@ -12,7 +12,7 @@ from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.device import Device
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage, allocate, byte_range
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from engine import config
-from engine.runtime.errors import size_text
+from engine.runtime.launch_errors import size_text
 
 SIZE = 1 << 14  # bytes; pieces begin at multiples of it
 

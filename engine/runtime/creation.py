@@ -19,7 +19,7 @@ from engine.lang.values import to_element_type, to_value_type
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from
 from engine.runtime.device import DeviceLike, get_device
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 
 def zeros(

@@ -12,7 +12,7 @@ from engine.lang.numbers import exact, misfit, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
 from engine.lang.types import SCALARS, ScalarType, scalar_of, shape_of
 from engine.runtime.annotation import MAX_DIMS, describe
-from engine.runtime.errors import fail, size_text
+from engine.runtime.launch_errors import fail, size_text
 
 NumpyArray = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ from engine import config
 from engine.compile.backend import Backend
 from engine.compile.cpu import CPU
 from engine.diagnostics import LaunchError
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ from engine.compile.pipeline import NONE, Names, Variants
 from engine.diagnostics import Diagnostic
 from engine.diagnostics.site import call_span
 from engine.runtime.device import HOST
-from engine.runtime.errors import KernelStopped, size_text
+from engine.runtime.launch_errors import KernelStopped, size_text
 from engine.runtime.output import raise_failures, tell
 
 # What can be run: see `engine.compile.pipeline`. Nobody asks for the checkpointed adjoint.

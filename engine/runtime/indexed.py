@@ -14,7 +14,7 @@ from engine.lang.values import to_element_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active
 
 

@@ -15,7 +15,7 @@ from engine.lang.structs import UserType
 from engine.lang.types import BOOL, FLOAT32, INT32, SCALARS, ArrayType
 from engine.lang.values import to_ir_type
 from engine.runtime.annotation import array_type, describe
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel

@@ -28,7 +28,7 @@ from engine.frontend import (
 from engine.locks import Lock
 from engine.runtime import instances, modules
 from engine.runtime.device import get_device
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
     from engine.compile.pipeline import Variants

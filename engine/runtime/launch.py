@@ -11,9 +11,9 @@ from engine.lang.types import is_float
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
-from engine.runtime.errors import fail
 from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
+from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.structs import Struct

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from engine.diagnostics import CompilerError, EngineError
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel

@@ -16,8 +16,8 @@ from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.device import Device
-from engine.runtime.errors import fail
 from engine.runtime.execute import Executable
+from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
 
 if TYPE_CHECKING:

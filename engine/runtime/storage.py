@@ -19,7 +19,7 @@ import numpy as np
 from engine import config
 from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.device import HOST, Device
-from engine.runtime.errors import fail, size_text
+from engine.runtime.launch_errors import fail, size_text
 
 NumpyArray = np.ndarray[Any, Any]
 

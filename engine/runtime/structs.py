@@ -13,7 +13,6 @@ import numpy as np
 from engine.diagnostics import Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.frontend.features import MissingFeature, plural
-from engine.lang.composite import composite_class
 from engine.lang.structs import (
     ARRAYS,
     FieldType,
@@ -22,9 +21,10 @@ from engine.lang.structs import (
 )
 from engine.lang.types import ScalarType, scalar_of
 from engine.lang.values import to_ir_type
+from engine.lang.vectors import vector_class
 from engine.runtime.annotation import describe
 from engine.runtime.base import ArrayBase
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, packer, shown_value
 
 _RESERVED = ("assign", "numpy_dtype", "numpy_value", "to")
@@ -212,7 +212,7 @@ def _zero(t: FieldType) -> Any:
         return {"f": 0.0, "b": False}.get(t.kind, 0)
     if isinstance(t, ARRAYS):
         return None
-    return composite_class(t)()
+    return vector_class(t)()
 
 
 def _converted(value: Any, t: FieldType) -> Any:
@@ -233,7 +233,7 @@ def _converted(value: Any, t: FieldType) -> Any:
         kind = {"f": float, "b": bool}.get(t.kind, int)
         return kind(value)
     data = np.frombuffer(packed, scalar_of(t).numpy, count=t.size // scalar_of(t).size)
-    return composite_class(t)._of(data)
+    return vector_class(t)._of(data)
 
 
 def _plain(value: Any, t: FieldType) -> Any:

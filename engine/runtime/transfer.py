@@ -9,7 +9,7 @@ import numpy as np
 from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active
 
 if TYPE_CHECKING:

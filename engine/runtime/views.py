@@ -12,7 +12,7 @@ import numpy as np
 from engine.lang.structs import ElementType, StructType
 from engine.lang.types import ValueType, is_float, scalar_of
 from engine.runtime.data import shape_from
-from engine.runtime.errors import fail, index_error
+from engine.runtime.launch_errors import fail, index_error
 
 if TYPE_CHECKING:
     from engine.runtime.array import array

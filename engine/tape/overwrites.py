@@ -14,7 +14,7 @@ from engine import config
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime.array import array
-from engine.runtime.errors import size_text
+from engine.runtime.launch_errors import size_text
 from engine.runtime.storage import Hold, Storage
 from engine.tape.mixture import mixture
 from engine.tape.origins import Origins

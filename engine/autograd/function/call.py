@@ -14,8 +14,8 @@ from engine.autograd.variables.variable import Variable, variable
 from engine.lang.structs import Argument
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
-from engine.runtime.errors import fail
 from engine.runtime.indexed import indexedarray
+from engine.runtime.launch_errors import fail
 from engine.runtime.structs import Struct
 
 

@@ -15,7 +15,7 @@ from engine.autograd.reference.differences import Slope
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Variable
 from engine.runtime.array import array
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 Array = NDArray[Any]
 

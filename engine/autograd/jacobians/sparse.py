@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]

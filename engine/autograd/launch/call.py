@@ -14,9 +14,9 @@ from engine.diagnostics import LaunchError
 from engine.diagnostics.site import call_site
 from engine.lang.structs import StructType, UserType
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
-from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid, launch
+from engine.runtime.launch_errors import fail
 from engine.runtime.plan import Call, Plan
 from engine.tape.records import LaunchRecord
 

@@ -21,8 +21,8 @@ from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
 from engine.lang.types import ArrayType, is_float, scalar_of
-from engine.runtime.errors import KernelStopped
 from engine.runtime.execute import Form, Threads, run
+from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
 
 Array = NDArray[Any]

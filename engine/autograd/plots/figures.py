@@ -13,8 +13,8 @@ from engine.autograd.plots.images import Panel, image_of
 from engine.autograd.variables.metadata import FunctionMetadata
 from engine.diagnostics import Diagnostic, GradcheckError
 from engine.diagnostics.site import call_span
-from engine.runtime.errors import fail
 from engine.runtime.kernel import Kernel
+from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from engine.lang.types import FLOAT32, FLOAT64, ScalarType, ValueType, scalar_of
 from engine.lang.values import to_value_type, value_class
 from engine.runtime.array import array
 from engine.runtime.device import HOST, Device
-from engine.runtime.errors import fail, size_text
+from engine.runtime.launch_errors import fail, size_text
 
 Array = NDArray[Any]
 

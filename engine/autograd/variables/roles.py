@@ -10,7 +10,7 @@ from engine.autograd.variables.metadata import FunctionMetadata, describe
 from engine.autograd.variables.variable import Variable
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.diagnostics.site import call_span
-from engine.runtime.errors import fail
+from engine.runtime.launch_errors import fail
 
 Mask = Sequence[tuple[str | int, str | int]]
 

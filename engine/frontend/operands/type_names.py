@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from engine.frontend.operands.kinds import AbsentKind, Kind, StructKind, ViewKind, user_type
 from engine.frontend.operands.operand import Known
-from engine.lang.composite import class_name
 from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, UserType
 from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, VectorType
+from engine.lang.vectors import class_name
 
 
 def type_name(t: Kind | UserType) -> str:

@@ -10,8 +10,8 @@ import pytest
 import engine as wp
 from engine.diagnostics import LaunchError
 from engine.runtime.device import HOST
-from engine.runtime.errors import KernelStopped
 from engine.runtime.execute import Executable, Execution, run
+from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
 
 F = wp.array(dtype=float)

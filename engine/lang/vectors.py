@@ -1,6 +1,6 @@
 """Vectors and matrices as Python values, over a small NumPy array.
 
-Classes are made per type and cached: `composite_class(VectorType(FLOAT32, 3))` is
+Classes are made per type and cached: `vector_class(VectorType(FLOAT32, 3))` is
 `vec3f` every time it is asked for.
 """
 
@@ -28,7 +28,7 @@ def wrong(code: str, message: str, *notes: str) -> LaunchError:
     return LaunchError(Diagnostic(code, message, notes=notes))
 
 
-class Composite:
+class Components:
     """Base of vectors and matrices: `_data` holds the components with the type's dtype."""
 
     __slots__ = ("_data",)
@@ -83,7 +83,7 @@ class Composite:
     # ---- comparison and arithmetic
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Composite):
+        if isinstance(other, Components):
             return self.__ir_type__ == other.__ir_type__ and bool(np.all(self._data == other._data))
         try:
             data = np.asarray(other)
@@ -109,7 +109,7 @@ class Composite:
         return self._elementwise(np.subtract, other, swap=True)
 
     def __mul__(self, other: object) -> Any:
-        if isinstance(other, Composite):
+        if isinstance(other, Components):
             return self.__matmul__(other)
         return self._scaled(np.multiply, other)
 
@@ -123,7 +123,7 @@ class Composite:
         return self._scaled(_divide(self._dtype), other, swap=True)
 
     def __matmul__(self, other: object) -> Any:
-        if not isinstance(other, Composite) or self._dtype != other._dtype:
+        if not isinstance(other, Components) or self._dtype != other._dtype:
             return NotImplemented
         kind = other.__ir_type__
         if isinstance(kind, t.VectorType) and (kind.tag or len(self._shape) == 1):
@@ -133,7 +133,7 @@ class Composite:
         return from_numpy_value(self._data @ other._data)
 
     def _elementwise(self, op: Any, other: object, swap: bool = False) -> Any:
-        if isinstance(other, Composite):
+        if isinstance(other, Components):
             if other.__ir_type__ != self.__ir_type__:
                 return NotImplemented
             data = other._data
@@ -153,7 +153,7 @@ class Composite:
             return self._of(op(s, self._data) if swap else op(self._data, s))
 
 
-class Vector(Composite):
+class Vector(Components):
     """A column of scalars: indexable, sliceable, with x, y, z, w for the first four."""
 
     __slots__ = ()
@@ -162,7 +162,7 @@ class Vector(Composite):
         return str(self._data.tolist())
 
 
-class Matrix(Composite):
+class Matrix(Components):
     """Rows of scalars: `m[i]` is a row (a copy), `m[i, j]` a component."""
 
     __slots__ = ()
@@ -217,7 +217,7 @@ def _divide(dtype: np.dtype[Any]) -> Any:
     return divide
 
 
-def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
+def _components(cls: type[Components], args: tuple[Any, ...]) -> Any:
     """The constructor's arguments as an array that fits the shape (or one fill value)."""
     shape, dtype = cls._shape, cls._dtype
     try:
@@ -245,7 +245,7 @@ def _components(cls: type[Composite], args: tuple[Any, ...]) -> Any:
     return _fitted(cls, data).reshape(shape if data.ndim else ())
 
 
-def _fitted(cls: type[Composite], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _fitted(cls: type[Components], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Numbers as the class has them. Raises LaunchError (E202) for integers out of range."""
     why = misfit(data, cls._dtype)
     if why:
@@ -255,7 +255,7 @@ def _fitted(cls: type[Composite], data: np.ndarray[Any, Any]) -> np.ndarray[Any,
 
 
 def _is_composite(args: tuple[Any, ...]) -> bool:
-    return all(isinstance(a, Composite) for a in args)
+    return all(isinstance(a, Components) for a in args)
 
 
 def _component(i: int) -> property:
@@ -268,7 +268,7 @@ def _component(i: int) -> property:
     return property(get, put, doc=f"Component {i}.")
 
 
-_classes: dict[t.VectorType | t.MatrixType, type[Composite]] = {}
+_classes: dict[t.VectorType | t.MatrixType, type[Components]] = {}
 
 
 def class_name(kind: t.VectorType | t.MatrixType) -> str:
@@ -289,7 +289,7 @@ def class_name(kind: t.VectorType | t.MatrixType) -> str:
     return f"matrix(shape=({kind.rows}, {kind.cols}), dtype={scalar})"
 
 
-def composite_class(kind: t.VectorType | t.MatrixType) -> type[Composite]:
+def vector_class(kind: t.VectorType | t.MatrixType) -> type[Components]:
     """The value class of a vector or matrix type; always the same class for a type."""
     found = _classes.get(kind)
     if found is None:
@@ -313,7 +313,7 @@ def composite_class(kind: t.VectorType | t.MatrixType) -> type[Composite]:
     return found
 
 
-def _base(kind: t.VectorType | t.MatrixType) -> type[Composite]:
+def _base(kind: t.VectorType | t.MatrixType) -> type[Components]:
     from engine.lang.rotations import Quaternion, Transform
 
     if isinstance(kind, t.MatrixType):
@@ -321,7 +321,7 @@ def _base(kind: t.VectorType | t.MatrixType) -> type[Composite]:
     return {"": Vector, "quat": Quaternion, "transform": Transform}[kind.tag]
 
 
-def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Composite:
+def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Components:
     """A vector (1-D) or matrix (2-D) that copies `data`."""
     scalar = t.SCALARS[data.dtype.name]
     kind: t.VectorType | t.MatrixType
@@ -329,10 +329,10 @@ def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Composite:
         kind = t.VectorType(scalar, data.shape[0])
     else:
         kind = t.MatrixType(scalar, *data.shape)
-    out: Composite = composite_class(kind)._of(data)
+    out: Components = vector_class(kind)._of(data)
     return out
 
 
-def _rebuild(kind: t.VectorType | t.MatrixType, data: Any) -> Composite:
-    out: Composite = composite_class(kind)._of(data)
+def _rebuild(kind: t.VectorType | t.MatrixType, data: Any) -> Components:
+    out: Components = vector_class(kind)._of(data)
     return out
