@@ -168,7 +168,7 @@ def init() -> None:
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         module = importlib.import_module(_LATE[name])
-        found = globals()[name] = getattr(module, name, module)
+        found = globals()[name] = module if name == "autograd" else getattr(module, name)
         return found
     if name == "__all__":
         # Names of Python's own are left out: `from engine import *` must not change `max`.

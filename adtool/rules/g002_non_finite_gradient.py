@@ -66,6 +66,16 @@ class NonFiniteGradient(Rule):
         could be named belong to it: their inputs are usually not finite any more.
         """
         found = list(hits(session, "nan"))
+        told = {h.tape for h in found}
+        for t in session.tapes:
+            if t.whole is None or t.whole.verdict != "nan" or t.whole.cause or t.tape in told:
+                continue
+            yield self.finding(
+                f"the gradient of tape {t.tape} as a whole is not finite, though that of each of "
+                "its launches by itself is",
+                "look for arrays that changed between the launch and the backward pass",
+                span=None, tape=t.tape, launch=-1,
+            )  # fmt: skip
         origins: dict[str, Span] = {}
         for h in found:
             if h.pair.nonfinite is not None and h.pair.nonfinite.span is not None:

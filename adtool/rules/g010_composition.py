@@ -64,7 +64,9 @@ class Composition(Rule):
         found = [
             (t.tape, t.whole, t.whole.cause)
             for t in session.tapes
-            if t.whole is not None and t.whole.verdict == "fail" and t.whole.cause is not None
+            if t.whole is not None
+            and t.whole.verdict in ("fail", "nan")
+            and t.whole.cause is not None
         ]
         for group in grouped(
             found, lambda f: (f[2].kind, f[2].kernel, f[2].argument, f[2].other, f[2].site)

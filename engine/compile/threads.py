@@ -127,7 +127,8 @@ class Threads:
             if a.overlaps_itself:
                 tangled.append((a.name, a.name))
             tangled += [(a.name, b.name) for b in there[:k] if not b.same_as(a) and b.meets(a)]
-        key = (dim, tuple(given.items()), tuple(same.items()), tuple(tangled))
+        given = {s: given[s] for s in self.collected.symbols if s in given}
+        key = (dim, tuple(given.values()), tuple(same.items()), tuple(tangled))
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:

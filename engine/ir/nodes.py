@@ -371,6 +371,8 @@ class Native:
     updates: frozenset[str] = frozenset()
     inputs: tuple[str, ...] | None = None
     absent: frozenset[str] = frozenset()
+    # The text certainly keeps no state and calls nothing that does.
+    pure: bool = False
     # Elements outside of an array read as NaN and lose what is written: see
     # `engine.ad.guarded_accesses`.
     guarded: bool = False

@@ -22,16 +22,25 @@ class Numbers:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self.axes = [d for d, n in enumerate(bounds.dim) if n > 1]
+        self._forms: dict[int, list[Form | None]] = {}
+        self._along: dict[tuple[int, int], Interval] = {}
 
     def forms(self, a: Access) -> list[Form | None]:
         """The index of each dimension where it is known in this launch."""
-        holds = self.bounds.holds
-        return [v.form if v is not None and holds(v, a.facts) else None for v in a.index]
+        found = self._forms.get(id(a))
+        if found is None:
+            holds = self.bounds.holds
+            found = [v.form if v is not None and holds(v, a.facts) else None for v in a.index]
+            self._forms[id(a)] = found
+        return found
 
     def along(self, a: Access, axis: int) -> Interval:
         """Between which coordinates of an axis the threads are that do an access."""
-        found = self.bounds.interval(Form.along(Axis(axis)), a.facts)
-        assert found is not None
+        found = self._along.get((id(a), axis))
+        if found is None:
+            found = self.bounds.interval(Form.along(Axis(axis)), a.facts)
+            assert found is not None
+            self._along[id(a), axis] = found
         return found
 
     def never(self, a: Access) -> bool:
@@ -99,6 +108,7 @@ class _Equation:
         # Terms with one factor on both sides.
         self.shared = {c: k for c, k in left.items() if n.of_thread(c) and right.get(c) == k}
         self._wide = {c: self._width(c) for c in self.shared}
+        self._left = self._rest()
 
     def _width(self, c: Coordinate) -> int:
         if isinstance(c, Axis):
@@ -121,7 +131,7 @@ class _Equation:
         return {c: k for c, k in self.shared.items() if c not in same}
 
     def impossible(self, same: set[Coordinate]) -> bool:
-        rest = self._rest()
+        rest = self._left
         if rest is None:
             return False
         left = self._open(same)
@@ -133,7 +143,7 @@ class _Equation:
 
     def solve(self, same: set[Coordinate]) -> None:
         """Adds coordinates that must be the same on both sides."""
-        rest = self._rest()
+        rest = self._left
         if rest is None:
             return
         left = sorted(self._open(same).items(), key=lambda term: -abs(term[1]))

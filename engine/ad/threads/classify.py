@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,8 +16,9 @@ from engine.ad.threads.collect import Access, Collected
 Sharing = Literal["shared", "owned", "accumulate", "replace", "ordered", "unproven"]
 _ADDS = (("add",), ("and",), ("or",), ("xor",))
 _REPLACES = (("min",), ("max",))
-# Pairs of accesses that are compared before it is given up.
-LIMIT = 6000
+# Pairs of accesses that are compared before it is given up: so many, and one more for so many
+# operations of the launch. A pair takes about as long as ten thousand operations.
+PAIRS, WORTH = 200, 10_000
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def classify(
     that share memory in another way.
     """
     numbers = Numbers(Bounds(dim, given))
+    cost = kernel.cost(numbers.bounds)
+    most = PAIRS + cost * math.prod(dim) // WORTH
     groups: dict[int, list[Access]] = {}
     for a in kernel.accesses:
         if a.array in same:
@@ -82,24 +86,27 @@ def classify(
     out = []
     for number, accesses in groups.items():
         names = tuple(name for name, k in same.items() if k == number)
-        out.append(_group(numbers, names, accesses))
+        out.append(_group(numbers, names, accesses, most))
     if tangled:
         out = _tangle(out, list(overlapping), same)
-    return Classes(tuple(out), kernel.known, kernel.stops, kernel.cost(numbers.bounds))
+    return Classes(tuple(out), kernel.known, kernel.stops, cost)
 
 
-def _group(n: Numbers, names: tuple[str, ...], accesses: list[Access]) -> Group:
+def _group(n: Numbers, names: tuple[str, ...], accesses: list[Access], most: int) -> Group:
     kinds = {a.kind for a in accesses}
     every = tuple(accesses)
     if kinds == {"read"}:
         return Group(names, "shared", every)
     if "native" in kinds:
         return Group(names, "unproven", every, tuple(a for a in accesses if a.kind == "native")[:1])
-    bad = _meeting(n, accesses)
+    reach = _reach(n, accesses)
+    if reach == 0 and len(n.axes) == 1:
+        return Group(names, "owned", every)
+    bad = _meeting(n, accesses, most)
     if not bad:
         return Group(names, "owned", every)
     if tuple(kinds) in _ADDS:
-        return Group(names, "accumulate", every, reach=_reach(n, accesses))
+        return Group(names, "accumulate", every, reach=reach)
     if tuple(kinds) in _REPLACES:
         return Group(names, "replace", every)
     unknown = any(a.kind == "store" and None in n.forms(a) for a in bad)
@@ -118,15 +125,23 @@ def _tangle(
     ]
 
 
-def _meeting(n: Numbers, accesses: list[Access]) -> tuple[Access, ...]:
-    """Two accesses by which two threads may touch one element, one of them to change it."""
-    left = LIMIT
-    for at, a in enumerate(accesses):
-        for b in accesses[at:]:
-            if a.kind == b.kind == "read":
-                continue
-            left -= 1
-            if left < 0 or not n.apart(a, b):
+def _meeting(n: Numbers, accesses: list[Access], most: int) -> tuple[Access, ...]:
+    """Two accesses by which two threads may touch one element, one of them to change it.
+
+    most: pairs that are looked at; with more, the first two count as such.
+    """
+    # What is done to an element does not matter, only whether one of two changes it.
+    places: dict[tuple[object, ...], Access] = {}
+    for a in accesses:
+        key = (a.index, a.facts)
+        if key not in places or places[key].kind == "read":
+            places[key] = a
+    different = list(places.values())
+    if len(different) * (len(different) + 1) // 2 > most:
+        return tuple(different[:2])
+    for at, a in enumerate(different):
+        for b in different[at:]:
+            if not a.kind == b.kind == "read" and not n.apart(a, b):
                 return (a, b) if a is not b else (a,)
     return ()
 

@@ -6,7 +6,8 @@ Works on any kernel, calls and jumps included: a kernel as lowered, its adjoint,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
 from typing import Literal
 
 from engine.ad.threads.affine import (
@@ -58,7 +59,8 @@ class Access:
 class Collected:
     """Everything that a kernel touches.
 
-    known: False where there is more than could be looked at. stops: a thread can end the launch.
+    known: False where there is more than could be looked at. stops: a thread can end the launch,
+    or runs native text that may keep a state of its own.
     costs: operations of a thread, each group with the loops around it; None is a loop of which
     the number of iterations is not known.
     """
@@ -67,6 +69,19 @@ class Collected:
     known: bool
     stops: bool
     costs: tuple[tuple[tuple[Turn | None, ...], int], ...]
+
+    @cached_property
+    def symbols(self) -> frozenset[Given]:
+        """The arguments and extents that decide anything; others may be what they like."""
+        found: set[Given] = set()
+        seen: set[int] = set()
+        for a in self.accesses:
+            for v in (*a.index, *(f.value for f in a.facts)):
+                if v is not None:
+                    gather(v, found, seen)
+        for turns, _ in self.costs:
+            gather(turns, found, seen)
+        return frozenset(found)
 
     def cost(self, bounds: Bounds) -> int:
         """Operations of one thread, in a launch; about."""
@@ -77,6 +92,19 @@ class Collected:
                 count *= _TURNS if reach is None else reach[1] + 1
             total += count
         return total
+
+
+def gather(x: object, found: set[Given], seen: set[int]) -> None:
+    """Adds the symbols of a form, a value, a coordinate, or of several. seen: known already."""
+    if isinstance(x, Given):
+        found.add(x)
+    elif isinstance(x, (tuple, frozenset)):
+        for inner in x:
+            gather(inner, found, seen)
+    elif is_dataclass(x) and id(x) not in seen:
+        seen.add(id(x))
+        for f in fields(x):
+            gather(getattr(x, f.name), found, seen)
 
 
 class _TooMuch(Exception):
@@ -298,9 +326,11 @@ class _Frame:
 
     def native(self, native: n.Native, names: dict[n.Var, str], s: n.Call) -> None:
         self.spend(20)
+        self.c.stops = self.c.stops or not native.pure
         for p, name in names.items():
             unknown = (None,) * (p.type.ndim if isinstance(p.type, ArrayType) else 1)
-            if p.name in native.writes | native.updates:
+            # The text of an adjoint may write any array.
+            if p.name in native.writes | native.updates or native.inputs is not None:
                 self.add(Access(name, "native", unknown, self.facts, s.span))
             elif p.name in native.reads:
                 self.add(Access(name, "read", unknown, self.facts, s.span))

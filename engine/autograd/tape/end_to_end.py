@@ -92,8 +92,11 @@ def _along(
     launches: the verdicts of the launches by themselves.
     """
     if not np.isfinite(adjoint.value):
-        what = "an adjoint of a launch" if "nan" in launches else "the gradient of the whole"
-        return WholeResult("nan", 1, float("nan"), reason=f"{what} is not finite")
+        if "nan" in launches:
+            return WholeResult(
+                "nan", 1, float("nan"), reason="an adjoint of a launch is not finite"
+            )
+        return _not_finite(evaluation, v, tolerance)
     reference = slope(lambda t: evaluation.displaced(v, t), 1.0, _matters)
     n = Derivatives.of(adjoint, reference, tolerance)
     if n.agrees(n.ref):
@@ -107,6 +110,24 @@ def _along(
         return found
     position = culprit(evaluation, v, n.allowed(forward))
     return replace(found, cause=cause_of(evaluation, v, position))
+
+
+def _not_finite(
+    evaluation: TapeEvaluation, v: Direction, tolerance: Tolerance
+) -> WholeResult:  # fmt: skip
+    """A backward pass that is not finite, though that of each launch by itself is."""
+    found = WholeResult("nan", 1, float("nan"), reason="the gradient of the whole is not finite")
+    try:
+        forward = evaluation.forward_along(v)
+    except EvaluationFailed:
+        return found
+    if not np.isfinite(forward):
+        return found
+    allowed = float(Tolerance(None, None, max(1e-5, tolerance.rtol or 0.0)).of(
+        np.asarray(abs(forward)), abs(forward)
+    ))  # fmt: skip
+    position = culprit(evaluation, v, allowed)
+    return replace(found, oracle=forward, cause=cause_of(evaluation, v, position))
 
 
 @dataclass(frozen=True)

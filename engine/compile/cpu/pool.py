@@ -15,11 +15,12 @@ from engine.codegen import headers
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import build
 from engine.compile.cpu.toolchain import Toolchain, find_toolchain
-from engine.diagnostics import CompilerError, Diagnostic
+from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.locks import Lock
 
 _SOURCE = Path(__file__).parent / "native" / "pool.cpp"
 _RUN = "eng_pool_run"
+_MOST = 4096  # threads
 
 
 class Pool:
@@ -52,8 +53,15 @@ class Pool:
 
 
 def thread_count() -> int:
-    """How many threads launches may use: `config.num_threads`, or as many as there are cores."""
+    """How many threads launches may use: `config.num_threads`, or as many as there are cores.
+
+    Raises LaunchError (E202) where the setting is no whole number from 0 on.
+    """
     chosen = config.num_threads
+    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen <= _MOST:
+        problem = f"config.num_threads is {chosen!r}"
+        help = "set it to a whole number of threads, or to 0 for one a core"
+        raise LaunchError(Diagnostic("E202", problem, help=help))
     return chosen if chosen > 0 else processors()
 
 

@@ -274,6 +274,8 @@ def _outcome(
 
 
 def _drop(buffer: Buffer) -> None:
-    if buffer.data:
-        free(buffer.data)
+    # Out of the structure first: an interruption must leave nothing that is freed twice.
+    data = buffer.data
     buffer.data, buffer.size, buffer.cap = None, 0, 0
+    if data:
+        free(data)

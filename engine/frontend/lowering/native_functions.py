@@ -66,7 +66,7 @@ def _function(
     name: str, params: tuple[Var, ...], results: tuple[ValueType, ...], text: str, span: Span
 ) -> Function:
     found = access(text, [p.name for p in params if isinstance(p.type, ArrayType)])
-    native = Native(text, found.reads, found.writes, found.updates)
+    native = Native(text, found.reads, found.writes, found.updates, pure=found.pure)
     return Function(name, params, results, (), span=span, native=native)
 
 
@@ -86,6 +86,7 @@ def _adjoint(
         reads=frozenset(p.name for p in given if isinstance(p.type, ArrayType)),
         writes=touched,
         inputs=tuple(p.name for p in inputs),
+        pure=access(text, [p.name for p in given]).pure,
     )
     return Function(
         f"adj_{name}",

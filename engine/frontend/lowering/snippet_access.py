@@ -23,25 +23,58 @@ _UPDATES = frozenset(
     for kind in kinds
 )
 _OPEN = {"[": "]", "(": ")"}
+# With one of these, a name may stand for a reference, or an element be changed by name.
+_OPAQUE = frozenset(("#", "class", "decltype", "struct", "template", "typedef", "union", "using"))
+_BINARY = frozenset(
+    ["+", "-", "*", "/", "%", "|", "^", "<", ">", "<=", ">=", "==", "!=", "&&", "||", "<<",
+     ">>", "!", "~"]
+)  # fmt: skip
+_COMPOUND = frozenset(["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="])
+_TYPES = frozenset(
+    ["auto", "bool", "char", "double", "float", "half", "int", "int16_t", "int32_t",
+     "int64_t", "int8_t", "long", "short", "signed", "size_t", "uint16_t", "uint32_t",
+     "uint64_t", "uint8_t", "unsigned"]
+)  # fmt: skip
+# Functions (and words like them) that take values, or leave what they are given as it is.
+_CALLS = frozenset(
+    ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "atomicMax",
+     "atomicMin", "atomic_max", "atomic_min", "cbrt", "ceil", "clamp", "copysign", "cos",
+     "cosh", "cross", "dot", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fma",
+     "fmax", "fmin", "fmod", "for", "hypot", "if", "isfinite", "isinf", "isnan", "length",
+     "load", "log", "log10", "log1p", "log2", "max", "min", "normalize", "outer", "pow",
+     "printf", "return", "rint", "round", "rsqrt", "sign", "sin", "sinh", "sizeof", "sqrt",
+     "switch", "tan", "tanh", "transpose", "trunc", "while"]
+)  # fmt: skip
+_VALUES = _CALLS | _TYPES | _UPDATES
+
+
+_STATE = frozenset(("static", "extern", "thread_local", "asm", "__asm__", "volatile", "new"))
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Names of array parameters by what happens to their elements."""
+    """Names of array parameters by what happens to their elements.
+
+    pure: the text keeps no state, and calls nothing that may.
+    """
 
     reads: frozenset[str]
     writes: frozenset[str]
     updates: frozenset[str]
+    pure: bool
 
 
 def access(text: str, arrays: Iterable[str]) -> Access:
     """The accesses of a snippet to its array parameters."""
     tokens = [t for t in _TOKEN.findall(text) if not t.startswith(("//", "/*", '"', "'"))]
+    arrays = tuple(arrays)
+    known = {*arrays, "else", "auto", "shape"}
     reads: set[str] = set()
     writes: set[str] = set()
     updates: set[str] = set()
     # A function inside the snippet may take elements by reference.
-    opaque = any(a == "]" and b in ("(", "{") for a, b in pairwise(tokens)) or ("#" in tokens)
+    opaque = any(a == "]" and b in ("(", "{") for a, b in pairwise(tokens))
+    opaque = opaque or not _OPAQUE.isdisjoint(tokens)
     for name in arrays:
         kinds = {_kind(tokens, k) for k, t in enumerate(tokens) if t == name}
         if opaque and kinds:
@@ -52,7 +85,15 @@ def access(text: str, arrays: Iterable[str]) -> Access:
             writes.add(name)
         if kinds & {"update"}:
             updates.add(name)
-    return Access(frozenset(reads), frozenset(writes), frozenset(updates))
+    pure = (
+        not opaque
+        and _STATE.isdisjoint(tokens)
+        and all(
+            b != "(" or not a.isidentifier() or a in _VALUES or a in known
+            for a, b in pairwise(tokens)
+        )
+    )
+    return Access(frozenset(reads), frozenset(writes), frozenset(updates), pure)
 
 
 def _at(tokens: Sequence[str], k: int) -> str:
@@ -80,9 +121,74 @@ def _kind(tokens: Sequence[str], k: int) -> str:
         return "store"
     if follows in ("+=", "-="):
         return "update"
-    if follows in ("++", "--", ".", "->") or (len(follows) > 1 and follows.endswith("=")):
-        return "read" if follows in ("==", "!=", "<=", ">=") else "any"
-    return "read"
+    if follows in (".", "->"):
+        return "any"
+    return "read" if _is_value(tokens, k, end) else "any"
+
+
+def _is_value(tokens: Sequence[str], k: int, end: int) -> bool:
+    """Whether the tokens from k to `end` can only be read: no name is bound to them."""
+    while True:
+        before, follows = _at(tokens, k - 1), _at(tokens, end)
+        if before in ("&", "++", "--") or follows in ("=", "++", "--", ".", "->") or (
+            follows in _COMPOUND
+        ):  # fmt: skip
+            return False
+        if follows in _BINARY or follows in ("&", "?") or before in _BINARY or before in _COMPOUND:
+            return True
+        if before == "=":
+            return _at(tokens, k - 3) not in ("&", "&&")
+        if before == "return" or (before in (";", "{", "}", "") and follows == ";"):
+            return True
+        if before == ")":  # a cast
+            return _at(tokens, k - 2) in _TYPES and _at(tokens, k - 3) == "("
+        opening = _enclosing(tokens, k)
+        if opening is None:  # of a whole statement: what it is bound to stands at its begin
+            return not _declares_reference(tokens, k)
+        if tokens[opening] == "[":
+            return True
+        name = _at(tokens, opening - 1)
+        if tokens[opening] == "{":
+            return False
+        if name.isidentifier():
+            return name in _VALUES
+        closing = _skipped(tokens, opening)
+        if closing is None:
+            return False
+        k, end = opening, closing
+
+
+def _enclosing(tokens: Sequence[str], k: int) -> int | None:
+    """The bracket that is open at a token, in its statement."""
+    depth = 0
+    for at in range(k - 1, -1, -1):
+        t = tokens[at]
+        if t in (")", "]", "}"):
+            depth += 1
+        elif t in ("(", "[", "{"):
+            if depth == 0:
+                return (
+                    None
+                    if t == "{" and _at(tokens, at - 1) in (")", ";", "{", "}", "else", "")
+                    else at
+                )
+            depth -= 1
+        elif t == ";" and depth == 0 and not _in_parentheses(tokens, at):
+            return None
+    return None
+
+
+def _in_parentheses(tokens: Sequence[str], k: int) -> bool:
+    """Whether a semicolon is one of a `for`."""
+    return sum((t == "(") - (t == ")") for t in tokens[:k]) > 0
+
+
+def _declares_reference(tokens: Sequence[str], k: int) -> bool:
+    """Whether the statement of a token begins with the declaration of a reference."""
+    begin = max((at for at in range(k) if tokens[at] in (";", "{", "}")), default=-1) + 1
+    words = list(tokens[begin:k])
+    return any(a in ("&", "&&") and b.isidentifier() and c in ("=", "(", "{")
+               for a, b, c in zip(words, words[1:], words[2:], strict=False))  # fmt: skip
 
 
 def _skipped(tokens: Sequence[str], k: int) -> int | None:

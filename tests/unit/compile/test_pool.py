@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.compile import threads as threads_module
 from engine.compile.cpu import pool as pools
 from engine.compile.cpu import runner, schedule
 
@@ -170,6 +171,78 @@ def test_small_launches_stay_where_they_are(
     monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
     gradients(smooth, [values(100), values(100)], 100)
     assert not cut
+
+
+@wp.func_native("static int c = 0; return float(c++ % 7);")
+def counts() -> float: ...
+
+
+@wp.func_native("return x * 2.0f;", adj_snippet="seen[0] = i; adj_x += 2.0f * adj_ret;")
+def notes(x: float, seen: wp.array(dtype=int), i: int) -> float: ...
+
+
+@wp.kernel
+def with_state(y: F):
+    i = wp.tid()
+    y[i] = counts()
+
+
+@wp.kernel
+def noting(x: F, seen: wp.array(dtype=int), y: F):
+    i = wp.tid()
+    y[i] = notes(x[i], seen, i)
+
+
+def test_native_text_with_a_state_runs_in_the_order_of_the_threads(cut: list[Any]) -> None:
+    n = 1_000_000
+    y = wp.zeros(n)
+    wp.config.num_threads = 7
+    wp.launch(with_state, n, [y])
+    assert y.numpy().tolist() == [float(k % 7) for k in range(n)] and not cut
+
+
+def test_adjoint_text_that_writes_arrays_runs_in_the_order_of_the_threads() -> None:
+    wp.config.num_threads = 7
+    n = 100_000
+    x, seen = wp.zeros(n, requires_grad=True), wp.zeros(1, dtype=int)
+    y = wp.zeros(n, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(noting, n, [x, seen, y])
+    tape.backward(grads={y: wp.ones_like(y)})
+    assert seen.numpy()[0] == 0 and x.grad.numpy().tolist() == [2.0] * n
+
+
+@wp.kernel
+def in_time(x: F, y: F, n: int, t: int):
+    i = wp.tid()
+    for k in range(n):
+        if i + k < x.shape[0]:
+            y[i * n + k] = x[i + k] * float(t)
+
+
+def test_what_is_known_of_a_launch_does_not_hang_on_what_is_in_no_index(
+    monkeypatch: pytest.MonkeyPatch, cut: list[Any]
+) -> None:
+    asked: list[int] = []
+    right = threads_module.classify
+
+    def classify(*args: Any) -> Any:
+        asked.append(1)
+        return right(*args)
+
+    monkeypatch.setattr(threads_module, "classify", classify)
+    x, y = wp.zeros(50_000), wp.zeros(200_000)
+    for t in range(20):
+        wp.launch(in_time, 50_000, [x, y, 4, t])
+    assert len(cut) == 20 and len(asked) == 1
+
+
+@pytest.mark.parametrize("count", [1.5, "2", None, -1, True, 10**9])
+def test_numbers_of_threads_that_are_none(count: Any) -> None:
+    wp.config.num_threads = count
+    kernel, arrays = CASES["waves"]
+    with pytest.raises(wp.LaunchError, match=r"E202.*num_threads"):
+        wp.launch(kernel, N, [wp.array(a) for a in arrays])
 
 
 def test_threads_of_the_program_launch_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,6 +185,16 @@ def test_how_far_apart_threads_are_that_add_to_one_element(kernel: Any, reach: i
 def test_the_accesses_that_decide_are_named() -> None:
     (why,) = {a.span.line: a for a in classes(shifted, 8, arrays(9))["x"].why}.values()
     assert why.span.file.endswith("test_classify.py") and why.kind in ("read", "store")
+
+
+def test_many_stores_take_no_time(tmp_path: Path) -> None:
+    lines = "\n".join(f"    y[i * 300 + {k}] = x[i]" for k in range(300))
+    path = tmp_path / "many.py"
+    path.write_text(f"@wp.kernel\ndef many(x: F, y: F):\n    i = wp.tid()\n{lines}\n")
+    names: dict[str, Any] = {"wp": wp, "F": F}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    found = classes(names["many"], 100, arrays(100, 30_000))
+    assert found["y"].sharing == "owned"  # 45,150 pairs would be given up
 
 
 def test_one_array_in_two_places() -> None:
