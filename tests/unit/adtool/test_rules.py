@@ -220,6 +220,16 @@ class TestComposition:
     def test_silent_where_launches_are_to_blame_or_nothing_is(self, session: Make) -> None:
         assert findings("G010", session(self.whole(), self.whole(verdict="pass"))) == []
 
+    def test_a_whole_that_is_not_finite(self, session: Make) -> None:
+        tape = self.whole("overwrite", 3, "move", "force", self.SITE, verdict="nan")
+        assert [f.code for f in findings("G010", session(tape))] == ["G010"]
+        assert findings("G002", session(tape)) == []
+        whole = WholeResult(
+            "nan", 1, float("nan"), reason="the gradient of the whole is not finite"
+        )
+        (found,) = findings("G002", session(TapeResult(2, (), (), whole)))
+        assert found.tape == 2 and "tape 2 as a whole is not finite" in found.message
+
 
 class TestUnchecked:
     def test_a_whole_tape(self, session: Make) -> None:

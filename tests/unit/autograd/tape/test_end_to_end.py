@@ -317,6 +317,27 @@ def test_captured_at_the_time_of_the_backward_pass() -> None:
     assert (cause.kind, cause.kernel, cause.other) == ("overwrite", "square", "")
 
 
+@wp.kernel
+def reciprocal(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 1.0 / x[i]
+
+
+def test_a_backward_pass_that_is_not_finite_has_a_cause() -> None:
+    """Each launch is right by itself: what was written since makes the whole infinite."""
+    with wp.capturing() as capture:
+        x, y, z, tape = ramp(), zeros(), zeros(), wp.Tape()
+        with tape:
+            wp.launch(square, N, [x], [y])
+            wp.launch(reciprocal, N, [y], [z])
+        y.zero_()
+        tape.backward(grads={z: wp.ones_like(z)})
+    (found,) = (check_tape(t).whole for t in capture.tapes)
+    assert found is not None and found.verdict == "nan" and found.cause is not None
+    cause = found.cause
+    assert (cause.kind, cause.kernel, cause.argument) == ("overwrite", "reciprocal", "x")
+
+
 def test_captured_with_values_restored_beside_present_ones() -> None:
     """What the tape overwrote is restored, what came from elsewhere is not: the check agrees."""
     with wp.capturing() as capture, pytest.warns(UserWarning, match="mixes both"):
