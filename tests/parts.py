@@ -36,7 +36,7 @@ def compared(
         put(before)
         runner.thread_count = lambda count=count: count
         out = _in_parts(how, entry, dim, args, limits, journal, spare)
-        runs.append((told(out), [data for _, data in memory(entry, args)]))
+        runs.append(told(out) if out.error else (told(out), memory(entry, args)))
     assert runs[0] == runs[1] == runs[2], f"{entry.symbol}: threads decide over the result"
     if len(how.rounds) == 1 and not how.private and journal is None and not out.error:
         after = memory(entry, args)
@@ -62,5 +62,7 @@ def put(spans: list[tuple[int, bytes]]) -> None:
 
 
 def told(out: Outcome) -> Any:
+    if out.error:  # what was written until then is undefined
+        return out.error
     # Half of a slot may hold nothing: what is in the journal shows in the adjoint's results.
-    return out.error, out.output, out.journal.nbytes if out.journal is not None else 0
+    return out.output, out.journal.nbytes if out.journal is not None else 0

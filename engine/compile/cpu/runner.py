@@ -218,7 +218,13 @@ def _in_parts(
         if left and spare is not None:
             for k in left:
                 states[k].error = states[k].stack.cap = states[k].stack.size = 0
-            _run_parts(workers, spare(), blocks, stride, states, left, n)
+            other = spare()
+            # It reads arrays again that the other form did not: a proof of its own.
+            free_of_order = other.threads is not None and bool(
+                schedule(other.threads, dim, args, how.bounds)
+            )
+            todo = left if free_of_order else left[::-1]
+            _run_parts(workers if free_of_order else None, other, blocks, stride, states, todo, n)
         if errors.any():
             break
     else:
