@@ -10,7 +10,7 @@ import math
 import struct
 from dataclasses import dataclass
 
-from engine.ad.threads import Classes, Collected, Given, classify, collect
+from engine.ad.threads import Classes, Collected, Given, classify, collect, fills
 from engine.codegen.layout import arg_offsets
 from engine.ir.nodes import Function
 from engine.lang.types import ArrayType, ScalarType, is_integer
@@ -114,10 +114,7 @@ class Threads:
 
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
-        given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
-        for name, at, t in self._integers:
-            (value,) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
-            given[Given(name)] = value
+        given = self._given(args, arrays)
         there = [a for a in arrays if not a.empty]
         same: dict[str, int] = {}
         tangled: list[tuple[str, str]] = []
@@ -135,6 +132,18 @@ class Threads:
             found = classify(self.collected, dim, given, same, tangled)
             self._known[key] = found
         return found
+
+    def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:
+        """Whether a launch certainly stores every element of an array argument."""
+        arrays = self.arrays(args)
+        (shape,) = (a.shape for a in arrays if a.name == name)
+        return fills(self.fn, self.collected, name, shape, dim, self._given(args, arrays))
+
+    def _given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
+        given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
+        for name, at, t in self._integers:
+            (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
+        return given
 
 
 _FORMATS = {
