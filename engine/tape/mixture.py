@@ -11,6 +11,7 @@ import numpy as np
 from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
+from engine.tape.flow import flowing
 from engine.tape.origins import Origin, Places, read_by
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
@@ -39,13 +40,13 @@ def mixture(
             stale.add(origin.read, _Stale(origin, where))
         for x in needed.get(number, ()):
             for tag in stale.every(x.read):
-                if tag.meets(x) and look.matters(tag.origin):
+                if tag.meets(x) and look.matters(number, tag.origin):
                     return _text(records, tag.origin, _restored(record, x), look.mixed)
         if number in journals:
             assert isinstance(record, LaunchRecord)
             for a in _journaled_from(record):
                 for tag in stale.every(a):
-                    if look.matters(tag.origin):
+                    if look.matters(number, tag.origin):
                         return _text(records, tag.origin, _journaled(record), look.mixed)
         tags = [t for a, *_ in read_by(record) for t in stale.every(a)]
         # Of several, one that the tape leaves as it is: it says more.
@@ -84,21 +85,26 @@ class _Look:
         self.needed = needed
 
     @cached_property
+    def flowing(self) -> frozenset[int]:
+        """The records through which a gradient may flow."""
+        return flowing(self.records)
+
+    @cached_property
     def mixed(self) -> bool:
         """Whether something that it reads as it is at present is not what it was then."""
         return any(
             _differs(a, hold, [x.where for x in self.needed.get(k, ()) if x.index == index])
-            for k, record in enumerate(self.records)
-            for index, a, hold in _read(record)
+            for k in self.flowing
+            for index, a, hold in _read(self.records[k])
         )
 
-    def matters(self, origin: Origin) -> bool:
-        """Whether saved values that came from a changed array are to be told of.
+    def matters(self, number: int, origin: Origin) -> bool:
+        """Whether a record's saved values that came from a changed array are to be told of.
 
         An array that the tape itself overwrites may be used for something else afterwards: if
         all that is read is as it was then, the gradient is that of what ran, as it should be.
         """
-        return not origin.rewritten or self.mixed
+        return number in self.flowing and (not origin.rewritten or self.mixed)
 
 
 def _read(record: Record) -> Iterator[tuple[int, array, Hold | None]]:

@@ -305,6 +305,8 @@ def test_a_gradient_of_two_times_is_told(seed: int) -> None:
         found, told = gradient(tape, s)
         right, _ = gradient(*recorded(now))
         assert told or np.array_equal(found, right) or np.array_equal(found, ran)
+        # Rarely: what depends on what is judged by whole arrays and launches.
+        assert not told or not np.array_equal(found, right) or (seed, which) == (14, [0])
     for a, c in zip(s, start, strict=False):
         a.assign(c)
     run(s)

@@ -241,3 +241,23 @@ def test_a_gradient_that_is_all_of_what_ran_is_told_as_such() -> None:
     with pytest.warns(UserWarning, match="the gradient is that of what ran"):
         tape.backward(grads=seeded(z))
     assert x.grad.list() == [3, 12, 27]
+
+
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_a_value_that_no_gradient_reaches(adjoint: bool) -> None:
+    """What the launches make of the state is stored over before anything reads it."""
+
+    def body(s: Loop) -> None:
+        repeated(s)
+        wp.launch(twice if adjoint else twice_without_adjoint, 3, [s.q, s.x])
+
+    s = Loop(body)
+    s.p.fill_(3.0)
+    s.forward()
+    assert bool(s.told()) == (not adjoint)
+
+
+@wp.kernel(enable_backward=False)
+def twice_without_adjoint(x: F, y: F):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
