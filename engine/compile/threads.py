@@ -91,6 +91,7 @@ class Threads:
             if isinstance(p.type, ScalarType) and is_integer(p.type)
         ]
         self._known: dict[object, Classes] = {}
+        self._filled: dict[object, bool] = {}
         # For backends: what they make of launches.
         self.schedules: dict[object, object] = {}
 
@@ -136,8 +137,14 @@ class Threads:
     def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:
         """Whether a launch certainly stores every element of an array argument."""
         arrays = self.arrays(args)
-        (shape,) = (a.shape for a in arrays if a.name == name)
-        return fills(self.fn, self.collected, name, shape, dim, self._given(args, arrays))
+        given = self._given(args, arrays)
+        key = (name, dim, tuple(given.items()))
+        if key not in self._filled:
+            if len(self._filled) >= _KEPT:
+                self._filled.clear()
+            (shape,) = (a.shape for a in arrays if a.name == name)
+            self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given)
+        return self._filled[key]
 
     def _given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
         given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
