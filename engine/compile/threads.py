@@ -10,7 +10,7 @@ import math
 import struct
 from dataclasses import dataclass
 
-from engine.ad.threads import Classes, Collected, Given, classify, collect
+from engine.ad.threads import Classes, Collected, Given, classify, collect, fills
 from engine.codegen.layout import arg_offsets
 from engine.ir.nodes import Function
 from engine.lang.types import ArrayType, ScalarType, is_integer
@@ -91,6 +91,7 @@ class Threads:
             if isinstance(p.type, ScalarType) and is_integer(p.type)
         ]
         self._known: dict[object, Classes] = {}
+        self._filled: dict[object, bool] = {}
         # For backends: what they make of launches.
         self.schedules: dict[object, object] = {}
 
@@ -114,10 +115,7 @@ class Threads:
 
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
-        given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
-        for name, at, t in self._integers:
-            (value,) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
-            given[Given(name)] = value
+        given = self._given(args, arrays)
         there = [a for a in arrays if not a.empty]
         same: dict[str, int] = {}
         tangled: list[tuple[str, str]] = []
@@ -136,6 +134,24 @@ class Threads:
             found = classify(self.collected, dim, given, same, tangled)
             self._known[key] = found
         return found
+
+    def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:
+        """Whether a launch certainly stores every element of an array argument."""
+        arrays = self.arrays(args)
+        given = self._given(args, arrays)
+        key = (name, dim, tuple(given.items()))
+        if key not in self._filled:
+            if len(self._filled) >= _KEPT:
+                self._filled.clear()
+            (shape,) = (a.shape for a in arrays if a.name == name)
+            self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given)
+        return self._filled[key]
+
+    def _given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
+        given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
+        for name, at, t in self._integers:
+            (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
+        return given
 
 
 _FORMATS = {

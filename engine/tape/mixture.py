@@ -1,52 +1,196 @@
-"""Whether restored values belong to other inputs of the tape than those that it has now."""
+"""Whether saved values belong to other inputs of the tape than those that it has now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+
+from engine.ir import nodes as n
+from engine.runtime.array import array
+from engine.runtime.storage import Hold
+from engine.tape.flow import flowing
 from engine.tape.origins import Origin, Places, read_by
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
-from engine.tape.restoration import Restoration
+from engine.tape.restoration import NumpyArray, Restoration, contents, planes, present, raw
+
+Needed = Mapping[int, Sequence[Restoration]]
 
 
 def mixture(
-    records: Sequence[Record],
-    origins: Sequence[Origin],
-    needed: Mapping[int, Sequence[Restoration]],
+    records: Sequence[Record], origins: Sequence[Origin], needed: Needed, journals: Sequence[int]
 ) -> str | None:
-    """A warning, where a restored value came from an array that was changed since; else None.
+    """A warning, where a saved value came from an array that was changed since; else None.
 
-    What came from what is told by whole arrays: those that a launch reads and writes.
+    Saved is what is restored, and what launches journaled. What came from what is told by whole
+    arrays: those that a launch reads and writes. journals: the launches that have one.
     """
-    moved = [o for o in origins if o.moved()]
-    if not moved:
+    moved = [(o, where) for o in origins if (where := o.moved()) is not None]
+    last = max([*needed, *journals], default=-1)
+    if not moved or last < 0:
         return None
-    stale: Places[Origin] = Places()  # they, and what the tape computed from them
-    for number, record in enumerate(records[: max(needed) + 1]):
-        while moved and moved[0].position == number:
-            stale.add(moved[0].read, moved.pop(0))
+    look = _Look(records, needed)
+    stale: Places[_Stale] = Places()  # what moved, and what the tape computed from it
+    for number, record in enumerate(records[: last + 1]):
+        while moved and moved[0][0].position == number:
+            origin, where = moved.pop(0)
+            stale.add(origin.read, _Stale(origin, where))
         for x in needed.get(number, ()):
-            origin = stale.find(x.read)
-            if origin is not None:
-                return _text(records, origin, record, x)
-        origin = next((o for a, *_ in read_by(record) if (o := stale.find(a))), None)
+            for tag in stale.every(x.read):
+                if tag.meets(x) and look.matters(number, tag.origin):
+                    return _text(records, tag.origin, _restored(record, x), look.mixed)
+        if number in journals:
+            assert isinstance(record, LaunchRecord)
+            for a in _journaled_from(record):
+                for tag in stale.every(a):
+                    if look.matters(number, tag.origin):
+                        return _text(records, tag.origin, _journaled(record), look.mixed)
+        tags = [t for a, *_ in read_by(record) for t in stale.every(a)]
+        # Of several, one that the tape leaves as it is: it says more.
+        found = min(tags, key=lambda t: t.origin.rewritten, default=None)
         for a in record.written:
-            if origin is not None:
-                stale.add(a, origin)
+            if found is not None:
+                stale.add(a, _Stale(found.origin))
             elif not isinstance(record, LaunchRecord):  # which may leave some of it
                 stale.discard(a)
     return None
 
 
-def _text(records: Sequence[Record], origin: Origin, record: Record, x: Restoration) -> str:
-    site, by = records[origin.position].site, x.by.site
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stale:
+    """An array that was changed, and which numbers; or what was computed from it."""
+
+    origin: Origin
+    where: NumpyArray | None = None
+
+    def meets(self, x: Restoration) -> bool:
+        """Whether the numbers that are restored may be of it."""
+        if self.where is None:
+            return True
+        a, b = self.origin.read, x.read
+        lo, hi = min(a.lo, b.lo), max(a.hi, b.hi)
+        plane = np.zeros(hi - lo, np.bool_)
+        planes(plane, lo, a)[self.where] = True
+        return bool(planes(plane, lo, b)[x.where].any())
+
+
+class _Look:
+    """What a pass reads of the present."""
+
+    def __init__(self, records: Sequence[Record], needed: Needed) -> None:
+        self.records = records
+        self.needed = needed
+
+    @cached_property
+    def flowing(self) -> frozenset[int]:
+        """The records through which a gradient may flow."""
+        return flowing(self.records)
+
+    @cached_property
+    def mixed(self) -> bool:
+        """Whether something that it reads as it is at present is not what it was then."""
+        return any(
+            _differs(a, hold, [x.where for x in self.needed.get(k, ()) if x.index == index])
+            for k in self.flowing
+            for index, a, hold in _read(self.records[k])
+        )
+
+    def matters(self, number: int, origin: Origin) -> bool:
+        """Whether a record's saved values that came from a changed array are to be told of.
+
+        An array that the tape itself overwrites may be used for something else afterwards: if
+        all that is read is as it was then, the gradient is that of what ran, as it should be.
+        """
+        return number in self.flowing and (not origin.rewritten or self.mixed)
+
+
+def _read(record: Record) -> Iterator[tuple[int, array, Hold | None]]:
+    reads = None
+    for index, a, hold in record.watched():
+        if reads is None:
+            reads = record.reads()
+        if index in reads:
+            yield index, a, hold
+
+
+def _differs(a: array, hold: Hold | None, restored: Sequence[NumpyArray]) -> bool:
+    if hold is None or hold.lost or a.storage.unchanged(hold):
+        return False
+    was = contents(a, hold)
+    assert was is not None
+    differs = (raw(present(a)) != raw(was)).any(-1)
+    for where in restored:
+        differs &= ~where
+    return bool(differs.any())
+
+
+# ---- what journals depend on
+
+
+def _journaled_from(record: LaunchRecord) -> list[array]:
+    """The arrays that the journaled values came from."""
+    plan = record.plan
+    names = record.selection.journaled
+    if not _journals_first(record, names):
+        return [record.values[i] for i in plan.inputs if record.values[i] is not None]
+    return [
+        a for p in plan.array_params if p.name in names and (a := record.values[p.index])
+        is not None
+    ]  # fmt: skip
+
+
+def _journals_first(record: LaunchRecord, names: frozenset[str]) -> bool:
+    """Whether each thread surely journals what its arrays held before the launch, and no more.
+
+    So if it has no branches, reads them all before it writes at all, at places that are its own.
+    """
+    body = record.plan.variants.prepared.body
+    wrote = False
+    for s in body:
+        if isinstance(s, n.Store):
+            wrote = True
+        elif isinstance(s, n.Load):
+            if wrote and s.array.name in names:
+                return False
+        elif not isinstance(s, (n.Let, n.Set)):
+            return False
+    classes = record.classes()
+    for g in classes.groups:
+        if names & set(g.names):
+            if g.sharing != "owned":
+                return False
+            if any(None in a.index for a in g.accesses if a.kind == "read" and a.array in names):
+                return False
+    return classes.known
+
+
+# ---- words
+
+
+def _restored(record: Record, x: Restoration) -> str:
+    by = x.by.site
     return (
-        f"{origin.name}{_at(site)} was changed outside of the tape since it was recorded, but "
         f"{record.argument(x.index)}{_at(record.site)}, which depends on it and was overwritten "
-        f"by {x.by.name!r}{_at(None if by is None else by.span)}, is restored to what it held "
-        "then: the gradient mixes both. Record the tape again after such a change, or give "
-        "each operation an array of its own and run them all again"
+        f"by {x.by.name!r}{_at(None if by is None else by.span)}, is restored to what it held then"
+    )
+
+
+def _journaled(record: LaunchRecord) -> str:
+    return (
+        f"kernel {record.name!r}{_at(record.site)} overwrites values that depend on it and that "
+        "its adjoint reads as they were then"
+    )
+
+
+def _text(records: Sequence[Record], origin: Origin, saved: str, mixed: bool) -> str:
+    result = "mixes both" if mixed else "is that of what ran"
+    return (
+        f"{origin.name}{_at(records[origin.position].site)} was changed outside of the tape since "
+        f"it was recorded, but {saved}: the gradient {result}. Record the tape again after such a "
+        "change, or give each operation an array of its own and run them all again"
     )
 
 

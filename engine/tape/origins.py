@@ -35,26 +35,26 @@ class Origin:
     left: Hold | None = None
     end: NumpyArray | None = None
 
-    def moved(self) -> bool:
-        """Whether something that is not on the tape has changed it since; no where unknown.
+    def moved(self) -> NumpyArray | None:
+        """Which numbers something that is not on the tape has changed since; None: none known.
 
         What the tape overwrote may be put back to what it was.
         """
         a = self.read
         if self.hold.lost or a.storage.unchanged(self.hold):
-            return False
+            return None
         end = self.end
         if self.rewritten and not self.watched:
             end = contents(a, self.left)
             if end is None:
-                return False
+                return None
         was = contents(a, self.hold)
         assert was is not None
         now = raw(present(a))
         differs = (now != raw(was)).any(-1)
         if end is not None:
             differs &= (now != raw(end)).any(-1)
-        return bool(differs.any())
+        return differs if differs.any() else None
 
 
 class Origins:
@@ -152,3 +152,8 @@ class Places(Generic[Tag]):
         if (same := known.get(_place(a))) is not None:
             return same[1]
         return next((tag for b, tag in known.values() if may_meet(a, b)), None)
+
+    def every(self, a: array) -> list[Tag]:
+        """What was said of all arrays that may share memory with this one."""
+        known = self._by.get(a.storage)
+        return [tag for b, tag in known.values() if may_meet(a, b)] if known else []

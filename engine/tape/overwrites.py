@@ -148,7 +148,7 @@ class Overwrites:
 
     def left(self, records: Sequence[Record]) -> None:
         """To be called when the tape stops recording."""
-        if self.changes:
+        if self.changes or (not self._missed and _journals(records)):
             self._origins.scan(records, self.changes)
             self._origins.leave()
 
@@ -167,7 +167,10 @@ class Overwrites:
         it says so. Warns as it says, and where what is restored belongs to other inputs of the
         tape than the present ones.
         """
-        if mode() == "present" or not (self.changes or self._missed):
+        if mode() == "present":
+            return {}
+        journals = [] if self._missed else _journals(records)
+        if not (self.changes or self._missed or journals):
             return {}
         out: dict[int, list[Restoration]] = {}
         for number, all_of_it in self._replaced(records).items():
@@ -175,9 +178,10 @@ class Overwrites:
             some = [x for x in all_of_it if x.index in reads]
             if some:
                 out[number] = some
-        if not out:
+        journals = [k for k in journals if records[k].reads_journal()]
+        if not (out or journals):
             return out
-        if config.overwrites == "error":
+        if out and config.overwrites == "error":
             raise _refused(records, *_first(out))
         for number, some in out.items():
             for x in some:
@@ -185,7 +189,7 @@ class Overwrites:
                     raise records[number].unknown(x.index, x.hold)
         if config.overwrites == "warn":
             self._warn(records, out)
-        mixed = mixture(records, self._origins.all, out)
+        mixed = mixture(records, self._origins.all, out, journals)
         if mixed is not None:
             warnings.warn(mixed, stacklevel=3)
         return out
@@ -222,6 +226,12 @@ def _all_writes(records: Sequence[Record]) -> list[Change]:
     return [
         Change(k, a, r.name, r._site) for k, r in enumerate(records) for a in r.written if a.size
     ]
+
+
+def _journals(records: Sequence[Record]) -> list[int]:
+    """The launches that saved what they overwrote."""
+    return [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)
+            and r.journal is not None]  # fmt: skip
 
 
 def _first(needed: Needed) -> tuple[int, Restoration]:

@@ -51,6 +51,10 @@ class Record(ABC):
         """The numbers of those arrays that `backward` reads now."""
         return ()
 
+    def reads_journal(self) -> bool:
+        """Whether `backward` reads values that the operation saved of what it overwrote."""
+        return False
+
     @property
     def snapshots(self) -> Sequence[Hold]:
         """The holds on what it read; several records may share one."""

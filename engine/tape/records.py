@@ -119,6 +119,9 @@ class LaunchRecord(Record):
     def reads(self) -> Collection[int]:
         return self._now().reads
 
+    def reads_journal(self) -> bool:
+        return self.journal is not None and self._now().recorded
+
     def argument(self, index: int) -> str:
         return f"argument {self.plan.params[index].name!r} of kernel {self.name!r}"
 
@@ -208,20 +211,25 @@ class LaunchRecord(Record):
         values = list(self.values)
         for x in restored:
             values[x.index] = x.copy()
-        parts = [
-            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
-            for p, v in zip(self.plan.params, values, strict=True)
-        ]
-        return b"".join(parts), values
+        return self._pack(values), values
 
     def classes(self) -> Classes:
         """What the threads of the launch did to each other, and by which accesses."""
         threads = self.plan.variants.threads
-        packed = b"".join(
-            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
-            for p, v in zip(self.plan.params, self.values, strict=True)
-        )
+        packed = self._pack(self.values)
         return threads.classes(self.dim, packed, threads.arrays(packed))
+
+    def fills(self, a: array) -> bool:
+        """Whether the launch certainly stored every element of an argument."""
+        plan = self.plan
+        names = [plan.params[i].name for i in plan.writes if self.values[i] is a]
+        return any(plan.variants.threads.fills(x, self.dim, self._pack(self.values)) for x in names)
+
+    def _pack(self, values: Sequence[Any]) -> bytes:
+        return b"".join(
+            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
+            for p, v in zip(self.plan.params, values, strict=True)
+        )
 
     def check_order(self, wrt: frozenset[str]) -> None:
         """Raises TapeError (E407) where the order of threads certainly decides what stays."""

@@ -1,4 +1,8 @@
-"""Which numbers that a record read were overwritten later on its tape, to the bit."""
+"""Which numbers that a record read were overwritten later on its tape, to the bit.
+
+Where it is known which numbers a write stores, these count, equal ones too: something else may
+change them later. Of other launches the numbers count that they changed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold, Storage
 from engine.tape.origins import Origin
 from engine.tape.record import Record
-from engine.tape.restoration import Change, NumpyArray, Restoration, contents, raw
+from engine.tape.records import LaunchRecord
+from engine.tape.restoration import Change, NumpyArray, Restoration, contents, planes, raw
 
 
 def replaced(
@@ -35,7 +40,7 @@ def replaced(
             memory = c.dest.storage
             if memory not in blocks:
                 blocks[memory] = _Block(memory)
-            blocks[memory].mark(c)
+            blocks[memory].mark(c, _whole(records, c))
         if not blocks:
             continue
         for index, a, hold in records[number].watched():
@@ -53,22 +58,24 @@ def replaced(
 class _Block:
     """A block of memory: for each byte whether a later record changed it, and the last value.
 
-    unsure: bytes that may have changed, and whose last value is not known.
+    stored: bytes that one certainly stored. unsure: bytes that may have changed, and whose last
+    value is not known.
     """
 
     def __init__(self, memory: Storage) -> None:
         self.lo = memory.lo
         self.changed = np.zeros(memory.nbytes, np.bool_)
         self.end = np.zeros(memory.nbytes, np.uint8)
+        self.stored = np.zeros(memory.nbytes, np.bool_)
         self.unsure = np.zeros(memory.nbytes, np.bool_)
         self.by: list[Change] = []
 
-    def mark(self, c: Change) -> None:
-        """Adds a write that came before those that are marked."""
+    def mark(self, c: Change, whole: bool) -> None:
+        """Adds a write that came before those that are marked. whole: it stored every number."""
         lo, hi = c.dest.lo, c.dest.hi
         here = slice(lo - self.lo, hi - self.lo)
         before, after = (_bytes(hold, lo, hi) for hold in (c.before, c.after))
-        if before is None or after is None:
+        if whole or before is None or after is None:
             differs = np.ones(hi - lo, np.bool_)
         else:
             differs = before != after
@@ -81,6 +88,8 @@ class _Block:
         else:
             self.end[here][last] = after[last]
         self.changed[here] |= new
+        if whole:
+            self.stored[here] |= new
         self.by.append(c)
 
     def restoration(self, index: int, a: array, hold: Hold | None) -> Restoration | None:
@@ -88,7 +97,8 @@ class _Block:
         changed = self._view(self.changed, a)
         was = contents(a, hold) if changed.any() else None
         if was is not None:
-            differs = self._view(self.unsure, a) | (raw(was) != self._view(self.end, a))
+            certain = self._view(self.unsure, a) | self._view(self.stored, a)
+            differs = certain | (raw(was) != self._view(self.end, a))
             changed = changed & differs
         if not changed.any():
             return None
@@ -107,23 +117,20 @@ class _Block:
         return True, out
 
     def _view(self, plane: NumpyArray, a: array) -> NumpyArray:
-        return _view(plane, self.lo, a)
+        return planes(plane, self.lo, a)
 
 
-def _view(plane: NumpyArray, lo: int, a: array) -> NumpyArray:
-    """The part of bytes from an address on that belongs to an array, those of a number last."""
-    parts = a._parts
-    shape, strides = tuple(parts.shape), tuple(parts.strides)
-    at, size = (a.ptr - lo if a.size else 0), parts.dtype.itemsize
-    view: NumpyArray = np.ndarray((*shape, size), plane.dtype, plane, at, (*strides, 1))
-    return view
+def _whole(records: Sequence[Record], c: Change) -> bool:
+    """Whether a write certainly stored every number of its array."""
+    record = None if c.loose else records[c.position]
+    return not isinstance(record, LaunchRecord) or record.fills(c.dest)
 
 
 def _whole_numbers(differs: NumpyArray, a: array) -> NumpyArray:
     """The bytes of those numbers of an array of which some byte differs."""
     out = np.zeros_like(differs)
     for x in [a] if a._info.numpy.names is None else leaf_arrays(a):
-        _view(out, a.lo, x)[...] = _view(differs, a.lo, x).any(-1, keepdims=True)
+        planes(out, a.lo, x)[...] = planes(differs, a.lo, x).any(-1, keepdims=True)
     return out
 
 

@@ -112,6 +112,15 @@ def present(a: array) -> NumpyArray:
     return np.array(a.device.backend.to_host(a._parts))
 
 
+def planes(plane: NumpyArray, lo: int, a: array) -> NumpyArray:
+    """The part of bytes from an address on that belongs to an array, those of a number last."""
+    parts = a._parts
+    shape, strides = tuple(parts.shape), tuple(parts.strides)
+    at, size = (a.ptr - lo if a.size else 0), parts.dtype.itemsize
+    view: NumpyArray = np.ndarray((*shape, size), plane.dtype, plane, at, (*strides, 1))
+    return view
+
+
 def raw(x: NumpyArray) -> NumpyArray:
     """Numbers as bytes, those of one number last."""
     x = np.ascontiguousarray(x)

@@ -197,7 +197,8 @@ class Tape:
         What operations of the tape overwrote is read as it was at its record, so that the
         gradient is that of what ran (see `config.overwrites`). What anything else wrote since
         is read as it is now: where nothing was overwritten, a tape may be recorded once and
-        run backward at other values of its inputs. Where both meet, a UserWarning says so.
+        run backward at other values of its inputs. Where both meet, and where values that a
+        launch saved came from other inputs, a UserWarning says so.
         Gradients of overwritten arrays are consumed (unless made with retain_grad). If the
         pass raises, gradients may be partly added: call `zero` before the next one. No array
         but gradients has changed after it.

@@ -4,5 +4,7 @@ from engine.ad.threads.affine import Given
 from engine.ad.threads.certain import clashes
 from engine.ad.threads.classify import Classes, Group, classify
 from engine.ad.threads.collect import Access, Collected, collect
+from engine.ad.threads.fills import fills
 
-__all__ = ["Access", "Classes", "Collected", "Given", "Group", "clashes", "classify", "collect"]
+__all__ = ["Access", "Classes", "Collected", "Given", "Group", "clashes", "classify", "collect",
+           "fills"]  # fmt: skip

@@ -142,17 +142,106 @@ def test_each_number_counts_by_itself() -> None:
         wp.launch(cube, 3, [x], [y])
         x[:1].fill_(9.0)
     x.numpy()[1:] = [4, 5]
-    with pytest.warns(UserWarning, match="changed outside of the tape"):
+    with silent():  # the first one belongs to no other value of them
         tape.backward(grads=seeded(y))
     assert x.grad.list() == [3, 48, 75]
 
 
-def test_put_back_by_the_tape_is_not_overwritten() -> None:
-    tape, x, y = overwritten(then=lambda x: (x.fill_(9.0), x.assign([1, 2, 3])))
+EQUAL = {
+    "fill_": lambda x: x.fill_(2.0),
+    "assign": lambda x: x.assign([2, 2, 2]),
+    "copy": lambda x: wp.copy(x, floats(2, 2, 2)),
+    "parts": lambda x: (wp.copy(x[:2], floats(2, 2)), x[2:].fill_(2.0)),
+    "backwards": lambda x: x[::-1].assign([2, 2, 2]),
+    "put back": lambda x: (x.zero_(), x.fill_(2.0)),
+    "launch": lambda x: wp.launch(twice, 3, [floats(1, 1, 1)], [x]),
+    "larger launch": lambda x: wp.launch(some_of, 5, [floats(2, 2, 2), 3, x]),
+}
+
+
+@pytest.mark.parametrize("how", EQUAL)
+def test_what_the_tape_wrote_counts_although_it_is_equal(how: str) -> None:
+    """Each write stores what is there already; something else changes it later."""
+    x, y = floats(2, 2, 2), floats(0, 0, 0)
+    with wp.Tape() as tape:
+        wp.launch(cube, 3, [x], [y])
+        EQUAL[how](x)
     x.assign([4, 5, 6])
     with silent():
         tape.backward(grads=seeded(y))
-    assert x.grad.list() == [48, 75, 108]
+    stored = how != "larger launch"  # what a thread stores if it likes is told by what changed
+    assert x.grad.list() == ([12, 12, 12] if stored else [48, 75, 108])
+
+
+@wp.kernel
+def some_of(x: F, n: int, y: F):
+    i = wp.tid()
+    if i < n:
+        y[i] = x[i]
+
+
+@wp.kernel
+def turned(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    y[j, i] = x[i, j]
+
+
+@wp.kernel
+def if_positive(x: F, y: F):
+    i = wp.tid()
+    if x[i] > 0.0:
+        y[i] = x[i]
+
+
+@wp.kernel
+def shifted(x: F, y: F):
+    i = wp.tid()
+    y[i + 1] = x[i]
+
+
+@wp.kernel
+def first_alone(x: F, y: F):
+    y[0] = x[wp.tid()]
+
+
+@wp.kernel
+def left_early(x: F, y: F):
+    i = wp.tid()
+    if x[i] < 0.0:
+        return
+    y[i] = x[i]
+
+
+@wp.struct
+class Two:
+    a: float
+    b: float
+
+
+@wp.kernel
+def one_field(x: F, y: wp.array(dtype=Two)):
+    i = wp.tid()
+    y[i].a = x[i]
+
+
+def fills(kernel: Any, dim: Any, *args: Any) -> bool:
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim, list(args))
+    (record,) = tape.records
+    return record.fills(args[-1])
+
+
+def test_launches_that_store_every_element() -> None:
+    x, y = floats(1, 2, 3), floats(0, 0, 0)
+    assert fills(twice, 3, x, y) and fills(twice, (3, 2), x, y)
+    assert not fills(twice, 2, x, y) and not fills(twice, 0, x, y)
+    a, b = wp.zeros((2, 3), dtype=float), wp.zeros((3, 2), dtype=float)
+    assert fills(turned, (2, 3), a, b) and not fills(turned, (2, 2), a, b)
+    for k in (if_positive, left_early):
+        assert not fills(k, 3, x, y)
+    assert not fills(shifted, 2, x, y) and not fills(first_alone, 3, x, y)
+    assert not fills(one_field, 3, x, wp.zeros(3, dtype=Two))
+    assert not fills(squares, 3, x, y)
 
 
 def test_recorded_once_and_stepped_like_an_optimizer_does() -> None:
