@@ -25,7 +25,7 @@ def selftest(
     """
     from adtool.exits import Exit, ToolError
     from adtool.selftest.run import corpus, run
-    from adtool.selftest.score import lines, score
+    from adtool.selftest.score import report_lines, score
 
     start = time.monotonic()
     cases = corpus()
@@ -38,7 +38,7 @@ def selftest(
     if quick:
         cases = cases[::QUICK]
     outcomes = run(cases, seed, _progress if sys.stderr.isatty() else None)
-    for line in lines(outcomes, time.monotonic() - start):
+    for line in report_lines(outcomes, time.monotonic() - start):
         typer.echo(line)
     raise typer.Exit(Exit.CLEAN if score("", outcomes).perfect else Exit.FINDINGS)
 

@@ -45,7 +45,7 @@ class Rounding(Rule):
         """One finding a kernel, with the worst of its launches."""
         found = hits(session, "rounding")
         for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
-            hit = max(group, key=_lost)
+            hit = max(group, key=_digits_lost)
             count = launches(group)
             kernel = hit.launch.kernel
             yield self.finding(
@@ -57,5 +57,5 @@ class Rounding(Rule):
             )  # fmt: skip
 
 
-def _lost(h: Hit) -> float:
+def _digits_lost(h: Hit) -> float:
     return h.pair.digits_lost

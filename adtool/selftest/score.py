@@ -48,7 +48,7 @@ def by(outcomes: Sequence[Outcome], key: Callable[[Outcome], str]) -> list[Score
     return [score(name, group) for name, group in groups.items()]
 
 
-def lines(outcomes: Sequence[Outcome], seconds: float) -> list[str]:
+def report_lines(outcomes: Sequence[Outcome], seconds: float) -> list[str]:
     """The table as text: by kind of kernel, by mutation, and what went wrong."""
     kinds = [*by(outcomes, lambda o: o.kind), score("all", outcomes)]
     rows = [("kernels", "right", "false alarms", "undecided", "mutants", "caught")]

@@ -23,7 +23,7 @@ def snippet_errors(
     }  # fmt: skip
     lines = text.splitlines()
     out: dict[str, Diagnostic] = {}
-    for at, message in _errors(said, source):
+    for at, message in _compiler_errors(said, source):
         found = _snippet_at(lines, at)
         if found is None or found[0] in out or found[0] not in functions:
             continue
@@ -38,7 +38,7 @@ def snippet_errors(
     return list(out.values())
 
 
-def _errors(said: str, source: str) -> Iterator[tuple[int, str]]:
+def _compiler_errors(said: str, source: str) -> Iterator[tuple[int, str]]:
     """Line in the compiled file, and message, of each error."""
     # `FILE:LINE:COLUMN: error: ...` as GCC and clang write, `FILE(LINE): error: ...` as NVRTC.
     place = r"(?::(\d+):(?:\d+:)?|\((\d+)\):)"

@@ -185,11 +185,11 @@ def _launch(record: LaunchRecord, state: _State) -> None:
     if 0 in record.dim or not written or not state.live.intersection(blocks.values()):
         return
     state.live |= written
-    run_tangent(record.plan, record.dim, record.values, lambda i: _recorded(record, i),
+    run_tangent(record.plan, record.dim, record.values, lambda i: _contents_at_launch(record, i),
                 state.tangents, frozenset(wrt))  # fmt: skip
 
 
-def _recorded(record: LaunchRecord, index: int) -> NumpyArray | None:
+def _contents_at_launch(record: LaunchRecord, index: int) -> NumpyArray | None:
     return record.contents(index) if index in record.plan.inputs else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adtool.selftest.run import Outcome, corpus
-from adtool.selftest.score import lines, score
+from adtool.selftest.score import report_lines, score
 from engine.autograd import MUTATIONS
 
 
@@ -42,7 +42,7 @@ def test_the_table_says_what_went_wrong() -> None:
         Outcome("b", "tiny", "", ("inconclusive",), ("noise",)),
         Outcome("b", "tiny", "zero", ("pass",)),
     ]
-    text = "\n".join(lines(outcomes, 1.0))
+    text = "\n".join(report_lines(outcomes, 1.0))
     assert "false alarm: a (fail)" in text and "undecided: b (noise)" in text
     assert "missed: b, zero (pass)" in text
     assert "caught 1 of 2 wrong gradients, 1 false alarms on 2 right ones" in text

@@ -49,7 +49,7 @@ _USAGE = {
 def lower_generic_constructor(cx: Context, node: ast.Call, name: str) -> Operand:
     """A value of a type that the arguments tell."""
     try:
-        return _made(cx, node, name)
+        return _constructed(cx, node, name)
     except Meaningless as wrong:
         if not str(wrong):
             return BAD
@@ -60,7 +60,7 @@ def lower_generic_constructor(cx: Context, node: ast.Call, name: str) -> Operand
 _SIZES = {"vector": ("length",), "matrix": ("shape",)}
 
 
-def _made(cx: Context, node: ast.Call, name: str) -> Operand:
+def _constructed(cx: Context, node: ast.Call, name: str) -> Operand:
     parts = part_names(name)
     words = named_arguments(node, (*_SIZES.get(name, ()), *parts, "dtype"))
     nodes = list(node.args) + [words[p] for p in parts if p in words]

@@ -111,7 +111,7 @@ def local_part(cx: Context, whole: Local, index: Sequence[Atom]) -> Local:
     return Local(whole.base, arith(cx, "add", whole.at, as_int32(cx, at)), t)
 
 
-def _places(cx: Context, got: Local) -> list[Atom]:
+def _component_indices(cx: Context, got: Local) -> list[Atom]:
     """Where in the vector each component lies, row by row."""
     count = math.prod(shape_of(got.type))
     return [arith(cx, "add", got.at, Const(k, INT32)) for k in range(count)]
@@ -119,7 +119,7 @@ def _places(cx: Context, got: Local) -> list[Atom]:
 
 def read_local(cx: Context, got: Local) -> Atom:
     """The value at a place in a local array."""
-    parts = [cx.b.op("extract", got.base, at) for at in _places(cx, got)]
+    parts = [cx.b.op("extract", got.base, at) for at in _component_indices(cx, got)]
     if isinstance(got.type, ScalarType):
         return parts[0]
     return cx.b.op("construct", *parts, result=got.type)
@@ -130,6 +130,6 @@ def write_local(cx: Context, where: Local, value: Atom) -> Atom:
     parts = components_of(cx, value) or [value]
     whole = where.base
     # One after the other, with nothing between: code generators see one change of the array.
-    for at, part in zip(_places(cx, where), parts, strict=True):
+    for at, part in zip(_component_indices(cx, where), parts, strict=True):
         whole = cx.b.op("insert", whole, at, part)
     return whole

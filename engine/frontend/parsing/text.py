@@ -133,7 +133,7 @@ def function_text(func: Callable[..., Any]) -> FunctionText | None:
     names = getattr(func, "__globals__", {})
     file = code.co_filename
     known = _versions.setdefault(file, [])
-    lines = _lines(file, names)
+    lines = _source_lines(file, names)
     if lines and not (known and known[-1].lines is lines):
         if not (known and known[-1].lines == lines):
             known.append(Version(file, lines))
@@ -156,7 +156,7 @@ def _touched(file: str) -> bool:
     return isinstance(when, (int, float)) and when >= _STARTED
 
 
-def _lines(file: str, names: dict[str, Any]) -> list[str]:
+def _source_lines(file: str, names: dict[str, Any]) -> list[str]:
     """Lines of a file as it is now; empty where there are none."""
     linecache.checkcache(file)
     lines = linecache.getlines(file, names)
