@@ -44,8 +44,9 @@ class Origin:
         if self.hold.lost or a.storage.unchanged(self.hold):
             return None
         end = self.end
-        if self.rewritten and not self.watched:
-            end = contents(a, self.left)
+        if self.rewritten and end is None:
+            # A launch that reads again what it wrote itself is watched, but nobody kept the end.
+            end = None if self.watched else contents(a, self.left)
             if end is None:
                 return None
         was = contents(a, self.hold)
