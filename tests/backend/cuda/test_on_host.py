@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import zlib
 from dataclasses import dataclass
@@ -88,19 +89,38 @@ class Prepared:
         return out
 
 
+GROUPS = 4  # of cases that are compiled together; all but the first are left to sweeps
+
+
+def cases(but: Any = ()) -> list[Any]:
+    """Names of cases, for tests."""
+    return [pytest.param(c.name, marks=[pytest.mark.sweep] if i % GROUPS else [])
+            for i, c in enumerate(CASES) if c.name not in but]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """All cases, every other one in float64, and the program of the dialect."""
-    cases = []
-    for i, c in enumerate(CASES):
-        kernel = c.make((wp.float32, wp.float64)[i % 2])
-        cases.append(Prepared(c, Variants(lower_kernel(kernel.func)), f"k{i}"))
-    prefetch([
-        (CPU, c.v, form, c.v.differentiable, c.v.journaled())
-        for c in cases for form in FORMS if form != "checkpointed"
-    ])  # fmt: skip
-    program = Program([f for c in cases for f in c.functions()], tmp_path_factory.mktemp("host"))
-    return {c.case.name: c for c in cases}, program
+    """Gives a case, every other one in float64, and the program of the dialect that has it."""
+    places = {c.name: i for i, c in enumerate(CASES)}
+
+    @functools.cache
+    def group(number: int) -> tuple[dict[str, Prepared], Program]:
+        made = []
+        for i, c in list(enumerate(CASES))[number::GROUPS]:
+            kernel = c.make((wp.float32, wp.float64)[i // GROUPS % 2])
+            made.append(Prepared(c, Variants(lower_kernel(kernel.func)), f"k{i}"))
+        prefetch([
+            (CPU, c.v, form, c.v.differentiable, c.v.journaled())
+            for c in made for form in FORMS if form != "checkpointed"
+        ])  # fmt: skip
+        program = Program([f for c in made for f in c.functions()], tmp_path_factory.mktemp("host"))
+        return {c.case.name: c for c in made}, program
+
+    def find(name: str) -> tuple[Prepared, Program]:
+        found, program = group(places[name] % GROUPS)
+        return found[name], program
+
+    return find
 
 
 def on_cpu(c: Prepared, form: Form, args: bytes, journal: Any = None) -> Any:
@@ -121,10 +141,9 @@ def same(a: list[Any], b: list[Any]) -> None:
         assert x.tobytes() == y.tobytes(), (x, y)
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES])
+@pytest.mark.parametrize("name", cases())
 def test_the_same_bits(name: str, prepared: Any) -> None:
-    cases, program = prepared
-    c: Prepared = cases[name]
+    c, program = prepared(name)
     here, there = c.values("x"), c.values("x")
     memory = Memory(c.threads)
 
@@ -162,11 +181,10 @@ def test_the_same_bits(name: str, prepared: Any) -> None:
     same([*here, *mine], [*there, *theirs])
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES if c.name not in SHARED])
+@pytest.mark.parametrize("name", cases(SHARED))
 def test_any_grid_of_blocks_runs_all_threads(name: str, prepared: Any) -> None:
     """Two CUDA threads run all those of a launch, in an order of their own."""
-    cases, program = prepared
-    c: Prepared = cases[name]
+    c, program = prepared(name)
     made = []
     for blocks in (0, 1):
         given = c.values("y")
