@@ -6,13 +6,13 @@ Works on the arguments as kernels read them, so that it serves every form and ev
 from __future__ import annotations
 
 import functools
-import math
 import struct
 from dataclasses import dataclass
 
 from engine.ad.threads import Classes, Collected, Given, classify, collect, fills
 from engine.codegen.layout import arg_offsets
 from engine.ir.nodes import Function
+from engine.lang.strided import Elements, byte_range, may_meet, overlaps_itself
 from engine.lang.types import ArrayType, ScalarType, is_integer
 
 _KEPT = 256  # launches that are remembered
@@ -36,42 +36,23 @@ class Placed:
     @property
     def ends(self) -> tuple[int, int]:
         """The first byte of its memory, and the one after the last."""
-        low = high = self.address
-        for n, s in zip(self.shape, self.strides, strict=True):
-            low, high = low + min(s * (n - 1), 0), high + max(s * (n - 1), 0)
-        return low, high + self.type.element.size
+        return byte_range(self.address, self.shape, self.strides, self.type.element.size)
 
     @property
     def overlaps_itself(self) -> bool:
         """Whether two of its elements may share memory."""
-        reach = self.type.element.size
-        steps = sorted((abs(s), n) for s, n in zip(self.strides, self.shape, strict=True) if n > 1)
-        for step, count in steps:
-            if step < reach:
-                return True
-            reach += step * (count - 1)
-        return False
+        return overlaps_itself(self.shape, self.strides, self.type.element.size)
+
+    @property
+    def elements(self) -> Elements:
+        """Where its elements lie."""
+        return Elements(self.address, *self.ends, self.strides, self.type.element.size)
 
     def same_as(self, other: Placed) -> bool:
         """Whether equal indices are the same element, and others are not."""
         return (self.address, self.shape, self.strides, self.type.element.size) == (
             other.address, other.shape, other.strides, other.type.element.size,
         )  # fmt: skip
-
-    def meets(self, other: Placed) -> bool:
-        """Whether an element of one may share memory with one of the other; False is certain.
-
-        Fields of structs lie side by side: where both go in steps of one size, what counts is
-        where in a step their elements lie.
-        """
-        (a, b), (c, d) = self.ends, other.ends
-        if a >= d or c >= b:
-            return False
-        step = math.gcd(*self.strides, *other.strides)
-        if step == 0:
-            return True
-        apart = (other.address - self.address) % step
-        return apart < self.type.element.size or step - apart < other.type.element.size
 
 
 class Threads:
@@ -124,8 +105,8 @@ class Threads:
             same[a.name] = same[twin.name] if twin is not None else k
             if a.overlaps_itself:
                 tangled.append((a.name, a.name))
-            tangled += [(a.name, b.name) for b in there[:k] if not b.same_as(a) and b.meets(a)]
-        given = {s: given[s] for s in self.collected.symbols if s in given}
+            tangled += [(a.name, b.name) for b in there[:k] if not b.same_as(a)
+                        and may_meet(a.elements, b.elements)]  # fmt: skip
         key = (dim, tuple(given.values()), tuple(same.items()), tuple(tangled))
         found = self._known.get(key)
         if found is None:
@@ -139,19 +120,20 @@ class Threads:
         """Whether a launch certainly stores every element of an array argument."""
         arrays = self.arrays(args)
         given = self._given(args, arrays)
-        key = (name, dim, tuple(given.items()))
+        (shape,) = (a.shape for a in arrays if a.name == name)
+        key = (name, dim, shape, tuple(given.values()))
         if key not in self._filled:
             if len(self._filled) >= _KEPT:
                 self._filled.clear()
-            (shape,) = (a.shape for a in arrays if a.name == name)
             self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given)
         return self._filled[key]
 
     def _given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
+        """The integers and extents that decide anything, always in one order."""
         given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
         for name, at, t in self._integers:
             (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
-        return given
+        return {s: given[s] for s in self.collected.symbols if s in given}
 
 
 _FORMATS = {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.lang import types as t
+from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType, StructType, from_record
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import from_numpy_value, vector_class
@@ -16,7 +17,7 @@ from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
-from engine.runtime.storage import Storage, byte_range, wrap
+from engine.runtime.storage import Storage, wrap
 
 
 class array(ArrayBase):

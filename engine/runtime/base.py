@@ -7,13 +7,15 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.lang import strided
+from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.device import Device
 from engine.runtime.launch_errors import fail
-from engine.runtime.storage import Storage, allocate, byte_range
+from engine.runtime.storage import Storage, allocate
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -265,15 +267,11 @@ class Placed(Protocol):
 
 
 def may_meet(a: Placed, b: Placed) -> bool:
-    """Whether an element of one array may share memory with one of the other.
-
-    False is certain. Fields of structs lie side by side: where both arrays go in steps of
-    one size, what counts is where in a step their elements lie.
-    """
+    """Whether an element of one may share memory with one of the other; False is certain."""
     if a.lo >= b.hi or b.lo >= a.hi:
-        return False
-    step = math.gcd(*a.strides, *b.strides)
-    if step == 0:
-        return True
-    apart = (b.ptr - a.ptr) % step
-    return apart < a._info.size or step - apart < b._info.size
+        return False  # as nearly all do
+    return strided.may_meet(_elements(a), _elements(b))
+
+
+def _elements(a: Placed) -> strided.Elements:
+    return strided.Elements(a.ptr, a.lo, a.hi, a.strides, a._info.size)

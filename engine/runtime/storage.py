@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.lang.strided import byte_range
 from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.device import HOST, Device
 from engine.runtime.launch_errors import fail, size_text
@@ -265,19 +266,6 @@ def allocate(nbytes: int, zero: bool, device: Device) -> Storage:
             "E209", f"out of memory: an array of {size_text(nbytes)} was asked for"
         ) from None
     return Storage(owner, address, nbytes, device)
-
-
-def byte_range(ptr: int, shape: Any, strides: Any, itemsize: int) -> tuple[int, int]:
-    """Lowest and one past the highest address of a strided array; equal for an empty one."""
-    lo = hi = ptr
-    for n, s in zip(shape, strides, strict=True):
-        if n == 0:
-            return ptr, ptr
-        if s < 0:
-            lo += (n - 1) * s
-        else:
-            hi += (n - 1) * s
-    return lo, hi + itemsize
 
 
 def wrap(data: NumpyArray) -> Storage:

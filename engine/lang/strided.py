@@ -1,0 +1,61 @@
+"""Where the elements of strided arrays lie, by numbers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Elements(NamedTuple):
+    """The elements of an array. address: of the first. lo, hi: the lowest address, and the one
+
+    past the highest. strides, size: in bytes.
+    """
+
+    address: int
+    lo: int
+    hi: int
+    strides: Sequence[int]
+    size: int
+
+
+def byte_range(
+    ptr: int, shape: Sequence[int], strides: Sequence[int], itemsize: int
+) -> tuple[int, int]:
+    """Lowest and one past the highest address of a strided array; equal for an empty one."""
+    lo = hi = ptr
+    for n, s in zip(shape, strides, strict=True):
+        if n == 0:
+            return ptr, ptr
+        if s < 0:
+            lo += (n - 1) * s
+        else:
+            hi += (n - 1) * s
+    return lo, hi + itemsize
+
+
+def may_meet(a: Elements, b: Elements) -> bool:
+    """Whether an element of one array may share memory with one of the other.
+
+    False is certain. Fields of structs lie side by side: where both arrays go in steps of
+    one size, what counts is where in a step their elements lie.
+    """
+    if a.lo >= b.hi or b.lo >= a.hi:
+        return False
+    step = math.gcd(*a.strides, *b.strides)
+    if step == 0:
+        return True
+    apart = (b.address - a.address) % step
+    return apart < a.size or step - apart < b.size
+
+
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether two elements of a strided array may share memory."""
+    reach = itemsize
+    for step, count in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True)):
+        if count > 1:
+            if step < reach:
+                return True
+            reach += step * (count - 1)
+    return False
