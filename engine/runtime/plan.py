@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from engine.compile.backend import Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
+from engine.lang.strided import overlaps_itself
 from engine.lang.structs import Argument
 from engine.lang.types import ArrayType, Type, is_float
 from engine.runtime.annotation import array_type, describe
@@ -104,7 +105,7 @@ class Plan:
         # The user's parameters, where the IR has others.
         self.arguments = Arguments(ir.arguments) if ir.arguments else None
         # What is accessed under a condition may be left out: the kernel decides.
-        touched = _arrays(ir, _accessed, _certain, custom=True)
+        touched = _arrays(ir, _accessed, n.by_every_thread, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._forward: Executable | None = None
@@ -220,7 +221,9 @@ class Plan:
             a = values[i]
             if a is None:
                 continue
-            if not a.storage.writable or (not a.is_contiguous and _self_overlap(a)):
+            if not a.storage.writable or (
+                not a.is_contiguous and overlaps_itself(a.shape, a.strides, a._ir.element.size)
+            ):
                 why = "read-only memory" if not a.storage.writable else "elements that overlap"
                 raise fail(
                     "E206", f"kernel {self.kernel.key!r} writes argument "
@@ -286,14 +289,6 @@ def _all(fn: n.Function) -> Statements:
     return n.walk(fn.body)
 
 
-def _certain(fn: n.Function) -> Statements:
-    """Statements that every thread runs."""
-    for s in fn.body:
-        yield s
-        if any(isinstance(inner, n.Return) for inner in n.walk((s,))):
-            return
-
-
 def _arrays(
     fn: n.Function,
     pick: Callable[[Statements], Iterable[n.Atom]],
@@ -328,14 +323,3 @@ def _updated(body: Statements) -> Iterable[n.Atom]:
 
 def _accessed(body: Statements) -> Iterable[n.Atom]:
     return [s.array for s in body if isinstance(s, (n.Load, n.Store, n.Atomic))]
-
-
-def _self_overlap(a: array) -> bool:
-    """Whether two elements of a strided array may share memory."""
-    reach = a._ir.element.size
-    for step, count in sorted((abs(s), k) for s, k in zip(a.strides, a.shape, strict=True)):
-        if count > 1:
-            if step < reach:
-                return True
-            reach += step * (count - 1)
-    return False

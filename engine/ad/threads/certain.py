@@ -7,7 +7,7 @@ same for all of them, of a value that each takes from an element of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from engine.ad.prepare import written_params
 from engine.ir import nodes as n
@@ -20,7 +20,7 @@ _CHOOSING = ("select", "where", "min", "max", "clamp")
 
 def clashes(fn: n.Function, dim: Sequence[int], arrays: frozenset[str]) -> list[n.Store]:
     """Such stores of a kernel launched over `dim`, to the array parameters `arrays`."""
-    body = list(_by_every_thread(fn.body))
+    body = list(n.by_every_thread(fn))
     seen = _Threads(fn, dim)
     out = []
     for s in body:
@@ -33,13 +33,6 @@ def clashes(fn: n.Function, dim: Sequence[int], arrays: frozenset[str]) -> list[
         ):
             out.append(s)
     return [s for s in out if not _written_later(fn.body, s)]
-
-
-def _by_every_thread(block: n.Block) -> Iterator[n.Stmt]:
-    for s in block:
-        yield s
-        if any(isinstance(x, n.Return) for x in n.walk((s,))):
-            return
 
 
 def _written_later(body: n.Block, store: n.Store) -> bool:
