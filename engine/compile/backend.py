@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -53,8 +53,7 @@ class Journal(ABC):
         """A copy of what a run of the form `accesses` wrote; see `engine.ad.accesses`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Bytes that a run may save: each thread on its stack, all in the journal. 0: any number."""
 
     stack: int

@@ -97,7 +97,7 @@ class Variants:
         return (read & self.written - self._replayed) | (aliased & read)
 
     def clashes(self, dim: tuple[int, ...], arrays: frozenset[str]) -> list[Store]:
-        """Stores by which threads certainly overwrite each other; see `engine.ad.clashes`."""
+        """Stores by which threads certainly overwrite each other; see `ad.threads.certain`."""
         key = (tuple(min(n, 2) for n in dim), arrays)
         if key not in self._clashes:
             self._clashes[key] = ad.clashes(self.ir, dim, arrays)
@@ -134,12 +134,6 @@ class Variants:
     def read_again(self, journaled: frozenset[str]) -> frozenset[str]:
         """Array parameters whose contents some adjoint may read."""
         return self._read_again - journaled
-
-    def adjoint_params(self, wrt: frozenset[str]) -> list[str]:
-        """Parameter names of the adjoint kernel, in order."""
-        names = [p.name for p in self.ir.params]
-        arrays = [p.name for p in self.ir.params if isinstance(p.type, ArrayType)]
-        return names + [f"adj_{a}" for a in arrays if a in wrt]
 
     def tangent_ir(self, wrt: frozenset[str]) -> Function:
         """The kernel with tangents of the arrays `wrt`; see `engine.ad.tangent`."""
@@ -212,7 +206,8 @@ def prefetch(requests: Sequence[Request]) -> None:
             entries = backend.compile([f for _, f in group.values()])
             for (_, form, key), (v, f), e in zip(group, group.values(), entries, strict=True):
                 # Kernels of the same text share an entry; where they stand differs.
-                found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=Threads(f))
+                threads = v.threads if f is v.ir else Threads(f)
+                found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=threads)
                 v._entries[backend, form, key] = found
 
 

@@ -99,13 +99,14 @@ def _group(n: Numbers, names: tuple[str, ...], accesses: list[Access], most: int
         return Group(names, "shared", every)
     if "native" in kinds:
         return Group(names, "unproven", every, tuple(a for a in accesses if a.kind == "native")[:1])
-    reach = _reach(n, accesses)
+    adds = tuple(kinds) in _ADDS
+    reach = _reach(n, accesses) if adds or len(n.axes) == 1 else None
     if reach == 0 and len(n.axes) == 1:
         return Group(names, "owned", every)
     bad = _meeting(n, accesses, most)
     if not bad:
         return Group(names, "owned", every)
-    if tuple(kinds) in _ADDS:
+    if adds:
         return Group(names, "accumulate", every, reach=reach)
     if tuple(kinds) in _REPLACES:
         return Group(names, "replace", every)

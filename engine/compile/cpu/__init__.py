@@ -83,7 +83,10 @@ class Cpu(Backend):
         return view  # type: ignore[no-any-return]
 
     def put(self, view: Any, values: np.ndarray[Any, Any]) -> None:
-        with np.errstate(all="ignore"):
+        if getattr(values, "dtype", None) == view.dtype:
+            view[...] = values
+            return
+        with np.errstate(all="ignore"):  # of the conversion
             view[...] = values
 
     def run(

@@ -155,7 +155,11 @@ def run(
 ) -> Outcome:
     """See `Backend.run`."""
     args += entry.bound
-    given = journal.bounds if isinstance(journal, CpuJournal) else None
+    # `is None` first: to ask for the class takes longer, and few launches have a journal.
+    given = None
+    if journal is not None:
+        assert isinstance(journal, CpuJournal)
+        given = journal.bounds
     many = given is not None and len(given) > 2
     if entry.threads is not None and threads is None and (many or given is None):
         found = schedule(entry.threads, dim, args, given)
@@ -181,13 +185,18 @@ def _whole(
     state = Launch.from_buffer_copy(_template(dim, limits))
     if threads is not None:
         state.begin, state.end = threads
-    if isinstance(journal, CpuJournal):
+    if journal is not None:
+        assert isinstance(journal, CpuJournal)
         journal.lend((state,))
     entry.code(args, ctypes.byref(state))
     if state.error == STACK_LIMIT and spare is not None:
         # The form that saves less goes on from the first thread that was abandoned.
         state.error = 0
         spare().code(args, ctypes.byref(state))
+    if journal is None and not (
+        state.error or state.stack.data or state.journal.data or state.output.data
+    ):
+        return NOTHING
     return _outcome((state,), (state.begin, state.end), journal, limits)
 
 
