@@ -154,13 +154,13 @@ def blind_to_the_rest(patch: pytest.MonkeyPatch) -> None:
 
 
 def other_branch(patch: pytest.MonkeyPatch) -> None:
-    right = collecting._compared
+    right = collecting.compared
 
     def wrong(op: str, a: Any, b: Any) -> Any:
         c = right(op, a, b)
         return collecting.Condition(c.false, c.true)
 
-    patch.setattr(collecting, "_compared", wrong)
+    patch.setattr(collecting, "compared", wrong)
 
 
 def loops_keep_values(patch: pytest.MonkeyPatch) -> None:

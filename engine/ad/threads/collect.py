@@ -5,25 +5,23 @@ Works on any kernel, calls and jumps included: a kernel as lowered, its adjoint,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Literal
 
 from engine.ad.threads.affine import (
     Axis,
-    Between,
     Fact,
     Form,
     Given,
-    Need,
-    Part,
     Poly,
-    Trips,
     Turn,
     Value,
 )
 from engine.ad.threads.bounds import Bounds
+from engine.ad.threads.conditions import ALWAYS, LOGIC, NEVER, Condition, compared, joined
+from engine.ad.threads.integers import result
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, ScalarType, is_integer
@@ -129,19 +127,8 @@ def collect(fn: n.Function) -> Collected:
     return Collected(tuple(c.accesses), known, c.stops, tuple(c.costs.items()))
 
 
-@dataclass(frozen=True)
-class Condition:
-    """What is known where a boolean is true, and where it is false. constant: if it is one."""
-
-    true: tuple[Fact, ...] = ()
-    false: tuple[Fact, ...] = ()
-    constant: bool | None = None
-
-
 _Known = Value | Condition | None
 _Env = dict[n.Var, _Known]
-NEVER = Condition(constant=False)
-ALWAYS = Condition(constant=True)
 
 
 class _Collector:
@@ -369,111 +356,19 @@ class _Frame:
             if isinstance(d, n.Const) and isinstance(d.value, int):
                 return Value(Form(Poly.symbol(Given(self.arrays[array], d.value))))
             return None
-        if s.op in _LOGIC:
-            return _LOGIC[s.op](*map(self.condition, s.args))
+        if s.op in LOGIC:
+            return LOGIC[s.op](*map(self.condition, s.args))
         args = [self.value(a) for a in s.args]
         if s.op in ("lt", "le", "gt", "ge", "eq") and args[0] is not None and args[1] is not None:
-            return _compared(s.op, args[0], args[1])
+            return compared(s.op, args[0], args[1])
         t = s.dst.type
         if not isinstance(t, ScalarType) or not is_integer(t):
             return None
-        return self.integer(s.op, t, args)
-
-    def integer(self, op: str, t: ScalarType, args: Sequence[Value | None]) -> Value | None:
-        if op in ("select", "where_int"):
-            args = args[1:]
-        if not args or any(a is None for a in args):
-            return None
-        some: list[Value] = [a for a in args if a is not None]
-        needs = frozenset[Need]().union(*(a.needs for a in some))
-        forms = [a.form for a in some]
-        exact = _exact(op, forms)
-        if exact is not None:
-            return Value(exact, needs | {_range(t, exact)})
-        if op == "wrap_index":
-            return Value(forms[0], needs | {Need(forms[0], 0, 1 << 62)})
-        if op in ("floordiv", "mod", "div") and forms[1].uniform:
-            positive = {Need(forms[0], 0, 1 << 62), Need(forms[1], 1, 1 << 62)}
-            part = Part("rem" if op == "mod" else "quot", forms[0], forms[1].constant)
-            return Value(Form.along(part), needs | positive)
-        if op == "trips":
-            if all(f.uniform for f in forms):
-                count = Trips(tuple(f.constant for f in forms))
-                return Value(Form(Poly.symbol(count)), needs)
-            return Value(Form.along(Between("trips", tuple(forms))), needs)
-        if op in ("min", "max"):
-            return Value(Form.along(Between(op, tuple(forms))), needs)
-        if op in ("select", "where_int"):
-            return Value(Form.along(Between("either", tuple(forms), self.c.fresh())), needs)
-        return None
-
-
-def _exact(op: str, forms: Sequence[Form]) -> Form | None:
-    if op == "add":
-        return forms[0] + forms[1]
-    if op == "sub":
-        return forms[0] - forms[1]
-    if op == "neg":
-        return -forms[0]
-    if op == "cast":
-        return forms[0]
-    if op == "mul" and forms[1].uniform:
-        return forms[0].times(forms[1].constant)
-    if op == "mul" and forms[0].uniform:
-        return forms[1].times(forms[0].constant)
-    return None
-
-
-def _range(t: ScalarType, f: Form) -> Need:
-    if t.kind == "u":
-        return Need(f, 0, (1 << t.bits) - 1)
-    return Need(f, -(1 << (t.bits - 1)), (1 << (t.bits - 1)) - 1)
-
-
-# ---- conditions
-
-
-def _compared(op: str, a: Value, b: Value) -> Condition:
-    needs = a.needs | b.needs
-
-    def at_least(x: Form, least: int) -> Fact:
-        return Fact(Value(x + Form.of(-least), needs))
-
-    less, more = b.form - a.form, a.form - b.form
-    if op == "lt":
-        return Condition((at_least(less, 1),), (at_least(more, 0),))
-    if op == "le":
-        return Condition((at_least(less, 0),), (at_least(more, 1),))
-    if op == "gt":
-        return Condition((at_least(more, 1),), (at_least(less, 0),))
-    if op == "ge":
-        return Condition((at_least(more, 0),), (at_least(less, 1),))
-    return Condition((at_least(less, 0), at_least(more, 0)))
-
-
-_LOGIC: dict[str, Callable[..., Condition]] = {
-    "lnot": lambda a: Condition(a.false, a.true, None if a.constant is None else not a.constant),
-    "land": lambda a, b: Condition((*a.true, *b.true)),
-    "lor": lambda a, b: Condition((), (*a.false, *b.false)),
-}
+        return result(s.op, t, args, self.c.fresh)
 
 
 def _joined(cond: Condition, then: _Known, orelse: _Known) -> _Known:
     """What a variable is after a branch."""
     if isinstance(then, Condition) and isinstance(orelse, Condition):
-        return Condition(
-            _either(cond, then.true, orelse.true, then.constant is False, orelse.constant is False),
-            _either(cond, then.false, orelse.false, then.constant is True, orelse.constant is True),
-        )
+        return joined(cond, then, orelse)
     return then if then == orelse else None
-
-
-def _either(
-    cond: Condition, then: tuple[Fact, ...], orelse: tuple[Fact, ...], never: bool, nor: bool
-) -> tuple[Fact, ...]:
-    """What holds where one of two things does. never, nor: it cannot be the first, the second."""
-    if never:
-        return (*cond.false, *orelse)
-    if nor:
-        return (*cond.true, *then)
-    return tuple(f for f in then if f in orelse)
