@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ def pytest_terminal_summary(
         terminalreporter.write_line(
             'LEFT OUT tests marked `sweep`: the rest of large tables (-m "sweep or not sweep")'
         )
+
+
+@pytest.fixture(autouse=True)
+def _whole(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--parts`: a test that is marked `whole` has launches as users have them."""
+    if not (request.config.getoption("--parts") and request.node.get_closest_marker("whole")):
+        yield
+        return
+    from tests import parts
+
+    parts.divide(parts.LARGE)
+    yield
+    parts.divide(parts.SMALL)
 
 
 @pytest.fixture(scope="session")

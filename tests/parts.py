@@ -7,6 +7,8 @@ nothing is summed up, the launch as a whole has to give the same bits too.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,40 @@ _in_parts = runner._in_parts
 _whole = runner._whole
 
 
+SMALL = {"LEAST": 0, "PART": 1, "SHARE": 0}  # for `schedule`: no launch is too small
+LARGE = {name: getattr(schedule, name) for name in SMALL}
+
+
 def install() -> None:
     """Makes it so, in this process."""
-    schedule.LEAST, schedule.PART, schedule.SHARE = 0, 1, 0
+    divide(SMALL)
     runner._in_parts = compared
+
+
+def divide(thresholds: dict[str, int]) -> None:
+    """Sets which launches are cut."""
+    for name, value in thresholds.items():
+        setattr(schedule, name, value)
+
+
+@contextmanager
+def cut(threads: int) -> Iterator[list[tuple[str, int]]]:
+    """Cuts small launches too. Gives the forms that were, and in how many parts."""
+    seen: list[tuple[str, int]] = []
+    run, counted = runner._in_parts, runner.thread_count
+    before = {name: getattr(schedule, name) for name in SMALL}
+
+    def noted(how: Any, entry: Any, *rest: Any) -> Any:
+        seen.append((entry.symbol.rpartition("_")[0], len(how.bounds) - 1))
+        return run(how, entry, *rest)
+
+    divide(SMALL)
+    runner._in_parts, runner.thread_count = noted, lambda: threads
+    try:
+        yield seen
+    finally:
+        divide(before)
+        runner._in_parts, runner.thread_count = run, counted
 
 
 def compared(
@@ -38,7 +70,8 @@ def compared(
         out = _in_parts(how, entry, dim, args, limits, journal, spare)
         runs.append(told(out) if out.error else (told(out), memory(entry, args)))
     assert runs[0] == runs[1] == runs[2], f"{entry.symbol}: threads decide over the result"
-    if len(how.rounds) == 1 and not how.private and journal is None and not out.error:
+    exact = all(p.kind in ("min", "max") for p in how.private)
+    if len(how.rounds) == 1 and exact and journal is None and not out.error:
         after = memory(entry, args)
         put(before)
         whole = _whole(entry, dim, args, limits, None, None, spare)

@@ -344,7 +344,7 @@ def _build(
         body=b.block(),
         is_kernel=True,
         span=fn.span,
-        adjoints=frozenset(a.name for a in adjoints.values()),
+        adjoints=tuple((name, a.name) for name, a in adjoints.items()),
         mirrored=True,
     )
     out = remove_dead(propagate(out))

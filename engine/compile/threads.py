@@ -60,6 +60,8 @@ class Threads:
 
     def __init__(self, fn: Function) -> None:
         self.fn = fn
+        # Of an adjoint: by array parameters, those that hold their gradients.
+        self.gradients = dict(fn.adjoints)
         offsets = arg_offsets([p.type for p in fn.params])
         self._arrays = [
             (p.name, p.type, at, struct.Struct(f"<{1 + 2 * p.type.ndim}q"))

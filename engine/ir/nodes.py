@@ -21,7 +21,7 @@ generator; other places that name kinds of statements do so for what they mean t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.diagnostics import UNKNOWN, Span
@@ -402,9 +402,9 @@ class Function:
     gradients: tuple[str, ...] = ()
     native: Native | None = None
     derivative_of: Function | None = None
-    # Names of array parameters that hold gradients. A kernel that has them is an adjoint:
-    # its threads run in the reverse of their forward order, the last one first.
-    adjoints: frozenset[str] = field(default=frozenset())
+    # Array parameters and those that hold their gradients, by names. A kernel that has any is an
+    # adjoint: its threads run in the reverse of their forward order, the last one first.
+    adjoints: tuple[tuple[str, str], ...] = ()
     # A reverse sweep in it takes the branches of a forward sweep again: what it uses has been
     # defined, though the text alone does not show it.
     mirrored: bool = False

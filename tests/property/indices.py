@@ -30,6 +30,7 @@ class Writer:
     """Writes one kernel: `array` parameters of 1 and 2 dimensions, an integer, a grid."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self.rng = random.Random(seed)
         sizes = (1, 2, 3, 5, 8)
         self.dim = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice((1, 2, 2, 3))))
@@ -144,3 +145,21 @@ class Writer:
         names = ", ".join(AXES[: self.arity])
         head = f"def {name}(x: {f}, y: {f}, z: wp.array2d(dtype=float), n: int):"
         return "\n".join(["@wp.kernel", head, f"    {names} = wp.tid()", *self.lines, "", ""])
+
+
+class Bounded(Writer):
+    """The same with every index below `EXTENT`, so that it can be compiled and run."""
+
+    def index(self) -> str:
+        r = self.rng
+        text, axes, kind = super().index(), AXES[: self.arity], r.random()
+        if kind < 0.3:
+            return r.choice(axes)
+        if kind < 0.5:
+            return f"{r.choice(axes)} * {r.randint(1, 4)} + {r.choice(axes)}"
+        if kind < 0.75:
+            return f"wp.clamp({text}, 0, {r.randint(0, 7)})"
+        return f"wp.abs({text}) % {r.randint(1, 8)}"
+
+
+EXTENT = 36

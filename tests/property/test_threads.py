@@ -101,8 +101,8 @@ def false_claims(classes: Classes, found: Touched, dim: tuple[int, ...]) -> list
     return out
 
 
-def load(folder: Any, first: int) -> tuple[list[Any], list[Writer]]:
-    writers = [Writer(seed) for seed in range(first, first + BATCH)]
+def load(folder: Any, first: int, writer: type[Writer] = Writer) -> tuple[list[Any], list[Writer]]:
+    writers = [writer(seed) for seed in range(first, first + BATCH)]
     text = HEAD + "\n".join(w.kernel(f"kernel_{k}") for k, w in enumerate(writers))
     path = folder / f"indices_{first}.py"
     path.write_text(text)

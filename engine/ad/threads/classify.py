@@ -12,8 +12,9 @@ from engine.ad.threads.apart import Numbers
 from engine.ad.threads.bounds import Bounds
 from engine.ad.threads.collect import Access, Collected
 
-# The last two need one thread after another.
-Sharing = Literal["shared", "owned", "accumulate", "replace", "ordered", "unproven"]
+# The last two need one thread after another; `take` does without where the journal tells whose
+# each element is.
+Sharing = Literal["shared", "owned", "accumulate", "replace", "take", "ordered", "unproven"]
 _ADDS = (("add",), ("and",), ("or",), ("xor",))
 _REPLACES = (("min",), ("max",))
 # Pairs of accesses that are compared before it is given up: so many, and one more for so many
@@ -26,8 +27,9 @@ class Group:
     """Array parameters that are one array, and what a launch does to it.
 
     sharing: `shared`, only read; `owned`, what is written is touched by one thread; `accumulate`,
-    only added to; `replace`, only by atomic minima or by maxima; `ordered`, the order of the
-    threads decides; `unproven`, it may. why: the accesses that make it the last two.
+    only added to; `replace`, only by atomic minima or by maxima; `take`, the gradient of what is
+    replaced; `ordered`, the order of the threads decides; `unproven`, it may. why: the accesses
+    that make it one of the last three.
     reach: of `accumulate`, how far apart along the first axis that has any length two threads
     are at most that add to one element; None where that is not known.
     """
@@ -55,10 +57,18 @@ class Classes:
     @property
     def order_free(self) -> bool:
         """Whether the threads may run in any order."""
+        return self.order_free_but_for(frozenset())
+
+    def order_free_but_for(self, dealt: frozenset[str]) -> bool:
+        """The same, where the gradients `dealt` are dealt out to those threads that take them."""
         return (
             self.known
             and not self.stops
-            and all(g.sharing not in ("ordered", "unproven") for g in self.groups)
+            and all(
+                g.sharing not in ("take", "ordered", "unproven")
+                or (g.sharing == "take" and dealt.issuperset(g.names))
+                for g in self.groups
+            )
         )
 
 
@@ -110,7 +120,9 @@ def _group(n: Numbers, names: tuple[str, ...], accesses: list[Access], most: int
         return Group(names, "accumulate", every, reach=reach)
     if tuple(kinds) in _REPLACES:
         return Group(names, "replace", every)
-    unknown = any(a.kind == "store" and None in n.forms(a) for a in bad)
+    if kinds == {"take"}:
+        return Group(names, "take", every, bad)
+    unknown = any(a.kind in ("store", "take") and None in n.forms(a) for a in bad)
     return Group(names, "unproven" if unknown else "ordered", every, bad)
 
 

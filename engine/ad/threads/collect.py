@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 from engine.ad.threads.affine import (
@@ -26,7 +27,9 @@ from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, ScalarType, is_integer
 
-Touch = Literal["read", "store", "add", "min", "max", "and", "or", "xor", "ordered", "native"]
+Touch = Literal[
+    "read", "store", "take", "add", "min", "max", "and", "or", "xor", "ordered", "native"
+]
 # Statements looked at, calls followed: a kernel with more is not worth the time.
 LIMIT = 40_000
 _TURNS = 8  # iterations of a loop of which nothing is known
@@ -41,8 +44,10 @@ _SLOW = frozenset(
 class Access:
     """One statement that touches an array.
 
-    kind: `ordered` is an atomic whose result is used, or that takes the place of a value;
-    `native` is text that may do anything. index: for each dimension, None where nothing is
+    kind: `ordered` is an atomic whose result is used, or that takes the place of a value; what
+    atomic minima and maxima keep for the journal is no use of theirs. `take` is the adjoint of
+    what replaces a value: the gradient is read, and is zero then. `native` is text that may do
+    anything. index: for each dimension, None where nothing is
     known. facts: hold where it runs.
     """
 
@@ -120,8 +125,9 @@ def collect(fn: n.Function) -> Collected:
         elif isinstance(p.type, ScalarType) and is_integer(p.type):
             env[p] = Value(Form(Poly.symbol(Given(p.name))))
     known = True
+    c.takes = _takes(fn)
     try:
-        _Frame(c, env, arrays, ()).block(fn.body)
+        _Frame(c, fn, env, arrays, ()).block(fn.body)
     except _TooMuch:
         known = False
     return Collected(tuple(c.accesses), known, c.stops, tuple(c.costs.items()))
@@ -138,6 +144,14 @@ class _Collector:
         self.stops = False
         self.left = LIMIT
         self.numbers = 0
+        # Statements, by identity: see `_takes` and, for each function, `_idle`.
+        self.takes: frozenset[int] = frozenset()
+        self._idle: dict[int, frozenset[int]] = {}
+
+    def idle(self, fn: n.Function) -> frozenset[int]:
+        if id(fn) not in self._idle:
+            self._idle[id(fn)] = _idle(fn)
+        return self._idle[id(fn)]
 
     def fresh(self) -> int:
         self.numbers += 1
@@ -148,9 +162,11 @@ class _Frame:
     """One call of a function: what its variables are."""
 
     def __init__(
-        self, c: _Collector, env: _Env, arrays: dict[n.Var, str], turns: tuple[Turn | None, ...]
-    ) -> None:
+        self, c: _Collector, fn: n.Function, env: _Env, arrays: dict[n.Var, str],
+        turns: tuple[Turn | None, ...],
+    ) -> None:  # fmt: skip
         self.c, self.env, self.arrays, self.turns = c, env, arrays, turns
+        self.idle = c.idle(fn)
         self.facts: tuple[Fact, ...] = ()
         self.results: tuple[_Known, ...] | None = None
 
@@ -213,9 +229,9 @@ class _Frame:
         elif isinstance(s, n.Set):
             self.env[s.dst] = self.known(s.value)
         elif isinstance(s, n.Load):
-            self.touch(s, "read")
+            self.touch(s, "take" if id(s) in self.c.takes else "read")
         elif isinstance(s, n.Store):
-            self.touch(s, "store")
+            self.touch(s, "take" if id(s) in self.c.takes else "store")
         elif isinstance(s, n.Atomic):
             self.atomic(s)
         elif isinstance(s, n.Call):
@@ -305,7 +321,7 @@ class _Frame:
             self.native(fn.native, names, s)
             return
         given = {p: self.known(a) for p, a in zip(fn.params, s.args, strict=True) if p not in names}
-        inner = _Frame(self.c, given, names, self.turns)
+        inner = _Frame(self.c, fn, given, names, self.turns)
         inner.facts = self.facts
         inner.block(fn.body)
         if inner.results is not None:
@@ -326,9 +342,10 @@ class _Frame:
 
     def atomic(self, s: n.Atomic) -> None:
         kind: Touch = "ordered"
-        if s.dst is None and s.kind in ("add", "sub"):
+        idle = id(s) in self.idle
+        if idle and s.kind in ("add", "sub"):
             kind = "add"
-        elif s.dst is None and s.kind not in ("exch", "cas"):
+        elif idle and s.kind not in ("exch", "cas"):
             kind = s.kind  # type: ignore[assignment]
         self.touch(s, kind)
 
@@ -372,3 +389,32 @@ def _joined(cond: Condition, then: _Known, orelse: _Known) -> _Known:
     if isinstance(then, Condition) and isinstance(orelse, Condition):
         return joined(cond, then, orelse)
     return then if then == orelse else None
+
+
+def _takes(fn: n.Function) -> frozenset[int]:
+    """What takes gradients, by identity: a store of zero, and the load that it follows."""
+    gradients = {name for _, name in fn.adjoints}
+    out: set[int] = set()
+    for a, b in pairwise((None, *n.walk(fn.body))):
+        zero = isinstance(b, n.Store) and isinstance(b.value, n.Const) and not b.value.value
+        if isinstance(b, n.Store) and zero and b.array.name in gradients:
+            out.add(id(b))
+            if isinstance(a, n.Load) and (a.array, a.index, a.path) == (b.array, b.index, b.path):
+                out.add(id(a))
+    return frozenset(out)
+
+
+def _idle(fn: n.Function) -> frozenset[int]:
+    """The atomics whose results nothing uses, by identity."""
+    used: set[n.Atom] = set()
+    journaled: set[n.Atom] = set()
+    atomics = []
+    for s in n.walk(fn.body):
+        (journaled if isinstance(s, n.JournalWrite) else used).update(n.uses_of(s))
+        if isinstance(s, n.Atomic):
+            atomics.append(s)
+    return frozenset(
+        id(s) for s in atomics
+        if s.dst is None
+        or (s.dst not in used and (s.kind in ("min", "max") or s.dst not in journaled))
+    )  # fmt: skip

@@ -41,7 +41,7 @@ def adjoint_kernel(variants: Variants, wrt: frozenset[str], journaled: frozenset
     # Its own adjoint undoes it from the last thread to the first: it must run upwards.
     found = derived(
         variants, ("adjoint", wrt, journaled),
-        lambda: Variants(replace(made.fn, adjoints=frozenset())),
+        lambda: Variants(replace(made.fn, adjoints=())),
     )  # fmt: skip
     assert found is not None
     return found

@@ -10,6 +10,7 @@
 #include "math.h"
 #include "quantile.h"
 #include "range.h"
+#include "saved.h"
 #include "scalar.h"
 #include "solve.h"
 #include "vec.h"

@@ -22,7 +22,7 @@ from engine.compile.backend import (
     Outcome,
 )
 from engine.compile.cpu.pool import Pool, pool, thread_count
-from engine.compile.cpu.private import prepare
+from engine.compile.cpu.private import Merged, Winners, blocks, deal, dealt
 from engine.compile.cpu.schedule import Schedule, schedule
 
 
@@ -84,14 +84,18 @@ free.restype = None
 class CpuJournal(Journal):
     """What a run wrote for another one to read: of each of its parts, in their order.
 
-    bounds: the threads of each part, as in `Schedule.bounds`.
+    bounds: the threads of each part, as in `Schedule.bounds`. winners: what the values say that
+    replaced others, of arrays of which each part had its own, holds within the part alone.
     """
 
-    __slots__ = ("_parts", "bounds")
+    __slots__ = ("_parts", "bounds", "winners")
 
-    def __init__(self, parts: Sequence[Launch], bounds: tuple[int, ...]) -> None:
+    def __init__(
+        self, parts: Sequence[Launch], bounds: tuple[int, ...], winners: Sequence[Winners] = ()
+    ) -> None:
         self._parts = parts
         self.bounds = bounds
+        self.winners = winners
 
     @property
     def nbytes(self) -> int:
@@ -156,13 +160,16 @@ def run(
     """See `Backend.run`."""
     args += entry.bound
     # `is None` first: to ask for the class takes longer, and few launches have a journal.
-    given = None
+    given, taken = None, frozenset[str]()
     if journal is not None:
         assert isinstance(journal, CpuJournal)
         given = journal.bounds
+        if journal.winners:
+            assert entry.threads is not None
+            taken = dealt(journal.winners, entry.threads)
     many = given is not None and len(given) > 2
     if entry.threads is not None and threads is None and (many or given is None):
-        found = schedule(entry.threads, dim, args, given)
+        found = schedule(entry.threads, dim, args, given, taken)
         if found is not None:
             return _in_parts(found, entry, dim, args, limits, journal, spare)
     if many:
@@ -212,14 +219,21 @@ def _in_parts(
     count = len(how.bounds) - 1
     states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds))
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
+    merged, taken, dealt_out = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))
-    copies, blocks = prepare(how.private, args, count) if how.private else ([], args)
+        if journal.winners:
+            assert entry.threads is not None
+            taken = dealt(journal.winners, entry.threads)
+            dealt_out = deal(journal.winners, entry.threads, args, count)
+    copies = [*merged, *dealt_out]
+    given = blocks(copies, args, count) if copies else args
     stride = len(args) if copies else 0
     n = thread_count()
     workers = pool() if n > 1 else None
+    winners: list[Winners] = []
     for parts in how.rounds:
-        _run_parts(workers, entry, blocks, stride, states, parts, n)
+        _run_parts(workers, entry, given, stride, states, parts, n)
         errors = words[:, _ERROR]
         if not errors.any():
             continue
@@ -230,18 +244,20 @@ def _in_parts(
             other = spare()
             # It reads arrays again that the other form did not: a proof of its own.
             free_of_order = other.threads is not None and bool(
-                schedule(other.threads, dim, args, how.bounds)
+                schedule(other.threads, dim, args, how.bounds, taken)
             )
             todo = left if free_of_order else left[::-1]
-            _run_parts(workers if free_of_order else None, other, blocks, stride, states, todo, n)
+            _run_parts(workers if free_of_order else None, other, given, stride, states, todo, n)
         if errors.any():
             break
     else:
-        for c in copies:
-            c.merge()
+        # Only a run that saves something has an adjoint that asks.
+        saves = journal is None and bool(merged) and any(s.journal.data for s in states)
+        told = [m.merge(saves) for m in merged]
+        winners = [w for w in told if w is not None]
     if journal is None and not words[:, _LEFT].any():
         return NOTHING
-    return _outcome(list(states), how.bounds, journal, limits)
+    return _outcome(list(states), how.bounds, journal, limits, winners)
 
 
 def _run_parts(
@@ -263,8 +279,9 @@ def _run_parts(
 
 
 def _outcome(
-    states: Sequence[Launch], bounds: tuple[int, ...], journal: Journal | None, limits: Limits
-) -> Outcome:
+    states: Sequence[Launch], bounds: tuple[int, ...], journal: Journal | None, limits: Limits,
+    winners: Sequence[Winners] = (),
+) -> Outcome:  # fmt: skip
     if journal is not None:
         for s in states:
             ctypes.memset(ctypes.byref(s.journal), 0, _BUFFER)
@@ -278,7 +295,7 @@ def _outcome(
         return NOTHING
     left = None
     if saved:
-        left = CpuJournal(states, bounds)
+        left = CpuJournal(states, bounds, winners)
         for s in states:
             _drop(s.stack)
             _drop(s.output)

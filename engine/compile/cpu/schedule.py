@@ -33,9 +33,14 @@ _LARGEST = 2**31 - 65536  # threads; more may be refused, which the whole launch
 
 @dataclass(frozen=True)
 class Private:
-    """An array of which each part has its own. at: where the arguments name it."""
+    """An array of which each part has its own, until they are one again.
+
+    kind: what threads do to it. names: parameters that are the array. at: where the arguments
+    name it.
+    """
 
     kind: str
+    names: tuple[str, ...]
     array: Placed
     at: tuple[int, ...]
 
@@ -50,23 +55,28 @@ class Schedule:
 
 
 def schedule(
-    threads: Threads, dim: tuple[int, ...], args: bytes, bounds: tuple[int, ...] | None = None
+    threads: Threads,
+    dim: tuple[int, ...],
+    args: bytes,
+    bounds: tuple[int, ...] | None = None,
+    dealt: frozenset[str] = frozenset(),
 ) -> Schedule | None:
     """How to run a launch in parts; None where one thread must run after another, or may as well.
 
-    bounds: parts that are given.
+    bounds: parts that are given. dealt: gradients of which each part gets what it may take.
     """
     total = math.prod(dim)
     if total < 2 or total >= _LARGEST:
         return None
     if bounds is None and threads.most is not None and total * threads.most < LEAST:
         return None
-    key = (dim, args, bounds, config.deterministic or thread_count())
+    # Tests change what is too small.
+    key = (dim, args, bounds, dealt, LEAST, config.deterministic or thread_count())
     found = threads.schedules.get(key, False)
     if found is False:
         if len(threads.schedules) >= _KEPT:
             threads.schedules.clear()
-        found = threads.schedules[key] = _schedule(threads, dim, args, bounds, total)
+        found = threads.schedules[key] = _schedule(threads, dim, args, bounds, dealt, total)
     return found  # type: ignore[return-value]
 
 
@@ -75,12 +85,13 @@ def _schedule(
     dim: tuple[int, ...],
     args: bytes,
     bounds: tuple[int, ...] | None,
+    dealt: frozenset[str],
     total: int,
 ) -> Schedule | None:
     arrays = threads.arrays(args)
     classes = threads.classes(dim, args, arrays)
     work = total * classes.cost
-    if not classes.order_free or (bounds is None and work < LEAST):
+    if not classes.order_free_but_for(dealt) or (bounds is None and work < LEAST):
         return None
     axis = next(d for d, n in enumerate(dim) if n > 1)
     rows, row = dim[axis], math.prod(dim[axis + 1 :])
@@ -145,4 +156,4 @@ def _private(g: Group, arrays: Sequence[Placed]) -> Private | None:
     if len({a.type.element for a in members}) != 1:
         return None
     assert isinstance(scalar_of(members[0].type), ScalarType)
-    return Private(g.accesses[0].kind, members[0], tuple(a.at for a in members))
+    return Private(g.accesses[0].kind, g.names, members[0], tuple(a.at for a in members))

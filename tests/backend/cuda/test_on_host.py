@@ -141,6 +141,7 @@ def same(a: list[Any], b: list[Any]) -> None:
         assert x.tobytes() == y.tobytes(), (x, y)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", cases())
 def test_the_same_bits(name: str, prepared: Any) -> None:
     c, program = prepared(name)

@@ -1,5 +1,5 @@
-// Atomic updates of an element; each gives the value before it. A launch runs on one
-// thread of the CPU, so that these are plain updates here.
+// Atomic updates of an element; each gives the value before it. They are plain updates here: what
+// several threads of the CPU update, each of them has an array of its own for.
 #pragma once
 #include "update.h"
 

@@ -59,37 +59,12 @@ template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value, 
     return true;
 }
 
-template <class T> ENG_INLINE bool push(ctx_t& c, const T& value) {
-    return append(c, c.stack, value, error_stack);
-}
-
 // Whether a thread that has had no effect yet may save `need` more bytes.
 ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
     const bool fits = c.stack.limit <= 0 || need <= uint64_t(c.stack.limit - c.stack.size);
     if (__builtin_expect(fits, 1)) return true;
     c.error = error_stack;
     return false;
-}
-
-// One number of a message: which it is, or a value of it.
-template <class T> ENG_INLINE bool tell(ctx_t& c, const T& value) {
-    return append(c, c.output, value, error_memory);
-}
-
-// Pushes and pops pair up; an empty stack gives zero instead of foreign memory.
-template <class T> ENG_INLINE T pop(ctx_t& c) {
-    T value{};
-    if (__builtin_expect(c.stack.size >= slot_bytes<T>, 1)) {
-        c.stack.size -= slot_bytes<T>;
-        __builtin_memcpy(&value, c.stack.data + c.stack.size, sizeof(T));
-    } else {
-        c.error = error_journal;
-    }
-    return value;
-}
-
-template <class T> ENG_INLINE bool journal_write(ctx_t& c, const T& value) {
-    return append(c, c.journal, value, error_journal_limit);
 }
 
 // The journal is a sequence of frames, one for each thread in the order in which they ran: the

@@ -59,36 +59,11 @@ template <class T> ENG_INLINE bool append(ctx_t& c, frame_t& f, const T& value, 
     return true;
 }
 
-template <class T> ENG_INLINE bool push(ctx_t& c, const T& value) {
-    return append(c, c.stack, value, error_stack);
-}
-
 // Whether a thread that has had no effect yet may save `need` more bytes.
 ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
     if (need <= uint64_t(c.stack.cap - c.stack.size)) return true;
     c.error = error_stack;
     return false;
-}
-
-// One number of a message: which it is, or a value of it.
-template <class T> ENG_INLINE bool tell(ctx_t& c, const T& value) {
-    return append(c, c.output, value, error_memory);
-}
-
-// Pushes and pops pair up; an empty stack gives zero instead of foreign memory.
-template <class T> ENG_INLINE T pop(ctx_t& c) {
-    T value{};
-    if (c.stack.size >= slot_bytes<T>) {
-        c.stack.size -= slot_bytes<T>;
-        memcpy(&value, c.stack.data + c.stack.size, sizeof(T));
-    } else {
-        c.error = error_journal;
-    }
-    return value;
-}
-
-template <class T> ENG_INLINE bool journal_write(ctx_t& c, const T& value) {
-    return append(c, c.journal, value, error_journal_limit);
 }
 
 template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {

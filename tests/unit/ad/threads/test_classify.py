@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import engine as wp
+from engine.ad.threads import Classes
 from engine.compile.threads import Threads
+from engine.ir import nodes as n
 
 F = wp.array(dtype=float)
 F2 = wp.array2d(dtype=float)
@@ -180,6 +182,36 @@ def test_how_far_apart_threads_are_that_add_to_one_element(kernel: Any, reach: i
     found = classes(kernel, 20, arrays(20, 20), adjoint=True)
     assert found["adj_x"].sharing == "accumulate" and found["adj_x"].reach == reach
     assert found["adj_y"].sharing == "owned"
+
+
+@wp.kernel
+def highest(x: F, y: F):
+    i = wp.tid()
+    wp.atomic_max(y, 0, x[i])
+
+
+@wp.kernel
+def highest_before(x: F, y: F):
+    i = wp.tid()
+    x[i] = wp.atomic_max(y, 0, x[i])
+
+
+def test_what_replaces_values_needs_no_order_with_its_adjoint() -> None:
+    args = arrays(8, 1)
+    v = highest.plan.variants
+    fn = v.recorded_ir(frozenset("xy"), v.journaled())
+    assert fn is not None and any(isinstance(s, n.JournalWrite) for s in n.walk(fn.body))
+    _, blob = highest.plan.bind(list(args), (8,))
+    threads = Threads(fn)
+    recorded = threads.classes((8,), blob, threads.arrays(blob))
+    assert recorded.order_free and recorded.groups[-1].sharing == "replace"
+    found = classes(highest, 8, args, adjoint=True)
+    assert found["adj_y"].sharing == "take" and found["adj_x"].sharing == "owned"
+    assert found["adj_y"].why[0].kind == "take"
+    all_of_them = Classes(tuple(found.values()), True, False, 1)
+    assert not all_of_them.order_free
+    assert all_of_them.order_free_but_for(frozenset(["adj_y"]))
+    assert classes(highest_before, 8, args)["y"].sharing == "ordered"
 
 
 def test_the_accesses_that_decide_are_named() -> None:
