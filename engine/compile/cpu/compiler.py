@@ -21,7 +21,7 @@ from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import Outcome, build
 from engine.compile.cpu.pool import processors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
-from engine.compile.snippet_errors import snippet_errors
+from engine.compile.failure import failure
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function
 from engine.locks import Lock
@@ -163,23 +163,11 @@ def _evenly(units: list[_Unit]) -> list[list[_Unit]]:
 
 
 def _failure(cache: Cache, part: list[_Unit], source: Path, outcome: Outcome) -> CompilerError:
-    names = ", ".join(repr(u.fn.name) for u in part[:3])
-    names += f" and {len(part) - 3} more" if len(part) > 3 else ""
     text = source.read_text(encoding="utf-8", errors="replace")
     parts = (f"$ {outcome.command}", f"The compiler {outcome.problem}.", outcome.said, text)
+    fns = [u.fn for u in part]
     log = cache.log(part[0].key, "\n\n".join(parts))
-    refused = snippet_errors(outcome.said, source.name, text, [u.fn for u in part], str(log))
-    if refused:
-        return CompilerError(*refused)
-    errors = [line.strip() for line in outcome.said.splitlines() if "error" in line.lower()]
-    notes = [f"its words, the command and the source are in {log}"]
-    notes += [f"first of them: {errors[0]}"] if errors else []
-    return CompilerError(
-        Diagnostic(
-            "E302",
-            f"the C++ compiler {outcome.problem} on kernel {names}",
-            span=part[0].fn.span if len(part) == 1 else None,
-            help="check that the compiler can make shared objects, or name another one in CXX",
-            notes=tuple(notes),
-        )
-    )
+    return failure(
+        f"the C++ compiler {outcome.problem}", fns, outcome.said, source.name, text, log,
+        help="check that the compiler can make shared objects, or name another one in CXX",
+    )  # fmt: skip

@@ -125,15 +125,28 @@ def _load() -> ctypes.CDLL:
     text = _SOURCE.read_text(encoding="utf-8")
     parts = (text, headers.hash_of(headers.CPU), toolchain.key)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    found = _stored(cache, key)
+    if found is None:
+        with cache.lock(key, config.compile_timeout):
+            found = _stored(cache, key)
+            if found is None:
+                _compile(cache, key, text, toolchain)
+        found = found or _stored(cache, key)
+    if found is None:
+        raise OSError("what was compiled cannot be loaded")
+    return found
+
+
+def _stored(cache: Cache, key: str) -> ctypes.CDLL | None:
+    """The library from the cache; None where it is not there or cannot be used."""
     stored = cache.find(key)
     if stored is None:
-        with cache.lock(key, config.compile_timeout):
-            if cache.find(key) is None:
-                _compile(cache, key, text, toolchain)
-        stored = cache.find(key)
-    if stored is None:
-        raise OSError("the compiled text is not in the cache")
-    return ctypes.CDLL(str(stored.path))
+        return None
+    try:
+        return ctypes.CDLL(str(stored.path))
+    except OSError:
+        cache.discard(stored.path)
+        return None
 
 
 def _compile(cache: Cache, key: str, text: str, toolchain: Toolchain) -> None:

@@ -14,8 +14,8 @@ from engine.codegen.spelling import identifier
 from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
 from engine.compile.cache import open_cache
 from engine.compile.cuda import nvrtc
-from engine.compile.snippet_errors import snippet_errors
-from engine.diagnostics import CompilerError, Diagnostic, LaunchError
+from engine.compile.failure import failure
+from engine.diagnostics import Diagnostic, LaunchError
 from engine.ir.nodes import Function
 from engine.locks import Lock
 
@@ -71,7 +71,9 @@ class Cuda(Backend):
         text = "\n".join([cuda.preamble(fns), *parts])
         code, said = nvrtc.compile_program(text, self.arch)
         if not code:
-            raise _failure(next(iter(todo)), fns, text, said)
+            log = open_cache().log(next(iter(todo)), f"{said}\n\n{text}")
+            raise failure("the CUDA compiler gave up", fns, said, nvrtc.FILE, text, log,
+                          help="report this, with the file that the notes name")  # fmt: skip
         for key, symbol in symbols.items():
             self._entries[key] = Entry(symbol, code)
 
@@ -110,24 +112,3 @@ class Cuda(Backend):
 
 def _not_yet() -> NoReturn:
     raise LaunchError(Diagnostic("E208", "kernels do not run on CUDA yet", help='use device="cpu"'))
-
-
-def _failure(key: str, fns: Sequence[Function], text: str, said: str) -> CompilerError:
-    names = ", ".join(repr(f.name) for f in fns[:3])
-    names += f" and {len(fns) - 3} more" if len(fns) > 3 else ""
-    log = open_cache().log(key, f"{said}\n\n{text}")
-    refused = snippet_errors(said, nvrtc.FILE, text, fns, str(log))
-    if refused:
-        return CompilerError(*refused)
-    errors = [line.strip() for line in said.splitlines() if "error" in line]
-    notes = [f"its words and the source are in {log}"]
-    notes += [f"first of them: {errors[0]}"] if errors else []
-    return CompilerError(
-        Diagnostic(
-            "E302",
-            f"the CUDA compiler gave up on kernel {names}",
-            span=fns[0].span if len(fns) == 1 else None,
-            help="report this, with the file that the notes name",
-            notes=tuple(notes),
-        )
-    )

@@ -264,7 +264,7 @@ def test_threads_of_the_program_launch_at_once() -> None:
 
 
 SCRIPT = """
-import os, sys
+import os, signal, sys
 import numpy as np
 import engine as wp
 
@@ -306,11 +306,30 @@ def test_a_forked_child_has_threads_of_its_own(tmp_path: Path) -> None:
     assert done.stdout == "done\n", done.stderr
 
 
+def test_compiled_threads_that_are_damaged_are_made_anew(tmp_path: Path) -> None:
+    script = """
+        wp.config.num_threads = 3
+        go()
+        print(len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0)
+    """
+    env = {"ENGINE_CACHE_DIR": str(tmp_path / "cache"), "OPENBLAS_NUM_THREADS": "1"}
+    first = run(tmp_path, script, **env)
+    objects = list((tmp_path / "cache").rglob("*.so"))
+    assert first.returncode == 0 and len(objects) == 2, first.stderr
+    for path in objects:
+        path.chmod(0o600)
+        path.write_bytes(b"not a library")
+    again = run(tmp_path, script, **env)
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+
+
 def test_signals_go_to_the_program(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(
         SCRIPT
         + textwrap.dedent("""
+        # Shells let what they run in the background ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         wp.config.num_threads = 4
         go()
         print("ready", flush=True)
@@ -322,10 +341,13 @@ def test_signals_go_to_the_program(tmp_path: Path) -> None:
     """)
     )
     child = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stdout.readline() == "ready\n"
-    time.sleep(0.2)
-    child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 0
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 0
+    finally:
+        child.kill()
 
 
 @pytest.mark.parametrize("count", ["1", "3", " "])
