@@ -23,14 +23,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
     The IR is checked between all passes, here and in child processes.
     """
+    os.environ.setdefault("ENGINE_VERIFY_IR", "1")  # before `engine` is imported
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
     if config.getoption("--parts"):
         from tests import parts
 
         parts.install()
-    os.environ.setdefault("ENGINE_VERIFY_IR", "1")
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from engine.ad.derivative import derivatives
 from engine.ad.guarded_accesses import guard_accesses
 from engine.ad.lift import can_lift, lift
 from engine.ad.prepare import (
+    inlined_size,
     prepare,
     read_params,
     replay_read_params,
@@ -20,6 +21,7 @@ from engine.ad.threads import clashes
 
 __all__ = [
     "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "derivatives",
-    "guard_accesses", "lift", "prepare", "read_params", "record", "replay_read_params",
-    "replay_written_params", "replayed_params", "reverse", "stops", "tangent", "written_params",
+    "guard_accesses", "inlined_size", "lift", "prepare", "read_params", "record",
+    "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops",
+    "tangent", "written_params",
 ]  # fmt: skip

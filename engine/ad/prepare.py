@@ -34,15 +34,24 @@ def has_native_replay(fn: n.Function) -> bool:
     return fn.replay is not None and fn.replay.native is not None
 
 
-def _in_calls(fn: n.Function, pick: Callable[[n.Function], frozenset[str]]) -> frozenset[str]:
-    """Array parameters that `pick` names in some function that is called, at any depth."""
-    out: set[str] = set()
-    for s in n.walk(fn.body):
-        if isinstance(s, n.Call):
-            found = pick(s.func) | _in_calls(s.func, pick)
-            given = zip(s.func.params, s.args, strict=True)
-            out.update(a.name for p, a in given if isinstance(a, n.Var) and p.name in found)
-    return frozenset(out)
+def _in_calls(
+    fn: n.Function, pick: Callable[[n.Function], frozenset[str]],
+    known: dict[int, frozenset[str]] | None = None,
+) -> frozenset[str]:  # fmt: skip
+    """Array parameters that `pick` names in some function that is called, at any depth.
+
+    known: of functions, by identity.
+    """
+    known = {} if known is None else known
+    if id(fn) not in known:
+        out: set[str] = set()
+        for s in n.walk(fn.body):
+            if isinstance(s, n.Call):
+                found = pick(s.func) | _in_calls(s.func, pick, known)
+                given = zip(s.func.params, s.args, strict=True)
+                out.update(a.name for p, a in given if isinstance(a, n.Var) and p.name in found)
+        known[id(fn)] = frozenset(out)
+    return known[id(fn)]
 
 
 def replay_read_params(fn: n.Function) -> frozenset[str]:
@@ -78,10 +87,16 @@ def _stored(fn: n.Function) -> frozenset[str]:
     return frozenset(s.array.name for s in stores)
 
 
-def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
+def _touched(
+    fn: n.Function, known: dict[int, tuple[frozenset[str], frozenset[str]]] | None = None
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Array parameters that are read, and that are written. known: of functions, by identity."""
     if fn.native is not None:
         native = fn.native
         return native.reads | native.updates, native.writes | native.updates
+    known = {} if known is None else known
+    if id(fn) in known:
+        return known[id(fn)]
     read: set[str] = set()
     written: set[str] = set()
     for s in n.walk(fn.body):
@@ -94,20 +109,21 @@ def _touched(fn: n.Function) -> tuple[frozenset[str], frozenset[str]]:
             if s.dst is not None:
                 read.add(s.array.name)
         elif isinstance(s, n.Call):
-            inner_read, inner_written = _touched(s.func)
+            inner_read, inner_written = _touched(s.func, known)
             for p, a in zip(s.func.params, s.args, strict=True):
                 if isinstance(a, n.Var) and p.name in inner_read:
                     read.add(a.name)
                 if isinstance(a, n.Var) and p.name in inner_written:
                     written.add(a.name)
-    return frozenset(read), frozenset(written)
+    known[id(fn)] = frozenset(read), frozenset(written)
+    return known[id(fn)]
 
 
 def inline(block: n.Block, names: Names) -> n.Block:
     """The block with calls expanded, but for functions with a derivative of the user's own."""
 
     def step(s: n.Stmt) -> n.Stmt | Iterable[n.Stmt]:
-        if isinstance(s, n.Call) and s.func.grad is None and s.func.native is None:
+        if isinstance(s, n.Call) and _is_inlined(s.func):
             return _expand(s, names)
         return map_stmt(s, None, lambda b: b)
 
@@ -169,6 +185,21 @@ def _number(block: n.Block, names: Names) -> n.Block:
         return replace(s, site=next(counter))
 
     return rewrite(block, step)
+
+
+def inlined_size(fn: n.Function) -> int:
+    """Statements of a kernel when its calls are expanded."""
+    sizes: dict[int, int] = {}
+    for f in (*n.callees(fn), fn):
+        sizes[id(f)] = sum(
+            sizes[id(s.func)] if isinstance(s, n.Call) and _is_inlined(s.func) else 1
+            for s in n.walk(f.body)
+        )
+    return sizes[id(fn)]
+
+
+def _is_inlined(f: n.Function) -> bool:
+    return f.grad is None and f.native is None
 
 
 def prepare(fn: n.Function) -> n.Function:

@@ -11,6 +11,7 @@ accesses  prepare -> accesses        (the kernel as written, which says what it 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -19,6 +20,7 @@ from engine import ad
 from engine.ad.cleanup import float_params
 from engine.compile.backend import Backend, Entry
 from engine.compile.threads import Threads
+from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
 from engine.ir.verify import checked
@@ -29,6 +31,8 @@ Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "acc
 Names = frozenset[str]
 Key = tuple[Names, Names]
 NONE: Names = frozenset()
+# Operations of a kernel with its calls expanded: from here its derivative takes minutes; the most.
+LONG, MOST = 30_000, 200_000
 
 # One lock for all compilation: passes are pure, so this only keeps work from being done twice.
 _lock = Lock()
@@ -77,6 +81,7 @@ class Variants:
         """The kernel without calls and jumps, from which AD starts."""
         with _lock:
             if self._prepared is None:
+                _check_size(self.ir)
                 self._prepared = checked(ad.prepare(self.ir))
             return self._prepared
 
@@ -209,6 +214,23 @@ def prefetch(requests: Sequence[Request]) -> None:
                 threads = v.threads if f is v.ir else Threads(f)
                 found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=threads)
                 v._entries[backend, form, key] = found
+
+
+def _check_size(ir: Function) -> None:
+    """Calls double with each level of functions that call two: tells of what takes minutes.
+
+    Raises CompilerError (E305) where it would take hours.
+    """
+    size = ad.inlined_size(ir)
+    if size < LONG:
+        return
+    problem = f"the derivative of kernel {ir.name!r} is {'too ' * (size > MOST)}large"
+    note = f"it has {size:,} operations where its calls are expanded"
+    help = "give a function that it calls a gradient of its own (`func_grad`), or call it in a loop"
+    if size > MOST:
+        limit = f"{note}; {MOST:,} is the most"
+        raise CompilerError(Diagnostic("E305", problem, ir.span, help, (limit,)))
+    warnings.warn(f"{problem}: {note}, and takes minutes to compile; {help}", stacklevel=2)
 
 
 def _key(form: Form, wrt: Names, journaled: Names) -> Key:

@@ -32,6 +32,7 @@ CODES: dict[str, str] = {
     "E302": "the C++ compiler failed",
     "E303": "the kernel cache cannot be used",
     "E304": "the C++ compiler refuses a native snippet",
+    "E305": "the derivative of a kernel is too large",
     # Tape and checks
     "E401": "bad use of a tape",
     "E402": "bad seed for a backward pass",

@@ -478,11 +478,11 @@ def set_in(block: Block) -> dict[Var, None]:
 
 def writes_memory(fn: Function) -> bool:
     """True where a function, or one that it calls, changes an array or gives a message."""
-    if fn.native is not None:
-        return bool(fn.native.writes | fn.native.updates)
     return any(
-        isinstance(s, (Store, Atomic, Message)) or (isinstance(s, Call) and writes_memory(s.func))
-        for s in walk(fn.body)
+        f.native.writes | f.native.updates
+        if f.native is not None
+        else any(isinstance(s, (Store, Atomic, Message)) for s in walk(f.body))
+        for f in (fn, *callees(fn))
     )
 
 

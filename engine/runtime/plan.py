@@ -294,11 +294,16 @@ def _arrays(
     pick: Callable[[Statements], Iterable[n.Atom]],
     reach: Callable[[n.Function], Statements] = _all,
     custom: bool = False,
+    known: dict[int, frozenset[str]] | None = None,
 ) -> frozenset[str]:
     """Array parameters that `pick` finds in the function or in what it calls.
 
     reach: which statements count. custom: looks into the users' own gradients and replays too.
+    known: of functions, by identity.
     """
+    known = {} if known is None else known
+    if id(fn) in known:
+        return known[id(fn)]
     out = {a.name for a in pick(reach(fn)) if isinstance(a, n.Var)}
     if fn.native is not None:
         named = fn.native.updates
@@ -309,12 +314,13 @@ def _arrays(
         if isinstance(s, n.Call):
             own = (s.func.grad, s.func.replay) if custom else ()
             for f in filter(None, (s.func, *own)):
-                inner = _arrays(f, pick, reach, custom)
+                inner = _arrays(f, pick, reach, custom, known)
                 # A gradient has more parameters than the call has arguments.
                 for p, a in zip(f.params, s.args, strict=False):
                     if p.name in inner and isinstance(a, n.Var):
                         out.add(a.name)
-    return frozenset(out)
+    known[id(fn)] = frozenset(out)
+    return known[id(fn)]
 
 
 def _updated(body: Statements) -> Iterable[n.Atom]:
