@@ -140,6 +140,23 @@ def make_sum_of_squares(wp: Any, kernels: Any, size: int) -> Ready:
     return _taped(wp, kernels.sum_of_squares, size, [x], out, [x])
 
 
+def make_highest(wp: Any, kernels: Any, size: int) -> Ready:
+    """A maximum of all threads, on a tape: the forward pass keeps what the gradient needs."""
+    x = wp.array(_values(size), dtype=float, requires_grad=True)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    seed = wp.ones_like(out)
+    tape = wp.Tape()
+
+    def forward() -> None:
+        tape.reset()
+        out.fill_(-1000.0)
+        with tape:
+            wp.launch(kernels.highest, dim=size, inputs=[x], outputs=[out])
+
+    forward()
+    return Ready(forward, lambda: tape.backward(grads={out: seed}), [out], [x.grad])
+
+
 def make_gradcheck_tape(wp: Any, kernels: Any, size: int) -> Ready:
     """`gradcheck_tape` at default settings on one elementwise launch."""
     x, y = _line(wp, size)
@@ -244,6 +261,7 @@ CASES = [
         note="warp's gradient of this loop is not the derivative, so its work is less",
     ),
     Case("sum", "sum of squares by one atomic", 10_000_000, 100_000, make_sum_of_squares, (1, 3)),
+    Case("maximum", "maximum by one atomic, on a tape", 2_000_000, 100_000, make_highest),
     Case(
         "gradcheck_tape",
         "`gradcheck_tape`, elementwise",

@@ -27,7 +27,7 @@ from peers import Peer
 HERE = Path(__file__).resolve().parent
 PASSES = ("forward", "backward")
 # What is arithmetic in the main, and in which passes; the rest waits for memory.
-ARITHMETIC = {"elementwise": PASSES, "nbody": PASSES, "loop": PASSES}
+ARITHMETIC = {"elementwise": PASSES, "nbody": PASSES, "loop": PASSES, "maximum": PASSES}
 
 
 def spin(seconds: float, out: Any = None) -> int:
@@ -102,7 +102,7 @@ def main() -> int:
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    kernels = ("saxpy", "elementwise", "nbody", "stencil", "springs", "loop", "sum")
+    kernels = ("saxpy", "elementwise", "nbody", "stencil", "springs", "loop", "sum", "maximum")
     with Peer("engine") as peer:
         rows = [(c, measure(peer, c, cores, options.rounds)) for c in CASES
                 if c.name in kernels and options.only in c.name]  # fmt: skip

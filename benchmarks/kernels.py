@@ -83,6 +83,12 @@ def sum_of_squares(x: wp.array(dtype=float), out: wp.array(dtype=float)):
 
 
 @wp.kernel
+def highest(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_max(out, 0, wp.sin(x[i]) * wp.exp(x[i]) + wp.sqrt(x[i] + 2.0))
+
+
+@wp.kernel
 def move(
     x: wp.array(dtype=wp.vec3),
     v: wp.array(dtype=wp.vec3),

@@ -63,6 +63,7 @@ class Variants:
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
+        self._threads: dict[tuple[Form, Names, Names], Threads] = {}
         # Kernels that others make of this one, by keys of theirs: they live as long as it does.
         self.derived: dict[Hashable, Variants | None] = {}
 
@@ -173,6 +174,18 @@ class Variants:
             return self.recorded_ir(wrt, journaled) or self.ir
         return self.ir
 
+    def threads_of(self, form: Form, wrt: Names, journaled: Names) -> Threads:
+        """What the threads of a form do to each other."""
+        fn = self.function(form, wrt, journaled)
+        if fn is self.ir:
+            return self.threads
+        key = (form, wrt, journaled)
+        with _lock:
+            if key not in self._threads:
+                adjoint = functools.partial(self.threads_of, "adjoint", wrt, journaled)
+                self._threads[key] = Threads(fn, adjoint if form == "recorded" else None)
+            return self._threads[key]
+
     def bound(self, form: Form) -> bytes:
         """Arguments of a form that its callers do not know of, and that follow theirs."""
         del form
@@ -211,7 +224,7 @@ def prefetch(requests: Sequence[Request]) -> None:
             entries = backend.compile([f for _, f in group.values()])
             for (_, form, key), (v, f), e in zip(group, group.values(), entries, strict=True):
                 # Kernels of the same text share an entry; where they stand differs.
-                threads = v.threads if f is v.ir else Threads(f)
+                threads = v.threads_of(form, *key)
                 found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=threads)
                 v._entries[backend, form, key] = found
 

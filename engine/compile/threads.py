@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.ad.threads import Classes, Collected, Given, classify, collect, fills
 from engine.codegen.layout import arg_offsets
@@ -56,10 +58,14 @@ class Placed:
 
 
 class Threads:
-    """Of one kernel. Looks at it when it is first asked."""
+    """Of one kernel. Looks at it when it is first asked.
 
-    def __init__(self, fn: Function) -> None:
+    adjoint: of a recorded form, gives those of its adjoint.
+    """
+
+    def __init__(self, fn: Function, adjoint: Callable[[], Threads] | None = None) -> None:
         self.fn = fn
+        self._adjoint = adjoint
         # Of an adjoint: by array parameters, those that hold their gradients.
         self.gradients = dict(fn.adjoints)
         offsets = arg_offsets([p.type for p in fn.params])
@@ -81,6 +87,23 @@ class Threads:
     @functools.cached_property
     def collected(self) -> Collected:
         return collect(self.fn)
+
+    def wins(self, names: Sequence[str]) -> Literal["deal", "leave", "mixed"]:
+        """What the adjoint does with the gradients of arrays that atomics replace values of.
+
+        `deal`: only the threads take them that replaced a value, so that a winner is all that
+        counts; `leave`: none of them does so; `mixed`: there is more to it.
+        """
+        if self._adjoint is None:
+            return "leave"
+        adjoint = self._adjoint()
+        mine = {adjoint.gradients[k] for k in names if k in adjoint.gradients}
+        kinds = {a.kind for a in adjoint.collected.accesses if a.array in mine}
+        if not adjoint.collected.known and mine:
+            return "mixed"
+        if "take" not in kinds:
+            return "leave"
+        return "deal" if kinds == {"take"} else "mixed"
 
     @functools.cached_property
     def most(self) -> int | None:

@@ -21,8 +21,11 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
+from engine.compile.cpu.copies import blocks
+from engine.compile.cpu.dealing import Winners, deal, gradients
+from engine.compile.cpu.interrupts import uninterrupted
 from engine.compile.cpu.pool import Pool, pool, thread_count
-from engine.compile.cpu.private import Merged, Winners, blocks, deal, dealt
+from engine.compile.cpu.private import Merged
 from engine.compile.cpu.schedule import Schedule, schedule
 
 
@@ -75,6 +78,7 @@ _ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
 _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in the buffers too
 _LIMITED = struct.Struct("<24xq")
 _BUFFER = ctypes.sizeof(Buffer)
+LARGE = 100_000  # threads
 # Kernels allocate with the C library's functions.
 free = ctypes.CDLL(None).free
 free.argtypes = (ctypes.c_void_p,)
@@ -166,18 +170,23 @@ def run(
         given = journal.bounds
         if journal.winners:
             assert entry.threads is not None
-            taken = dealt(journal.winners, entry.threads)
+            taken = gradients(journal.winners, entry.threads)
     many = given is not None and len(given) > 2
     if entry.threads is not None and threads is None and (many or given is None):
         found = schedule(entry.threads, dim, args, given, taken)
         if found is not None:
-            return _in_parts(found, entry, dim, args, limits, journal, spare)
+            with uninterrupted():
+                return _in_parts(found, entry, dim, args, limits, journal, spare)
     if many:
         # The parts of the journal, the last one first, as an adjoint's threads go.
         every = tuple(range(len(given or ()) - 1))
         back = Schedule(given or (), tuple((k,) for k in reversed(every)))
-        return _in_parts(back, entry, dim, args, limits, journal, spare)
-    return _whole(entry, dim, args, limits, threads, journal, spare)
+        with uninterrupted():
+            return _in_parts(back, entry, dim, args, limits, journal, spare)
+    if math.prod(dim) < LARGE:
+        return _whole(entry, dim, args, limits, threads, journal, spare)
+    with uninterrupted():  # what it saved would be lost, and never freed
+        return _whole(entry, dim, args, limits, threads, journal, spare)
 
 
 def _whole(
@@ -219,16 +228,16 @@ def _in_parts(
     count = len(how.bounds) - 1
     states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds))
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
-    merged, taken, dealt_out = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
+    merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))
         if journal.winners:
             assert entry.threads is not None
-            taken = dealt(journal.winners, entry.threads)
-            dealt_out = deal(journal.winners, entry.threads, args, count)
-    copies = [*merged, *dealt_out]
-    given = blocks(copies, args, count) if copies else args
-    stride = len(args) if copies else 0
+            taken = gradients(journal.winners, entry.threads)
+            dealt = deal(journal.winners, entry.threads, args, count)
+    lent = [*merged, *(d.lent for d in dealt)]
+    given = blocks(lent, args, count) if lent else args
+    stride = len(args) if lent else 0
     n = thread_count()
     workers = pool() if n > 1 else None
     winners: list[Winners] = []
@@ -243,9 +252,10 @@ def _in_parts(
                 states[k].error = states[k].stack.cap = states[k].stack.size = 0
             other = spare()
             # It reads arrays again that the other form did not: a proof of its own.
-            free_of_order = other.threads is not None and bool(
-                schedule(other.threads, dim, args, how.bounds, taken)
-            )
+            assert other.threads is not None
+            its = schedule(other.threads, dim, args, how.bounds, taken)
+            # Its rounds and copies are those that have begun.
+            free_of_order = its == how
             todo = left if free_of_order else left[::-1]
             _run_parts(workers if free_of_order else None, other, given, stride, states, todo, n)
         if errors.any():
@@ -255,6 +265,8 @@ def _in_parts(
         saves = journal is None and bool(merged) and any(s.journal.data for s in states)
         told = [m.merge(saves) for m in merged]
         winners = [w for w in told if w is not None]
+    for d in dealt:
+        d.put_back()
     if journal is None and not words[:, _LEFT].any():
         return NOTHING
     return _outcome(list(states), how.bounds, journal, limits, winners)

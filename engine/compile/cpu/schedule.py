@@ -36,13 +36,14 @@ class Private:
     """An array of which each part has its own, until they are one again.
 
     kind: what threads do to it. names: parameters that are the array. at: where the arguments
-    name it.
+    name it. wins: the adjoint takes its gradient for who replaced a value last.
     """
 
     kind: str
     names: tuple[str, ...]
     array: Placed
     at: tuple[int, ...]
+    wins: bool
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def _schedule(
     axis = next(d for d, n in enumerate(dim) if n > 1)
     rows, row = dim[axis], math.prod(dim[axis + 1 :])
     merged = [_Merged(g, arrays) for g in classes.groups if g.sharing in ("accumulate", "replace")]
+    if any(threads.wins(m.group.names) == "mixed" for m in merged):
+        return None
     if bounds is None:
         count = min(PARTS, total, work // PART)
         for m in merged:
@@ -115,7 +118,7 @@ def _schedule(
             m.local = m.least_rows is not None and _wide(bounds, row, m.least_rows)
             if not m.local and count > m.most(work):
                 return None
-    private = [_private(m.group, arrays) for m in merged if not m.local]
+    private = [_private(threads, m.group, arrays) for m in merged if not m.local]
     if any(p is None for p in private):
         return None
     every = tuple(range(count))
@@ -150,10 +153,12 @@ def _wide(bounds: Sequence[int], row: int, apart: int) -> bool:
     return all(b - a >= apart * row for a, b in pairwise(bounds))
 
 
-def _private(g: Group, arrays: Sequence[Placed]) -> Private | None:
+def _private(threads: Threads, g: Group, arrays: Sequence[Placed]) -> Private | None:
     """None where a group's arrays are of several types."""
     members = [a for a in arrays if a.name in g.names]
     if len({a.type.element for a in members}) != 1:
         return None
     assert isinstance(scalar_of(members[0].type), ScalarType)
-    return Private(g.accesses[0].kind, g.names, members[0], tuple(a.at for a in members))
+    places = tuple(a.at for a in members)
+    wins = g.sharing == "replace" and threads.wins(g.names) == "deal"
+    return Private(g.accesses[0].kind, g.names, members[0], places, wins)

@@ -350,6 +350,37 @@ def test_signals_go_to_the_program(tmp_path: Path) -> None:
         child.kill()
 
 
+def test_an_interrupted_launch_is_complete(tmp_path: Path) -> None:
+    done = run(tmp_path, """
+        import threading, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        @wp.kernel
+        def count(x: wp.array(dtype=float), total: wp.array(dtype=float)):
+            i = wp.tid()
+            s = x[i]
+            for k in range(60):
+                s = wp.sin(s) + 0.1
+            wp.atomic_add(total, i % 3, wp.where(s > -9.0, 1.0, 0.0))
+
+        n = 300_000
+        x = wp.zeros(n, dtype=float)
+        wp.launch(count, n, [x, wp.zeros(3, dtype=float)])
+        seen = set()
+        for k in range(20):
+            total = wp.zeros(3, dtype=float)
+            kill = threading.Timer(0.001 + 0.0005 * k, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                kill.start()
+                wp.launch(count, n, [x, total])
+                kill.join()
+            except KeyboardInterrupt:
+                seen.add(float(total.numpy().sum()))
+        print(sorted(seen - {0.0}), seen != set())
+    """)  # fmt: skip
+    assert done.stdout == "[300000.0] True\n", done.stderr
+
+
 @pytest.mark.parametrize("count", ["1", "3", " "])
 def test_the_number_of_threads_can_be_set_outside(tmp_path: Path, count: str) -> None:
     done = run(tmp_path, """

@@ -150,3 +150,129 @@ def test_gradients_that_are_not_dealt_out_are_seen(
     monkeypatch.setattr(runner, "deal", lambda *args: [])
     with cut(1):
         assert gradients(kernel, x, 0.1, 3) != whole
+
+
+# ---- gradients that are more than the winners'
+
+
+@wp.func
+def raised(m: F, i: int, v: float):
+    wp.atomic_max(m, i, v)
+
+
+@wp.func_grad(raised)
+def adj_raised(m: F, i: int, v: float):
+    wp.adjoint[v] += wp.adjoint[m][i]
+    wp.adjoint[m][i] += 1.0
+
+
+@wp.func
+def hook(m: F, i: int, v: float):
+    return v
+
+
+@wp.func_grad(hook)
+def adj_hook(m: F, i: int, v: float, ret: float):
+    wp.adjoint[v] += ret + 0.5 * wp.adjoint[m][i]
+
+
+@wp.func
+def taking(m: F, i: int, v: float):
+    wp.atomic_max(m, i, v)
+
+
+@wp.func_grad(taking)
+def adj_taking(m: F, i: int, v: float):
+    if m[i] == v:
+        wp.adjoint[v] += wp.adjoint[m][i]
+        wp.adjoint[m][i] = 0.0
+
+
+@wp.kernel
+def to_all(x: F, m: F, low: F):
+    i = wp.tid()
+    raised(m, i % 3, x[i])
+    wp.atomic_min(low, 0, x[i])
+
+
+@wp.kernel
+def hooked(x: F, m: F, y: F):
+    i = wp.tid()
+    wp.atomic_max(m, i % 3, x[i])
+    y[i] = hook(m, i % 3, x[i])
+
+
+@wp.kernel
+def taken(x: F, m: F, low: F):
+    i = wp.tid()
+    taking(m, i % 3, x[i])
+    wp.atomic_min(low, 0, x[i])
+
+
+@wp.kernel
+def untouched(x: F, m: F, low: F):
+    i = wp.tid()
+    wp.atomic_max(m, i % 3, 2.0)
+    wp.atomic_min(low, 0, x[i])
+
+
+def gradients_of(kernel: Any, seeds: list[Any], changed: float = 1.0) -> list[bytes]:
+    """All gradients after a backward pass. changed: of the input, in the meantime."""
+    x = wp.array(values(4, 8), dtype=float, requires_grad=True)
+    args = [wp.zeros(N if kernel is hooked and k else 3, dtype=float, requires_grad=True)
+            for k in range(2)]  # fmt: skip
+    for a, seed in zip(args, seeds, strict=True):
+        a.grad = seed(a) if callable(seed) else args[seed].grad
+    with wp.Tape() as tape:
+        wp.launch(kernel, N, [x, *args])
+    x.assign(x.numpy() * np.float32(changed))
+    tape.backward()
+    return [a.grad.numpy().tobytes() for a in (x, *args)]
+
+
+KEPT: list[Any] = []
+
+
+def ones(a: Any) -> Any:
+    return wp.ones(a.shape, dtype=float)
+
+
+def one_for_all(a: Any) -> Any:
+    """Elements that are one and the same."""
+    KEPT.append(wp.ones(1, dtype=float))
+    return wp.array(ptr=KEPT[-1].ptr, shape=a.shape, strides=(0,), dtype=float)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("kernel", [to_all, hooked, taken, untouched], ids=lambda k: k.key)
+def test_handwritten_gradients_of_what_is_replaced(kernel: Any, threads: int) -> None:
+    whole = gradients_of(kernel, [ones, ones])
+    with cut(threads):
+        assert gradients_of(kernel, [ones, ones]) == whole
+
+
+@wp.kernel
+def two(x: F, a: F, b: F):
+    i = wp.tid()
+    wp.atomic_max(a, i % 3, x[i])
+    wp.atomic_max(b, i % 3, 2.0 * x[i])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_gradients_in_one_memory(threads: int) -> None:
+    def total(seeds: list[Any]) -> float:
+        return float(np.frombuffer(gradients_of(two, seeds)[0], np.float32).sum())
+
+    for seeds in ([ones, 0], [one_for_all, ones]):
+        whole = total(seeds)
+        with cut(threads) as seen:
+            assert total(seeds) == whole
+        assert ("two_recorded", 64) in seen
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_what_no_part_takes_is_not_lost(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "overwrites", "present")
+    whole = gradients_of(two, [ones, ones], changed=0.0)
+    with cut(threads):
+        assert gradients_of(two, [ones, ones], changed=0.0) == whole

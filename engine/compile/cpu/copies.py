@@ -1,0 +1,88 @@
+"""Memory of which each part of a launch has its own; the first part has what the arguments name."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile.threads import Placed
+from engine.lang.types import scalar_of, shape_of
+
+_LINE = 128  # bytes: what two processors would take from each other
+
+
+class Lent:
+    """Memory of `count` parts, with the arrays that are in it.
+
+    arrays: for each, its offset in the arguments, and its offset, shape and strides in bytes in
+    the memory of a part. size: scalars of each, which are zero.
+    """
+
+    def __init__(
+        self, count: int, size: int, dtype: np.dtype[Any],
+        arrays: Sequence[tuple[int, int, Sequence[int], Sequence[int]]],
+    ) -> None:  # fmt: skip
+        step = -(-size * dtype.itemsize // _LINE) * _LINE // dtype.itemsize
+        self._memory = np.zeros((count, step), dtype)  # not touched before it is used
+        self.rows = [row[:size] for row in self._memory]
+        self._arrays = [
+            (at, offset, struct.pack(f"<{2 * len(shape)}q", *shape, *strides))
+            for at, offset, shape, strides in arrays
+        ]
+
+    def place(self, args: bytearray, part: int) -> None:
+        """Puts a part's memory in the place of what the arguments name."""
+        start = self._memory.ctypes.data + (part - 1) * self._memory.strides[0]
+        for at, offset, geometry in self._arrays:
+            struct.pack_into("<q", args, at, start + offset)
+            args[at + 8 : at + 8 + len(geometry)] = geometry
+
+
+class Copies(Lent):
+    """Copies of one array, side by side. at: where the arguments name it."""
+
+    def __init__(self, array: Placed, at: Sequence[int], count: int) -> None:
+        self.array = array
+        self.shape = (*array.shape, *shape_of(array.type.element))
+        strides: list[int] = []
+        size = array.type.element.size
+        for n in reversed(array.shape):
+            strides.insert(0, size)
+            size *= n
+        places = [(k, 0, array.shape, strides) for k in at]
+        super().__init__(count, math.prod(self.shape), scalar_of(array.type).numpy, places)
+        self.parts = [row.reshape(self.shape) for row in self.rows]
+
+
+def blocks(lent: Sequence[Lent], args: bytes, count: int) -> bytes:
+    """The arguments of all parts, one after another."""
+    out = bytearray(args * count)
+    for part in range(1, count):
+        block = bytearray(args)
+        for c in lent:
+            c.place(block, part)
+        out[part * len(args) : (part + 1) * len(args)] = block
+    return bytes(out)
+
+
+def view(a: Placed, scalars: bool = False) -> NDArray[Any]:
+    """The array itself. scalars: its elements are taken for scalars."""
+    dtype = scalar_of(a.type).numpy
+    inner = () if scalars else shape_of(a.type.element)
+    low, high = a.ends
+    memory: Any = (ctypes.c_uint8 * (high - low)).from_address(low)
+    strides = (*a.strides, *np.empty(inner, dtype).strides)
+    out: NDArray[Any] = np.ndarray((*a.shape, *inner), dtype, memory, a.address - low, strides)
+    return out
+
+
+def add(target: NDArray[Any], part: NDArray[Any]) -> None:
+    """Adds to an array in place. Where nothing was added, nothing changes: -0.0 stays."""
+    with np.errstate(all="ignore"):
+        np.add(target, part, out=target, where=part != 0)
