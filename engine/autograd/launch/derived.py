@@ -10,6 +10,8 @@ from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
 from engine.ir.rewrite import map_stmt
 
+_ASTRAY = "astray"
+
 
 def derived(
     variants: Variants, key: Hashable, make: Callable[[], Variants | None]
@@ -23,14 +25,44 @@ def derived(
 def lifted(variants: Variants) -> Variants:
     """The float64 form of a kernel's variants, with guarded accesses; made once.
 
-    A kernel that has none (see `ad.can_lift`) is guarded only.
+    A kernel that has none (see `can_lift`) is guarded only.
     """
+    lifts = can_lift(variants)
 
     def make() -> Variants:
-        ir = ad.lift(variants.ir) if variants.can_lift else variants.ir
-        return Variants(ad.guard_accesses(ir))
+        return Variants(ad.guard_accesses(ad.lift(variants.ir) if lifts else variants.ir))
 
-    return derived(variants, "lifted", make) or variants
+    return derived(variants, "lifted" if lifts else "guarded", make) or variants
+
+
+def can_lift(variants: Variants) -> bool:
+    """Whether a kernel has a float64 form that does what the kernel does, as far as is known."""
+    return variants.can_lift and _ASTRAY not in variants.derived
+
+
+def leave_unlifted(variants: Variants) -> None:
+    """Its float64 form was seen to take another path: from now on it has none."""
+    variants.derived[_ASTRAY] = None
+
+
+def deciding(variants: Variants) -> tuple[Variants, Variants] | None:
+    """The kernel that says what its floats decide, and its float64 form; None where nothing.
+
+    See `ad.decisions`. The kernel's own code counts, whatever derivatives its user wrote.
+    """
+
+    def make(lift: bool) -> Callable[[], Variants | None]:
+        def made() -> Variants | None:
+            found = ad.decisions(plain(variants).prepared)
+            if found is None:
+                return None
+            return Variants(ad.guard_accesses(ad.lift(found)) if lift else found)
+
+        return made
+
+    own = derived(variants, ("deciding", False), make(False))
+    exact = derived(variants, ("deciding", True), make(True))
+    return None if own is None or exact is None else (own, exact)
 
 
 def plain(variants: Variants) -> Variants:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.launch.derived import called, lifted, plain
+from engine.autograd.launch.derived import called, can_lift, lifted, plain
 from engine.autograd.launch.recorded_arguments import RecordedLaunch
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Variants
@@ -138,6 +138,12 @@ class Evaluation:
         self._recorded = False
         self._run("forward", self._args)
 
+    def journaled_forward(self, threads: Threads | None = None) -> NDArray[np.int64]:
+        """Runs a kernel that writes a journal by itself, and gives what it wrote."""
+        self.restore()
+        journal = self._run("forward", self._args, threads=threads)
+        return np.zeros(0, np.int64) if journal is None else journal.words()
+
     def accesses(self, limit: int) -> NDArray[np.int64]:
         """What each thread touches: see `engine.ad.accesses`. limit: bytes that this may take."""
         self.restore()
@@ -257,7 +263,7 @@ def evaluations(launch: RecordedLaunch) -> Iterator[Evaluations]:
     floats = [p for p in own.params if isinstance(p.type, ArrayType) and is_float(p.type)]
     try:
         yield Evaluations(
-            own, exact, 0.0 if variants.can_lift else _coarsest(own.params),
+            own, exact, 0.0 if can_lift(variants) else _coarsest(own.params),
             owners(variants.read, moving), owners(variants.written, moving),
             owners(variants.read, floats),
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.compile.pipeline import Variants
-from engine.lang.types import ArrayType, is_float
+from engine.lang.types import ArrayType, Type, is_float, scalar_of
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.tape.records import LaunchRecord
@@ -61,7 +61,7 @@ def recorded_launch(record: LaunchRecord) -> RecordedLaunch:
     params = zip(variants.ir.params, contents, record.args, strict=True)
     for position, (p, value, now) in enumerate(params):
         if not isinstance(p.type, ArrayType):
-            out.append(Argument(p.name, value))
+            out.append(Argument(p.name, as_passed(p.type, value)))
             continue
         if now is None:
             out.append(Argument(p.name, np.zeros((0,) * p.type.ndim)))
@@ -89,6 +89,14 @@ def recorded_launch(record: LaunchRecord) -> RecordedLaunch:
             value = np.where(np.isfinite(value), value, 0)
         out.append(Argument(p.name, value, grad, alias))
     return RecordedLaunch(variants, tuple(record.dim), tuple(out))
+
+
+def as_passed(kind: Type, value: Any) -> Any:
+    """The value of an argument that is no array, as the kernel got it: rounded to its type."""
+    if not is_float(kind):
+        return value
+    with np.errstate(over="ignore"):
+        return np.asarray(value, scalar_of(kind).numpy)[()]
 
 
 def overlaps(record: LaunchRecord) -> bool:

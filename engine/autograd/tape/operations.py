@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.launch.derived import lifted
 from engine.autograd.launch.evaluation import EvaluationFailed, run_quietly
+from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Memories, Placement, placements
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
@@ -133,10 +134,11 @@ class ReplayedLaunch(Operation):
 
     def _pack(self, variants: Variants, views: Mapping[int, Array]) -> bytes:
         kinds = [p.type for p in variants.ir.params]
+        known = self.plan.variants.ir.params
         return pack_arguments(
             kinds,
-            [views.get(i, None if p.array_kind else self.record.values[i])
-             for i, p in enumerate(self.plan.params)],
+            [views.get(i, None if p.array_kind else as_passed(own.type, self.record.values[i]))
+             for i, (p, own) in enumerate(zip(self.plan.params, known, strict=True))],
         )  # fmt: skip
 
     def _run(

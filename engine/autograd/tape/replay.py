@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.autograd.launch.derived import can_lift
 from engine.autograd.tape.discovery import Leaf, discover
 from engine.autograd.tape.memory import (
     Memories,
@@ -74,8 +75,10 @@ def replay(tape: RecordedTape) -> Replay:
     """A tape, ready to be run again. Raises NotReplayable where that cannot be."""
     operations = operations_of(tape.records)
     for s in operations:
-        if isinstance(s, ReplayedLaunch) and not s.plan.variants.can_lift:
-            raise NotReplayable(f"kernel {s.plan.kernel.key!r} has no float64 form")
+        if isinstance(s, ReplayedLaunch) and not can_lift(s.plan.variants):
+            raise NotReplayable(
+                f"kernel {s.plan.kernel.key!r} has no float64 form that does the same"
+            )
     seeded = [p for a in tape.seeded for p in placements(a, root_of(a)) if p.float]
     parts = [p for s in operations for p in s.touched] + seeded
     spans = stretches((p.lo, p.hi) for p in parts)

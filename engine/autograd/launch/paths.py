@@ -1,0 +1,67 @@
+"""Whether a launch in float64 takes the path that it takes in its own precision.
+
+A check in float64 is one of the launch only where both do the same. Where a comparison, or a
+conversion to an integer, turns out otherwise, another branch runs, or a loop that does not end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import ad
+from engine.ad.decisions import MOST, WORDS
+from engine.autograd.comparison.judgement import Comparison
+from engine.autograd.comparison.tolerance import largest
+from engine.autograd.launch.derived import can_lift, deciding, leave_unlifted, plain
+from engine.autograd.launch.directions import ROUNDING
+from engine.autograd.launch.evaluation import Evaluation, Evaluations
+from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
+from engine.compile.pipeline import Variants
+
+# Results that differ by more, as a part of the largest, are looked into.
+RESULTS = 1e-4
+LARGEST = 1 << 22  # threads that are compared
+
+
+def takes_another_path(launch: RecordedLaunch) -> bool:
+    """Whether floats decide otherwise in float64. The kernel is not lifted again then."""
+    made = deciding(launch.variants) if can_lift(launch.variants) else None
+    if made is None:
+        return False
+    own, exact = made
+    mine = _decided(launch, own, np.iinfo(np.int64).max)
+    if np.array_equal(mine, _decided(launch, exact, int(mine[:, 1].max(initial=0)))):
+        return False
+    leave_unlifted(launch.variants)
+    return True
+
+
+def _decided(launch: RecordedLaunch, variants: Variants, most: int) -> NDArray[np.int64]:
+    """What each thread decided, and how often, for those that have come to their end."""
+    arguments = (*launch.arguments, Argument(MOST, most))
+    total = int(np.prod(launch.dim, dtype=np.int64))
+    evaluation = Evaluation(RecordedLaunch(variants, launch.dim, arguments))
+    words = evaluation.journaled_forward((0, LARGEST) if total > LARGEST else None)
+    # A thread's words and the place where they begin; that alone where it was stopped.
+    if len(words) != (WORDS + 1) * min(total, LARGEST):
+        return np.zeros((0, WORDS), np.int64)
+    return words.reshape(-1, WORDS + 1)[:, :WORDS]
+
+
+def may_not_end(launch: RecordedLaunch) -> bool:
+    """Whether floats decide how often a loop goes round, so that in float64 it may not end."""
+    return can_lift(launch.variants) and ad.loops_by_floats(plain(launch.variants).prepared)
+
+
+def differs(evaluated: Evaluations, pairs: Mapping[tuple[str, str], Comparison]) -> bool:
+    """Whether the launch's own results or adjoint are off by more than rounding makes likely."""
+    if any(c.off > ROUNDING * c.scale for c in pairs.values()):
+        return True
+    own, exact = evaluated.own.forward(), evaluated.exact.forward()
+    with np.errstate(all="ignore"):
+        return any(
+            not largest(own[b] - exact[b]) <= RESULTS * largest(exact[b]) for b in evaluated.outputs
+        )

@@ -1,0 +1,178 @@
+"""Kernels whose floats decide otherwise in float64: checked for what they did, and without end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.autograd import check_tape
+from engine.autograd.launch.derived import can_lift
+
+F = wp.array(dtype=float)
+
+
+@wp.func
+def right(w: float):
+    return w * w
+
+
+@wp.func
+def wrong(w: float):
+    return w * w
+
+
+@wp.func_grad(right)
+def adj_right(w: float, ret: float):
+    wp.adjoint[w] += 2.0 * w * ret
+
+
+@wp.func_grad(wrong)
+def adj_wrong(w: float, ret: float):
+    wp.adjoint[w] += 5.0 * w * ret
+
+
+def kernels(f: Any) -> dict[str, Any]:
+    """Each calls `f` in a branch that float32 takes, and float64 does not."""
+
+    @wp.kernel(module="unique")
+    def equal(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        if x[i] * x[i] == y[i]:  # as computed before
+            z[i] = f(w[i])
+
+    @wp.kernel(module="unique")
+    def too_small_to_matter(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        if x[i] + 1.0e-9 == x[i]:
+            z[i] = f(w[i])
+
+    @wp.kernel(module="unique")
+    def too_large(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        if wp.isinf(x[i] * 1.0e38 * 1.0e3):
+            z[i] = f(w[i])
+
+    @wp.kernel(module="unique")
+    def converted(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        k = int((x[i] - x[i] + 0.7) * 10.0)  # 7 in float32
+        z[i] = wp.where(k == 7, f(w[i]), 3.0 * w[i])
+
+    @wp.kernel(module="unique")
+    def rounded_down(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        z[i] = w[i] + (wp.floor((x[i] - x[i] + 0.7) * 10.0) - 6.0) * f(w[i])
+
+    @wp.kernel(module="unique")
+    def by_steps(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        t, s = float(0.0), w[i]
+        while t < 0.3:
+            s = s + 0.1 * f(s)
+            t += x[0] - x[0] + 0.1  # three times in float32, four in float64
+        z[i] = s
+
+    @wp.kernel(module="unique")
+    def without_end(x: F, y: F, w: F, z: F):
+        i = wp.tid()
+        t, s = float(0.0), w[i]
+        dt = x[0] - x[0] + 0.2
+        while t != 1.0:
+            s = s + f(s) * dt
+            t += dt
+        z[i] = s
+
+    found = [equal, too_small_to_matter, too_large, converted, rounded_down, by_steps, without_end]
+    return {k.func.__name__: k for k in found}
+
+
+RIGHT, WRONG = kernels(right), kernels(wrong)
+
+
+def launched(kernel: Any) -> wp.Tape:
+    x = wp.array(np.float32([0.3, 0.55, 0.7, 0.9]), dtype=float)
+    y = wp.array(x.numpy() * x.numpy(), dtype=float)
+    w = wp.array([0.3, 0.4, 0.5, 0.2], dtype=float, requires_grad=True)
+    z = wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, 4, [x, y, w, z])
+    assert (z.numpy() != 0).all()
+    return tape
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_branch_that_ran_is_checked(name: str) -> None:
+    found = check_tape(launched(RIGHT[name]))
+    assert [p.verdict for p in found.launches[0].pairs] == ["pass"]
+    assert not can_lift(RIGHT[name].plan.variants)
+    assert found.whole is not None and "no float64 form" in found.whole.reason
+    found = check_tape(launched(WRONG[name]))
+    assert [p.verdict for p in found.launches[0].pairs] == ["fail"]
+
+
+@wp.func
+def attenuated(d: float):
+    return wp.exp(-d)
+
+
+@wp.func_grad(attenuated)
+def adj_attenuated(d: float, ret: float):
+    wp.adjoint[d] += wp.exp(-d) * ret  # the sign is wrong
+
+
+@wp.kernel
+def depth(p: wp.array(dtype=wp.vec3), z: F):
+    i = wp.tid()
+    wp.atomic_min(z, i % 4, wp.length(p[i] * 1.1))
+
+
+def shading(f: Any) -> Any:
+    @wp.kernel(module="unique")
+    def shade(p: wp.array(dtype=wp.vec3), z: F, image: F):
+        i = wp.tid()
+        d = wp.length(p[i] * 1.1)
+        if d == z[i % 4]:
+            image[i % 4] = f(d)
+
+    return shade
+
+
+@wp.func
+def attenuated_rightly(d: float):
+    return wp.exp(-d)
+
+
+@pytest.mark.parametrize(
+    "f, verdict", [(attenuated_rightly, ("kink", "inconclusive")), (attenuated, ("fail",))]
+)
+def test_a_depth_buffer_read_again(f: Any, verdict: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(0)
+    p = wp.array(rng.normal(size=(12, 3)) + 2, dtype=wp.vec3, requires_grad=True)
+    z = wp.full(4, 1e9, dtype=float, requires_grad=True)
+    image = wp.zeros(4, dtype=float, requires_grad=True)
+    shade = shading(f)
+    with wp.Tape() as tape:
+        wp.launch(depth, 12, [p, z])
+        wp.launch(shade, 12, [p, z, image])
+    assert (image.numpy() != 0).all()
+    found = {(x.input, x.output): x.verdict for x in check_tape(tape).launches[1].pairs}
+    assert found["p", "image"] in verdict
+
+
+@wp.kernel
+def cancels(x: F, y: F):
+    i = wp.tid()
+    if x[i] > 0.0:
+        y[i] = (x[i] + 10000.0) * x[i] - 10000.0 * x[i]
+
+
+def test_rounding_alone_is_no_other_path() -> None:
+    x = wp.array([0.3, 0.4], dtype=float, requires_grad=True)
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(cancels, 2, [x, y])
+    assert check_tape(tape).launches[0].pairs[0].verdict in ("pass", "rounding")
+    assert can_lift(cancels.plan.variants)
