@@ -15,7 +15,8 @@ from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.sparsity import Side, UnknownSparsity
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.displaced import DisplacedLaunch
-from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, evaluations
+from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed
+from engine.autograd.launch.paths import faithful
 from engine.autograd.launch.recorded_arguments import recorded_launch
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.roles import Pair
@@ -88,7 +89,7 @@ def by_differences(
     record = call.record
     tolerance = Tolerance(eps, None if eps is None else 0.0)
     try:
-        with evaluations(recorded_launch(record)) as launch:
+        with faithful(recorded_launch(record)) as launch:
             view = _View(call, pairs, launch.exact)
             ins, outs = view.inputs, view.outputs
             displaced = DisplacedLaunch(launch, ins.names, outs.names, tolerance)

@@ -10,10 +10,10 @@ import numpy as np
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.directions import Pair
-from engine.autograd.launch.evaluation import EvaluationFailed, evaluations
+from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.explanation import blamed, explained, handwritten
 from engine.autograd.launch.mask import masked
-from engine.autograd.launch.paths import differs, may_not_end, takes_another_path
+from engine.autograd.launch.paths import adjoints_differ, faithful, takes_another_path
 from engine.autograd.launch.recorded_arguments import NotRepeatable, RecordedLaunch, recorded_launch
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
 from engine.autograd.results import LaunchResult
@@ -79,9 +79,7 @@ def _checked(
     result: LaunchResult, record: LaunchRecord, launch: RecordedLaunch, options: LaunchOptions,
     known: Collection[Hashable],
 ) -> CheckedLaunch:  # fmt: skip
-    if may_not_end(launch):
-        takes_another_path(launch)
-    with evaluations(launch) as evaluated:
+    with faithful(launch) as evaluated:
         if not evaluated.inputs or not evaluated.outputs:
             side = "output" if evaluated.inputs else "input"
             why = f"no {side} array of it has floating point elements and requires_grad=True"
@@ -91,7 +89,7 @@ def _checked(
         rng = np.random.default_rng([0xC0DE, options.seed, result.index])
         every = options.compare.every_entry or launch.alike not in known
         compared = compare(evaluated, replace(options.compare, every_entry=every), rng, pairs)
-        if differs(evaluated, compared.pairs) and takes_another_path(launch):
+        if adjoints_differ(compared.pairs) and takes_another_path(launch):
             return _checked(result, record, launch, options, known)
         ends = launch.variants.stops(evaluated.own.wrt)
         found = explained(compared.pairs, evaluated, rng)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.autograd import check_tape
+from engine.autograd import check_tape, jacobian, jacobian_fd
 from engine.autograd.launch.derived import can_lift
 
 F = wp.array(dtype=float)
@@ -111,6 +111,14 @@ def test_the_branch_that_ran_is_checked(name: str) -> None:
     assert found.whole is not None and "no float64 form" in found.whole.reason
     found = check_tape(launched(WRONG[name]))
     assert [p.verdict for p in found.launches[0].pairs] == ["fail"]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_differences_are_of_the_branch_that_ran(name: str) -> None:
+    (record,) = launched(RIGHT[name]).records
+    found = jacobian_fd(RIGHT[name], 4, record.args[:3], record.args[3:])
+    right = jacobian(RIGHT[name], 4, record.args[:3], record.args[3:])
+    np.testing.assert_allclose(found[2, 0].numpy(), right[2, 0].numpy(), rtol=0.02, atol=1e-3)
 
 
 @wp.func
