@@ -50,7 +50,8 @@ def print_report(report: Report, console: Console, verbose: bool = False) -> Non
     for table in shown:
         _print_table(table, console)
     if left_out:
-        _line(console, f"{left_out} more kinds of tapes are not shown (--verbose shows all)\n")
+        kinds = "kind of tapes is" if left_out == 1 else "kinds of tapes are"
+        _line(console, f"{left_out} more {kinds} not shown (--verbose shows all)\n")
     for line in wholes(report):
         _wrapped(console, line)
     if report.end_to_end:
