@@ -19,10 +19,11 @@ from engine.ad.reverse import Adjoint, reverse
 from engine.ad.stops import stops
 from engine.ad.tangent import tangent
 from engine.ad.threads import clashes
+from engine.ad.unassigned import watched
 
 __all__ = [
     "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "decisions", "derivatives",
     "guard_accesses", "inlined_size", "lift", "loops_by_floats", "prepare", "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops",
-    "tangent", "written_params",
+    "tangent", "watched", "written_params",
 ]  # fmt: skip

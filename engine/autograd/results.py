@@ -98,7 +98,8 @@ class LaunchResult:
     skipped: why nothing of it was checked, empty where something was. no_second: why its
     second derivatives were not, where they were asked for. blame: the culprits that are
     wrong, where a pair fails. changed_inputs: of a Python function (index -1), the inputs in
-    which a run of it leaves other values and which it does not return.
+    which a run of it leaves other values and which it does not return. unassigned: variables
+    that a thread read before they had a value, with the places.
     """
 
     index: int
@@ -113,6 +114,7 @@ class LaunchResult:
     no_second: str = ""
     blame: tuple[Blame, ...] = ()
     changed_inputs: tuple[str, ...] = ()
+    unassigned: tuple[tuple[str, Span], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

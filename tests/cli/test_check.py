@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -296,3 +297,30 @@ def test_verbose_and_tolerances(adtool: Any) -> None:
     assert done.returncode == 1
     assert sum(" cubes " in line for line in done.stdout.splitlines()) >= 30
     assert adtool("check", "script.py", "--atol", "100", "--eps", "0.01").returncode == 0
+
+
+def test_a_variable_without_a_value(adtool: Any) -> None:
+    adtool.script(
+        """
+import engine as wp
+
+@wp.kernel
+def half(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    if x[i] > 0.0:
+        s = 0.5 * x[i]
+    y[i] = s * s
+
+for values in ([1.0, 2.0], [1.0, -2.0]):
+    x = wp.array(values, dtype=float, requires_grad=True)
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(half, 2, [x, y])
+    tape.backward(grads={y: wp.ones(2, dtype=float)})
+"""
+    )
+    done = adtool("check", "script.py", "--format", "json")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["code"], found["tape"], found["line"]) == ("G014", 1, 9)
+    assert done.returncode == 0 and "Assign it on every path" in done.stderr
+    assert adtool("check", "script.py", "--gate", "warning").returncode == 1

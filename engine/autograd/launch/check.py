@@ -16,6 +16,7 @@ from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import adjoints_differ, faithful, takes_another_path
 from engine.autograd.launch.recorded_arguments import NotRepeatable, RecordedLaunch, recorded_launch
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
+from engine.autograd.launch.unassigned import unassigned_reads
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask
 from engine.tape.records import LaunchRecord
@@ -66,6 +67,7 @@ def check_launch(
         launch = recorded_launch(record)
         if not np.prod(launch.dim, dtype=np.int64):
             return _skipped(result, "the launch has no threads")
+        result = replace(result, unassigned=unassigned_reads(launch))
         return _checked(result, record, launch, options, known)
     except NotRepeatable as why:
         return _skipped(result, str(why))

@@ -9,6 +9,7 @@ from engine import ad
 from engine.compile.pipeline import Variants
 from engine.ir.nodes import Block, Call, Function, Stmt, walk
 from engine.ir.rewrite import map_stmt
+from engine.ir.unassigned import UnassignedRead
 
 _ASTRAY = "astray"
 
@@ -73,6 +74,16 @@ def plain(variants: Variants) -> Variants:
         return None if without is variants.ir else Variants(without)
 
     return derived(variants, "plain", make) or variants
+
+
+def watching(variants: Variants) -> tuple[Variants, tuple[UnassignedRead, ...]] | None:
+    """The kernel that says what it reads without a value; see `ad.watched`. None where nothing."""
+    found = ad.watched(variants.ir)
+    if found is None:
+        return None
+    made = derived(variants, "watching", lambda: Variants(found[0]))
+    assert made is not None
+    return made, found[1]
 
 
 def called(fn: Function) -> list[Function]:

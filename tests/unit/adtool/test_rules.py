@@ -46,6 +46,7 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G010": ("composition", "error"),
         "G011": ("rounding", "warning"),
         "G012": ("unchecked", "note"),
+        "G014": ("unassigned-read", "warning"),
     }
 
 
@@ -75,6 +76,17 @@ def test_each_verdict_has_one_rule(
     fired = {c: findings(c, checked) for c in RULES}
     assert {c for c, found in fired.items() if found} == {code}
     assert (fired[code][0].tape, fired[code][0].launch) == (0, 1)
+
+
+def test_a_read_without_a_value(session: Make, launch: Make, pair: Make, source: Path) -> None:
+    read = ("s", Span(str(source), 6, 5, 6, 6))
+    tapes = [[launch(0, pair()), launch(1, pair(), unassigned=(read,))]] * 3
+    (found,) = findings("G014", session(*tapes))
+    assert found.message == (
+        "kernel `spring_forces` reads `s` before it has a value in 3 launches, first in launch 1 "
+        "of tape 0"
+    )
+    assert (found.severity, found.line, found.column, found.count) == ("warning", 6, 5, 3)
 
 
 class TestWrongGradient:
