@@ -35,7 +35,7 @@ class Merged(Copies):
         kind, target = self.private.kind, view(self.array)
         if kind not in _REPLACE:
             for part in self.parts:
-                COMBINE[kind](target, part)
+                _COMBINE[kind](target, part)
             return None
         winners = np.zeros(self.shape, np.uint8) if tell and self.private.wins else None
         for k, part in enumerate(self.parts, 1):
@@ -78,5 +78,5 @@ def _xor(target: NDArray[Any], part: NDArray[Any]) -> None:
     np.bitwise_xor(target, part, out=target)
 
 
-COMBINE = {"add": add, "and": _and, "or": _or, "xor": _xor}
+_COMBINE = {"add": add, "and": _and, "or": _or, "xor": _xor}
 _REPLACE = {"min": _lesser, "max": _greater}

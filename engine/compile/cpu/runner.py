@@ -105,6 +105,13 @@ class CpuJournal(Journal):
     def nbytes(self) -> int:
         return sum(p.journal.size for p in self._parts)
 
+    def taken(self, adjoint: Entry) -> frozenset[str]:
+        """Names of the gradients of an adjoint that are dealt out to its parts."""
+        if not self.winners:
+            return frozenset()
+        assert adjoint.threads is not None
+        return gradients(self.winners, adjoint.threads)
+
     def words(self) -> NDArray[np.int64]:
         return np.frombuffer(b"".join(contents(p.journal) for p in self._parts), np.int64)
 
@@ -167,10 +174,7 @@ def run(
     given, taken = None, frozenset[str]()
     if journal is not None:
         assert isinstance(journal, CpuJournal)
-        given = journal.bounds
-        if journal.winners:
-            assert entry.threads is not None
-            taken = gradients(journal.winners, entry.threads)
+        given, taken = journal.bounds, journal.taken(entry)
     many = given is not None and len(given) > 2
     if entry.threads is not None and threads is None and (many or given is None):
         found = schedule(entry.threads, dim, args, given, taken)
@@ -231,9 +235,8 @@ def _in_parts(
     merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))
-        if journal.winners:
-            assert entry.threads is not None
-            taken = gradients(journal.winners, entry.threads)
+        taken = journal.taken(entry)
+        if taken and entry.threads is not None:
             dealt = deal(journal.winners, entry.threads, args, count)
     lent = [*merged, *(d.lent for d in dealt)]
     given = blocks(lent, args, count) if lent else args
