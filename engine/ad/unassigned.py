@@ -34,11 +34,13 @@ class _Watch(Rewriter):
 
     def body(self, fn: n.Function) -> n.Block:
         body = super().body(fn)
-        mine = {v: r for r in reversed(fn.unassigned) for v in r.variables}
-        if not mine:
+        if not fn.unassigned:
             return body
         names = Names(names_in(fn))
-        given = {v: n.Var(names.fresh(f"{v}_given"), BOOL, mutable=True) for v in mine}
+        given = {
+            v: n.Var(names.fresh(f"{v}_given"), BOOL, mutable=True)
+            for v in dict.fromkeys(v for r in fn.unassigned for v in r.variables)
+        }
 
         def look(b: Builder, statements: Iterable[n.Stmt]) -> None:
             for s in statements:

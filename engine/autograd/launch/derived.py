@@ -52,18 +52,12 @@ def deciding(variants: Variants) -> tuple[Variants, Variants] | None:
     See `ad.decisions`. The kernel's own code counts, whatever derivatives its user wrote.
     """
 
-    def make(lift: bool) -> Callable[[], Variants | None]:
-        def made() -> Variants | None:
-            found = ad.decisions(plain(variants).prepared)
-            if found is None:
-                return None
-            return Variants(ad.guard_accesses(ad.lift(found)) if lift else found)
+    def make() -> Variants | None:
+        found = ad.decisions(plain(variants).prepared)
+        return None if found is None else Variants(found)
 
-        return made
-
-    own = derived(variants, ("deciding", False), make(False))
-    exact = derived(variants, ("deciding", True), make(True))
-    return None if own is None or exact is None else (own, exact)
+    own = derived(variants, "deciding", make)
+    return None if own is None else (own, lifted(own))
 
 
 def plain(variants: Variants) -> Variants:

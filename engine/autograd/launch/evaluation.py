@@ -140,15 +140,17 @@ class Evaluation:
 
     def journaled_forward(self, threads: Threads | None = None) -> NDArray[np.int64]:
         """Runs a kernel that writes a journal by itself, and gives what it wrote."""
-        self.restore()
-        journal = self._run("forward", self._args, threads=threads)
-        return np.zeros(0, np.int64) if journal is None else journal.words()
+        return self._words("forward", threads=threads)
 
     def accesses(self, limit: int) -> NDArray[np.int64]:
         """What each thread touches: see `engine.ad.accesses`. limit: bytes that this may take."""
+        return self._words("accesses", journal_limit=limit)
+
+    def _words(self, form: Form, **more: Any) -> NDArray[np.int64]:
+        """What a form leaves in its journal; memory is as at record time afterwards."""
         self.restore()
         try:
-            journal = self._run("accesses", self._args, journal_limit=limit)
+            journal = self._run(form, self._args, **more)
             return np.zeros(0, np.int64) if journal is None else journal.words()
         finally:
             self.restore()
