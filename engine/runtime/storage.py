@@ -3,8 +3,9 @@
 Tape records remember the inputs of launches without copying them: a record takes a
 `Hold` on the bytes that it read, and the first write that would change them copies
 them into the hold first. Writes that the engine makes all announce themselves with
-`before_write`; memory that user code can change unseen (a NumPy view of it is alive,
-or it came from outside) is copied when the hold is taken.
+`before_write`. Memory that user code can change unseen (a NumPy view of it is alive, or it came
+from outside) is taken to stay as it is; while somebody watches (`watchers`), or where
+`config.snapshot_exposed_bytes` says so, it is copied when the hold is taken.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ NumpyArray = np.ndarray[Any, Any]
 
 # Told of each storage just before it is written: by checks, which put everything back.
 watching: ContextVar[Callable[[Storage], None] | None] = ContextVar("engine_watch", default=None)
+
+# Told of each write before it happens: of the whole process, as memory is. While there is one,
+# memory that may change unseen is copied when it is held.
+watchers: list[Callable[[Storage, int, int], None]] = []
+# Bytes of one array that are copied then.
+_WATCHED_BYTES = 64 << 20
 
 # Memory that came from outside, by (address, size): two wrappers share one Storage.
 _external: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
@@ -75,14 +82,21 @@ class Storage:
 
     def expose(self, view: np.ndarray[Any, Any]) -> None:
         """Notes that user code got `view`, through which it may write at any time."""
-        self._release_hold()
+        self._let_go()
         self._views = [r for r in self._views if r() is not None]
         self._views.append(weakref.ref(view))
 
     def expose_for_ever(self) -> None:
         """Notes that user code got the address, for an unknown time."""
-        self._release_hold()
+        self._let_go()
         self.external = True
+
+    def _let_go(self) -> None:
+        """To be called before user code can change the memory unseen."""
+        if _exposed_bytes():
+            self._release_hold()
+        elif self._hold is not None and (hold := self._hold()) is not None:
+            hold.unseen = True
 
     @property
     def exposed(self) -> bool:
@@ -92,7 +106,7 @@ class Storage:
     def unchanged(self, hold: Hold) -> bool:
         """Whether it certainly contains what a hold of it says, without a look at either."""
         if hold.storage is not None:
-            return not self.exposed and not hold.lost
+            return not (hold.unseen or self.exposed or hold.lost)
         # A view that is gone may have been written through before.
         return hold.version == self.version and not (self.external or self._views)
 
@@ -104,6 +118,8 @@ class Storage:
         watch = watching.get()
         if watch is not None:
             watch(self)
+        for tell in watchers:
+            tell(self, lo, hi)
         if self._hold is not None:
             hold = self._hold()
             if hold is None:
@@ -114,29 +130,22 @@ class Storage:
     def hold(self, lo: int, hi: int, eager: bool = False) -> Hold:
         """A handle on what bytes `lo` to `hi` hold now, good after they change.
 
-        Lost at once for memory that user code may change unseen and that is too large to
-        be copied whenever it is read (`config.snapshot_exposed_bytes`).
+        What user code may change unseen is copied at once up to a size that somebody asked for
+        (`config.snapshot_exposed_bytes`); beyond it, it is taken to change by the engine alone.
         """
         if eager:
             return self._freeze(lo, hi)
-        if self.exposed:
-            limit = config.snapshot_exposed_bytes
-            if hi - lo <= limit:
-                return self._freeze(lo, hi)
-            hold = Hold(self, lo, hi)
-            hold.unseen = True
-            hold.lose(
-                "other code can change its memory without the engine's knowledge, and such "
-                f"memory is copied only up to {size_text(limit)} of one array "
-                "(engine.config.snapshot_exposed_bytes)"
-            )
-            return hold
+        exposed = self.exposed
+        if exposed and hi - lo <= _exposed_bytes():
+            return self._freeze(lo, hi)
         last = self._hold() if self._hold is not None else None
         if last is not None:
             last.lo = min(lo, last.lo)
             last.hi = max(hi, last.hi)
+            last.unseen |= exposed
             return last
         hold = Hold(self, lo, hi)
+        hold.unseen = exposed
         self._hold = weakref.ref(hold)
         return hold
 
@@ -177,8 +186,8 @@ class Storage:
 class Hold:
     """What a range of a storage held: a reference until it changes, then a copy.
 
-    lost: why there is no copy, empty where there is one or none is needed yet. unseen:
-    there is none because other code may change the memory at any time, or never.
+    lost: why there is no copy, empty where there is one or none is needed yet. unseen: other
+    code may change the memory, and nobody would know.
     """
 
     __slots__ = ("__weakref__", "_lost", "chunks", "hi", "lo", "start", "storage", "unseen",
@@ -207,11 +216,6 @@ class Hold:
         except Lost as why:
             self._lost = str(why)
         self.storage = None
-
-    def lose(self, why: str) -> None:
-        """Gives the contents up."""
-        self.storage = None
-        self._lost = why
 
     @property
     def nbytes(self) -> int:
@@ -255,6 +259,12 @@ class Glance(Hold):
         if self.version == self.storage.version and not self.storage.exposed:
             return ""
         return 'nothing is copied where engine.config.overwrites is "present"'
+
+
+def _exposed_bytes() -> int:
+    """How much of one array is copied where other code may change it unseen."""
+    asked = config.snapshot_exposed_bytes
+    return max(asked, _WATCHED_BYTES) if watchers else asked
 
 
 def allocate(nbytes: int, zero: bool, device: Device) -> Storage:

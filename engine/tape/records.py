@@ -129,7 +129,8 @@ class LaunchRecord(Record):
         """The arguments as they were when the launch was recorded, in parameter order.
 
         Arrays come as fresh NumPy copies, components last; None where the contents are
-        `lost` or no array was passed.
+        `lost` or no array was passed. What other code wrote unseen (through a NumPy view) counts
+        as having been there, unless it was copied (`config.snapshot_exposed_bytes`).
         Arrays that the kernel only writes come with their present contents, which no
         result depends on. Other arguments come as they were given.
         """

@@ -8,7 +8,7 @@ import pytest
 
 import engine as wp
 from engine import config
-from engine.runtime import chunks
+from engine.runtime import chunks, storage
 
 
 def hold(a, eager=False):
@@ -57,7 +57,13 @@ def test_a_dead_hold_costs_nothing():
     assert a.storage._hold is None
 
 
-def test_numpy_view_before_the_hold():
+@pytest.fixture
+def careful(monkeypatch):
+    """Memory that may change unseen is copied when it is held."""
+    monkeypatch.setattr(config, "snapshot_exposed_bytes", 1 << 20)
+
+
+def test_numpy_view_before_the_hold(careful):
     a = wp.ones(4)
     view = a.numpy()
     h = hold(a)
@@ -65,7 +71,7 @@ def test_numpy_view_before_the_hold():
     assert read(h, a).tolist() == [1, 1, 1, 1]
 
 
-def test_numpy_view_after_the_hold():
+def test_numpy_view_after_the_hold(careful):
     a = wp.ones(4)
     h = hold(a)
     a.numpy()[1:][0] = 9
@@ -84,7 +90,7 @@ def test_views_are_tracked_while_they_live():
     assert not a.storage.exposed
 
 
-def test_wrapped_memory_is_always_exposed():
+def test_wrapped_memory_is_always_exposed(careful):
     n = np.ones(4)
     a = wp.array(n, copy=False)
     h = hold(a)
@@ -93,21 +99,49 @@ def test_wrapped_memory_is_always_exposed():
     assert read(hold(a), a).tolist() == [5, 1, 1, 1]
 
 
-def test_large_exposed_memory_is_lost(monkeypatch):
+@pytest.mark.parametrize("limit", [0, 31])
+def test_memory_that_may_change_unseen_is_not_copied_unless_asked_for(monkeypatch, limit):
+    monkeypatch.setattr(config, "snapshot_exposed_bytes", limit)
     n = np.ones(4)
     a = wp.array(n, copy=False)
-    monkeypatch.setattr(config, "snapshot_exposed_bytes", 31)
+    before = chunks.held()
     h = hold(a)
-    assert "snapshot_exposed_bytes" in h.lost
-    assert read(h, a) is None
-    assert read(hold(a, eager=True), a).tolist() == [1, 1, 1, 1]
+    assert chunks.held() == before and h.unseen and not h.lost
+    assert not a.storage.unchanged(h)  # it may have been written
+    n[0] = 5  # unseen: taken to have been there
+    a.fill_(7)
+    assert chunks.held() > before
+    assert read(h, a).tolist() == [5, 1, 1, 1]
+    assert read(hold(a, eager=True), a).tolist() == [7, 7, 7, 7]
+
+
+def test_a_view_that_comes_later_costs_nothing(monkeypatch):
+    monkeypatch.setattr(config, "snapshot_exposed_bytes", 0)
     own = wp.ones(100)
-    before = hold(own)
+    h = hold(own)
+    before = chunks.held()
     view = own.numpy()
-    assert read(before, own) is not None
-    assert read(hold(own), own) is None
+    assert chunks.held() == before
+    assert not own.storage.unchanged(h)
+    view[0] = 3
     del view
-    assert read(hold(own), own) is not None
+    gc.collect()
+    assert not own.storage.unchanged(h)
+
+
+def test_whoever_watches_sees_each_write_and_has_exposed_memory_copied():
+    a = wp.ones(4)
+    view = a.numpy()
+    seen = []
+    storage.watchers.append(lambda *write: seen.append(write))
+    try:
+        h = hold(a)
+        view[0] = 9
+        assert read(h, a).tolist() == [1, 1, 1, 1]
+        a.zero_()
+    finally:
+        storage.watchers.pop()
+    assert seen == [(a.storage, a.lo, a.hi)]
 
 
 def test_copies_share_what_did_not_change():
