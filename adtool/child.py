@@ -25,7 +25,7 @@ from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import CheckInterrupted, TapeResult, check_tape
+from engine.autograd import CheckInterrupted, TapeResult, Witness, check_tape
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -89,7 +89,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
-    with engine.capturing(on_launch, wants) as capture:
+    with engine.capturing(on_launch, wants, Witness()) as capture:
         try:
             _use_device(job.options.device)
             with _modules_kept():

@@ -13,6 +13,7 @@ plots         pictures of matrices and of errors
 mutation      adjoints that are wrong on purpose
 """
 
+from engine.autograd.facts import Overwritten, Stale, Write
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
@@ -40,6 +41,7 @@ from engine.autograd.results import (
 from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
 from engine.autograd.variables.metadata import FunctionMetadata
+from engine.autograd.watch.witness import Witness
 
 __all__ = [
     # checks
@@ -48,6 +50,8 @@ __all__ = [
     # what they return
     "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
+    # what a program did, seen while it ran
+    "Overwritten", "Stale", "Witness", "Write",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",

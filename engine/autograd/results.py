@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.autograd.facts import Overwritten, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -183,12 +184,17 @@ class WholeResult:
 
 @dataclass(frozen=True, slots=True)
 class TapeResult:
-    """The check of one tape, launches in recorded order. whole: None where not asked for."""
+    """The check of one tape, launches in recorded order. whole: None where not asked for.
+
+    overwritten, stale: what was seen while the program ran, where somebody watched it.
+    """
 
     tape: int
     launches: tuple[LaunchResult, ...]
     unchecked: tuple[Unchecked, ...] = ()
     whole: WholeResult | None = None
+    overwritten: tuple[Overwritten, ...] = ()
+    stale: tuple[Stale, ...] = ()
 
     @property
     def checked(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,8 +91,13 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         return found.astype(a._parts.dtype)
 
 
-def run_backward(records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]]) -> None:
+def run_backward(
+    records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]],
+    before: Sequence[Callable[[int], None]] = (),
+) -> None:  # fmt: skip
     """Runs every record backwards, on restored contents where its number has some.
+
+    before: called with the number of each record before that runs.
 
     An array made with retain_grad keeps the gradient of its last value: it is set
     aside before the record that wrote that value consumes it, and put back at the end.
@@ -106,6 +111,8 @@ def run_backward(records: Sequence[Record], restored: Mapping[int, Sequence[Rest
             record = records[number]
             if waiting:
                 waiting = _set_aside(record, waiting, kept)
+            for tell in before:
+                tell(number)
             record.backward(restored.get(number, ()))
     finally:
         for grad, value in kept:

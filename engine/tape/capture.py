@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from engine.diagnostics.site import Site, call_site
 from engine.locks import Lock
-from engine.runtime import recording
+from engine.runtime import recording, storage
 from engine.runtime.array import array
+from engine.runtime.storage import Storage
 from engine.tape.captured import Backward, captured, ran
 from engine.tape.memory import memory_of
 from engine.tape.records import Record
@@ -23,18 +26,52 @@ if TYPE_CHECKING:
 OnLaunch = Callable[[str, int, "Site | None"], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A backward pass that is about to run, on the user's own arrays.
+
+    seeds: arrays with their cotangents, NumPy arrays or a number for all elements. restored: what
+    it restores, by position among the records. mixed: what the tape warns of, if it does.
+    """
+
+    records: Sequence[Record]
+    seeds: Sequence[tuple[array, np.ndarray[Any, Any] | float]]
+    restored: Mapping[int, Sequence[Restoration]]
+    mixed: str | None
+    site: Site | None
+
+
+class Watcher(Protocol):
+    """Watches the program while it runs, for a capture."""
+
+    def recorded(self, tape: CapturedTape, record: Record) -> None:
+        """A tape got a record, which has run."""
+
+    def wrote(self, memory: Storage, lo: int, hi: int) -> None:
+        """Bytes (by address) are about to change, by anything that the engine does."""
+
+    def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
+        """A backward pass begins. What this gives is called before each record of it runs."""
+
+    def ended(self, tape: CapturedTape) -> None:
+        """The backward pass that began last came to its end."""
+
+
 @dataclass(slots=True)
 class CapturedTape:
     """What one tape recorded between two resets. Outlives the tape, and its arrays.
 
     records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
-    first backward pass that was run, None where none was.
+    first backward pass that was run, None where none was. passes: how many were. facts: what the
+    capture's watcher found out.
     """
 
     index: int
     capture: Capture = field(repr=False)
     records: list[Record] = field(default_factory=list)
     first_backward: Backward | None = None
+    passes: int = 0
+    facts: list[Any] = field(default_factory=list)
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -54,6 +91,7 @@ class Capture:
     launches: int = 0
     on_launch: OnLaunch | None = None
     wants: Callable[[str], bool] | None = None
+    watcher: Watcher | None = None
     open: bool = True
 
     def copies(self, kernel: str) -> bool:
@@ -64,6 +102,10 @@ class Capture:
     def bytes(self) -> int:
         """Memory that the copies of inputs take up."""
         return memory_of([r for tape in self.tapes for r in tape.records]).inputs
+
+    def _wrote(self, memory: Storage, lo: int, hi: int) -> None:
+        if self.watcher is not None:
+            self.watcher.wrote(memory, lo, hi)
 
     def _observe(self, kernel: Kernel, dim: tuple[int, ...]) -> None:
         del dim
@@ -95,6 +137,9 @@ class Captures:
             for t in self._tapes:
                 t.capture.tapes.append(t)
 
+    def __bool__(self) -> bool:
+        return bool(self._tapes)
+
     def copies(self, kernel: str) -> bool:
         """Whether anyone needs what launches of a kernel read."""
         return any(t.capture.copies(kernel) for t in self._tapes)
@@ -110,6 +155,8 @@ class Captures:
             if t.capture.open:
                 seen = seen or captured(record, self.copies(record.name))
                 t.records.append(seen)
+                if t.capture.watcher is not None:
+                    t.capture.watcher.recorded(t, record)
 
     def look(self) -> None:
         """To be called before a backward pass."""
@@ -117,18 +164,30 @@ class Captures:
             if t.capture.open:
                 t.look()
 
-    def ran(
-        self, records: list[Record], seeded: Sequence[array],
-        restored: Mapping[int, Sequence[Restoration]],
-    ) -> None:  # fmt: skip
-        """To be called when a backward pass starts from some arrays."""
-        if records is not self._records:
-            return
-        new = [t for t in self._tapes if t.capture.open and t.first_backward is None]
-        if new and len(new[0].records) == len(records):
-            note = ran(records, seeded, restored)
+    def ran(self, run: Pass) -> list[Callable[[int], None]]:
+        """To be called when a backward pass starts; gives what to call before each record."""
+        out: list[Callable[[int], None]] = []
+        if run.records is not self._records:
+            return out
+        live = [t for t in self._tapes if t.capture.open and len(t.records) == len(run.records)]
+        new = [t for t in live if t.first_backward is None]
+        if new:
+            note = ran(run.records, [a for a, _ in run.seeds], run.restored)
             for t in new:
                 t.first_backward = note
+        for t in live:
+            if t.capture.watcher is not None:
+                before = t.capture.watcher.began(t, run)
+                if before is not None:
+                    out.append(before)
+            t.passes += 1
+        return out
+
+    def ended(self) -> None:
+        """To be called when it has come to its end."""
+        for t in self._tapes:
+            if t.capture.open and t.capture.watcher is not None and t.passes:
+                t.capture.watcher.ended(t)
 
     def forget(self) -> None:
         """To be called when the tape forgets its records."""
@@ -137,7 +196,9 @@ class Captures:
 
 @contextmanager
 def capturing(
-    on_launch: OnLaunch | None = None, wants: Callable[[str], bool] | None = None
+    on_launch: OnLaunch | None = None,
+    wants: Callable[[str], bool] | None = None,
+    watcher: Watcher | None = None,
 ) -> Iterator[Capture]:
     """While active, every tape that is made is captured, with copies of all launch inputs.
 
@@ -147,14 +208,17 @@ def capturing(
 
     on_launch: called before each launch runs, also of launches off any tape. wants: says
     for a kernel's key whether its launches will be checked; what others read is not copied.
+    watcher: is told what the program does, and may add `facts` to tapes.
     """
-    capture = Capture(on_launch=on_launch, wants=wants)
+    capture = Capture(on_launch=on_launch, wants=wants, watcher=watcher)
     with _lock:
         _open.append(capture)
     recording.observers.append(capture._observe)
+    storage.watchers.append(capture._wrote)
     try:
         yield capture
     finally:
+        storage.watchers.remove(capture._wrote)
         recording.observers.remove(capture._observe)
         with _lock:
             capture.open = False

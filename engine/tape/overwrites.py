@@ -46,7 +46,8 @@ def mode() -> str:
 class Overwrites:
     """Watches one tape between two resets.
 
-    changes: writes to memory that an earlier record of the tape had read, in order.
+    changes: writes to memory that an earlier record of the tape had read, in order. mixed: what
+    the last backward pass was warned of, None for nothing.
     """
 
     __slots__ = (
@@ -58,10 +59,12 @@ class Overwrites:
         "_warned",
         "_written",
         "changes",
+        "mixed",
     )
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        self.mixed: str | None = None
         # What records may read again: by memory, a range of addresses around all of it.
         self._read: dict[Storage, tuple[int, int]] = {}
         # Something was recorded while nobody watched.
@@ -167,6 +170,7 @@ class Overwrites:
         it says so. Warns as it says, and where what is restored belongs to other inputs of the
         tape than the present ones.
         """
+        self.mixed = None
         if mode() == "present":
             return {}
         journals = [] if self._missed else _journals(records)
@@ -189,9 +193,9 @@ class Overwrites:
                     raise records[number].unknown(x.index, x.hold)
         if config.overwrites == "warn":
             self._warn(records, out)
-        mixed = mixture(records, self._origins.all, out, journals)
-        if mixed is not None:
-            warnings.warn(mixed, stacklevel=3)
+        self.mixed = mixture(records, self._origins.all, out, journals)
+        if self.mixed is not None:
+            warnings.warn(self.mixed, stacklevel=3)
         return out
 
     def _replaced(self, records: Sequence[Record]) -> Needed:

@@ -21,7 +21,7 @@ from engine.runtime.plan import Call
 from engine.runtime.recording import Written
 from engine.runtime.structs import Struct
 from engine.tape.backward import check_loss, check_seeds, run_backward
-from engine.tape.capture import Captures
+from engine.tape.capture import Captures, Pass
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
@@ -212,19 +212,20 @@ class Tape:
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
+        all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
-        self._captures.ran(
-            self.records, [a for a, _ in seeds] + ([] if loss is None else [loss]), restored
-        )
         token = recording.active.set(None)
         try:
-            for a, cotangent in seeds:
+            before: Sequence[Callable[[int], None]] = ()
+            if self._captures:
+                run = Pass(self.records, all_seeds, restored, self._overwrites.mixed, call_site())
+                before = self._captures.ran(run)
+            for a, cotangent in all_seeds:
                 _seed(a, cotangent)
                 self._seeded[id(a)] = a
-            if loss is not None:
-                _seed(loss, 1.0)
-                self._seeded[id(loss)] = loss
-            run_backward(self.records, restored)
+            run_backward(self.records, restored, before)
+            if self._captures:
+                self._captures.ended()
         finally:
             recording.active.reset(token)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from engine.runtime import recording
-from engine.runtime.array import array
 from engine.tape.records import Record
 from engine.tape.tape import Tape
 
 
 class _NoCaptures:
     """Where the records of a private tape go: nowhere."""
+
+    def __bool__(self) -> bool:
+        return False
 
     def copies(self, kernel: str) -> bool:
         del kernel
@@ -23,9 +24,6 @@ class _NoCaptures:
 
     def look(self) -> None:
         """Nobody looks."""
-
-    def ran(self, records: list[Record], seeded: Sequence[array], restored: object) -> None:
-        """Nobody cares."""
 
     def forget(self) -> None:
         """Nobody remembers."""

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.facts import Overwritten, Stale
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import check_launch
 from engine.autograd.results import LaunchResult, TapeResult, Unchecked
@@ -72,8 +73,13 @@ def check(
 ) -> TapeResult:
     """The check behind `check_tape` and `gradcheck_tape`."""
     number = getattr(tape, "index", 0)
+    facts = tape.facts if isinstance(tape, CapturedTape) else []
     try:
-        found = replace(check_records(tape.records, options, progress), tape=number)
+        found = replace(
+            check_records(tape.records, options, progress), tape=number,
+            overwritten=tuple(f for f in facts if isinstance(f, Overwritten)),
+            stale=tuple(f for f in facts if isinstance(f, Stale)),
+        )  # fmt: skip
     except CheckInterrupted as stopped:
         raise CheckInterrupted(replace(stopped.result, tape=number)) from None
     if not options.whole or options.partial:

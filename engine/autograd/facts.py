@@ -1,0 +1,76 @@
+"""What is wrong with a tape as a whole program used it: frozen data, told of elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Something that wrote to an array.
+
+    name: of the kernel or operation. launch: its number on the tape, -1 for what is no launch of
+    it. site: its call; None where it is not known, as of what went through a NumPy view.
+    """
+
+    name: str = ""
+    launch: int = -1
+    site: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overwritten:
+    """An array that a launch read and that something overwrote before the backward pass.
+
+    kind: `wrong`: later operations of the tape did, the backward pass reads what is there now, and
+    the gradient is wrong because of it. `outside`: the same of what is not on the tape. `restored`:
+    the pass restores what the launch read, and without that the gradient would be wrong. `within`:
+    the launch itself overwrote what it had read, and saved it. `unneeded`: no gradient depends on
+    what is lost.
+
+    launch, kernel, site: what read it. argument: its parameter; variable: what the user passed
+    there. first, last: the range of elements (components last); count: how many numbers.
+    nbytes: what was saved, by all launches together. gradients: parameters of the reading launch
+    whose gradients depend on it. launches: how many of the tape are alike.
+    """
+
+    kind: Literal["wrong", "outside", "restored", "within", "unneeded"]
+    launch: int
+    kernel: str
+    argument: str
+    variable: str
+    site: Span | None
+    by: Write
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+    count: int = 0
+    nbytes: int = 0
+    gradients: tuple[str, ...] = ()
+    launches: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A backward pass whose gradient is a mixture.
+
+    kind: `values`: it added to a gradient that an earlier pass had made at other values of the
+    array. `twice`: it was run again on the same tape, at the same values, from the same arrays.
+    `passed on`: it passed on what an earlier pass had left in the gradient of an array that the
+    tape computes. `recompute`: what a launch read was not computed from the present inputs of the
+    tape. `saved`: what the tape saved was not.
+
+    array: what the user calls it, or the parameter. site: the backward pass; earlier: the one
+    before. by: for `recompute`, the launch to run again. text: for `saved`, what the tape says.
+    passes: how many are alike.
+    """
+
+    kind: Literal["values", "twice", "passed on", "recompute", "saved"]
+    array: str
+    site: Span | None
+    earlier: Span | None = None
+    by: Write = Write()
+    text: str = ""
+    passes: int = 1

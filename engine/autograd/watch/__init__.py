@@ -1,0 +1,1 @@
+"""Watches programs while they run: what is wrong between launches, told as facts."""

@@ -1,0 +1,353 @@
+"""What launches read and something overwrote: what of it a backward pass needs, to the number.
+
+Whether a gradient depends on what was lost is tried out: just before a record of the pass runs, its
+adjoint runs on copies of its gradients, once with what the launch had read and once with what is
+there without that. Where both give the same, nothing was needed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from engine import config
+from engine.autograd.facts import Overwritten, Write
+from engine.autograd.watch.writes import Writes
+from engine.diagnostics import EngineError
+from engine.runtime.array import array
+from engine.runtime.base import may_meet
+from engine.runtime.execute import run
+from engine.runtime.storage import Hold, Storage
+from engine.tape.capture import Pass
+from engine.tape.naming import variable
+from engine.tape.records import LaunchRecord, Record
+from engine.tape.restoration import (
+    Change,
+    NumpyArray,
+    Restoration,
+    contents,
+    present,
+    raw,
+)
+
+# Bytes of gradients that are copied to try out records of one kind where nothing comes of it;
+# beyond that every second, fourth, ... is tried.
+_BUDGET = 1 << 30
+
+
+Kind = Literal["wrong", "outside", "restored", "within", "unneeded"]
+
+
+@dataclass(slots=True)
+class _Loss:
+    """Numbers of an argument that are not what the launch read.
+
+    restored: what the pass does about it; None where it reads what is there now. version: of the
+    memory at the first pass.
+    """
+
+    number: int
+    index: int
+    where: NumpyArray
+    hold: Hold
+    restored: Restoration | None
+    by: Write
+    outside: bool
+    version: int
+
+
+class OverwrittenReads:
+    """The losses of a tape at its first backward pass, and what comes of them.
+
+    clocks: when each record was made.
+    """
+
+    def __init__(self, run: Pass, clocks: Sequence[int], writes: Writes) -> None:
+        self._run = run
+        self._clocks = clocks
+        self._writes = writes
+        self._launches = _numbers(run.records)
+        self._writers = _Writers(run.records)
+        self._found: dict[Hashable, Overwritten] = {}
+        self._spent: dict[Hashable, int] = {}
+        self._tried: dict[Hashable, int] = {}
+        self._losses: dict[int, list[_Loss]] = {}
+        for loss in self._all():
+            self._losses.setdefault(loss.number, []).append(loss)
+
+    @property
+    def facts(self) -> list[Overwritten]:
+        """What was found out so far, in the order of the tape."""
+        return sorted(self._found.values(), key=lambda f: f.launch)
+
+    @property
+    def outside(self) -> bool:
+        """Whether something that is not on the tape wrote to what the pass reads."""
+        return any(x.outside for some in self._losses.values() for x in some)
+
+    def again(self, run: Pass) -> None:
+        """A later pass of the tape, from other arrays perhaps: what has not changed counts."""
+        self._run = run
+        self._losses = {
+            k: kept for k, some in self._losses.items()
+            if (kept := [x for x in some if self._argument(x).storage.version == x.version])
+        }  # fmt: skip
+
+    def _argument(self, loss: _Loss) -> array:
+        record = self._run.records[loss.number]
+        assert isinstance(record, LaunchRecord)
+        a: array = record.values[loss.index]
+        return a
+
+    def forgive(self) -> None:
+        """Leaves out what was written outside: all was computed again after it."""
+        self._losses = {
+            k: kept
+            for k, some in self._losses.items()
+            if (kept := [x for x in some if not x.outside])
+        }
+
+    # ---- what is lost
+
+    def _all(self) -> Iterator[_Loss]:
+        for number, record in enumerate(self._run.records):
+            if not isinstance(record, LaunchRecord) or 0 in record.dim:
+                continue
+            known = {x.index: x for x in self._run.restored.get(number, ())}
+            reads = record.reads()
+            for i in sorted(reads):
+                yield from self._of_argument(number, record, i, known.get(i))
+            self._unneeded(number, record, reads)
+
+    def _of_argument(
+        self, number: int, record: LaunchRecord, i: int, x: Restoration | None
+    ) -> Iterator[_Loss]:
+        a, hold = record.values[i], record.holds.get(i)
+        if a is None or hold is None or (x is None and a.storage.unchanged(hold)):
+            return
+        was = contents(a, hold)
+        if was is None:
+            return
+        version = a.storage.version
+        differs = (raw(present(a)) != raw(was)).any(-1)
+        if x is not None:
+            saved = x.where & differs
+            differs &= ~saved
+            if saved.any():
+                yield _Loss(number, i, saved, hold, x, self._change(x.by), False, version)
+        if not differs.any():
+            return
+        by = self._writers.after(number, a) if config.overwrites == "present" else None
+        if by is not None:
+            yield _Loss(number, i, differs, hold, None, self._record(by), False, version)
+            return
+        w = self._writes.after(self._clocks[number], a)
+        site = None if w is None or w.site is None else w.site.span
+        yield _Loss(number, i, differs, hold, None, Write("", -1, site), True, version)
+
+    def _unneeded(self, number: int, record: LaunchRecord, reads: Collection[int]) -> None:
+        """Tells of reads of which no adjoint needs the value, and that the tape overwrote."""
+        for i in record.plan.reads:
+            a, hold = record.values[i], record.holds.get(i)
+            if i in reads or i in record.plan.writes or a is None or hold is None:
+                continue
+            by = None if a.storage.unchanged(hold) else self._writers.after(number, a)
+            was = contents(a, hold) if by is not None else None
+            if was is None or by is None:
+                continue
+            where = (raw(present(a)) != raw(was)).any(-1)
+            if where.any():
+                loss = _Loss(number, i, where, hold, None, self._record(by), False, 0)
+                self._tell(loss, "unneeded", ())
+
+    def _change(self, c: Change) -> Write:
+        span = None if c.site is None else c.site.span
+        number = -1 if c.loose else self._launches.get(c.position, -1)
+        return Write(c.name, number, span)
+
+    def _record(self, position: int) -> Write:
+        r = self._run.records[position]
+        return Write(r.name, self._launches.get(position, -1), r.site)
+
+    # ---- what comes of it
+
+    def before(self, number: int) -> None:
+        """To be called before the record of that number runs backward."""
+        record = self._run.records[number]
+        if not isinstance(record, LaunchRecord):
+            return
+        for loss in self._losses.get(number, ()):
+            key = self._key(loss, record)
+            if not self._affordable(key, record):
+                self._again(key, loss)
+                continue
+            changed = self._try(record, loss)
+            kind: Kind = "outside" if loss.outside else "wrong"
+            if loss.restored is not None:
+                kind = "restored"
+            self._tell(loss, kind if changed else "unneeded", changed)
+        if record.journal is not None:
+            self._within(number, record)
+
+    def _affordable(self, key: Hashable, record: LaunchRecord) -> bool:
+        """Whether to try a record out: not where one of its kind was, or too many in vain."""
+        known = self._found.get(key)
+        if known is not None and known.kind != "unneeded":
+            return False
+        tried = self._tried[key] = self._tried.get(key, 0) + 1
+        self._spent[key] = self._spent.get(key, 0) + sum(g.hi - g.lo for g in _grads(record))
+        return self._spent[key] < _BUDGET or tried & (tried - 1) == 0
+
+    def _try(self, record: LaunchRecord, loss: _Loss) -> tuple[str, ...]:
+        """The parameters whose gradients depend on what was lost."""
+        reads = list(self._run.restored.get(loss.number, ()))
+        other = [x for x in reads if x is not loss.restored]
+        if loss.restored is None:
+            a = record.values[loss.index]
+            by = Change(loss.number, a, "", None)
+            other = [*reads, Restoration.of(loss.index, a, loss.hold, by, loss.where)]
+        return _differing(record, lambda: record.backward(reads), lambda: record.backward(other))
+
+    def _within(self, number: int, record: LaunchRecord) -> None:
+        """Tells of a launch that overwrote what it had read, and saved it."""
+        selection, variants = record._now(), record.plan.variants
+        none: frozenset[str] = frozenset()
+        key = ("within", record.name)
+        names = selection.journaled & variants.read & variants.written
+        if not names or not selection.useful or variants.needs_journal(selection.wrt, none):
+            return
+        known = self._found.get(key)
+        if known is not None:
+            self._found[key] = replace(
+                known, launches=known.launches + 1, nbytes=known.nbytes + record.journal_bytes
+            )
+            return
+        if not self._affordable(key, record):
+            return
+
+        def naive() -> None:
+            grads = b"".join(
+                g._packed for p in record.plan.floats if p.name in selection.wrt
+                for g in [record.values[p.index].grad] if g is not None
+            )  # fmt: skip
+            blob = record._pack(record.values) + grads
+            run(variants, "adjoint", record.dim, blob, wrt=selection.wrt, journaled=none,
+                backend=record.plan.backend)  # fmt: skip
+
+        reads = self._run.restored.get(number, ())
+        changed = _differing(record, lambda: record.backward(reads), naive)
+        if changed:
+            i = next(p.index for p in record.plan.array_params if p.name in names)
+            a = record.values[i]
+            loss = _Loss(number, i, np.ones(a._parts.shape, np.bool_), record.holds[i], None,
+                         self._record(number), False, 0)  # fmt: skip
+            self._tell(loss, "within", changed, key, record.journal_bytes)
+
+    # ---- telling
+
+    def _key(self, loss: _Loss, record: LaunchRecord) -> Hashable:
+        return (record.name, loss.index, record.site, loss.by.name, loss.by.site, loss.outside,
+                loss.restored is None)  # fmt: skip
+
+    def _again(self, key: Hashable, loss: _Loss) -> None:
+        known = self._found.get(key)
+        if known is not None:
+            more = 0 if loss.restored is None else loss.restored.nbytes
+            self._found[key] = replace(
+                known, launches=known.launches + 1, nbytes=known.nbytes + more
+            )
+
+    def _tell(
+        self, loss: _Loss, kind: Kind, changed: Sequence[str], key: Hashable = None, nbytes: int = 0
+    ) -> None:
+        record = self._run.records[loss.number]
+        assert isinstance(record, LaunchRecord)
+        key = key or self._key(loss, record)
+        if kind == "unneeded":
+            key = (key, kind)
+        elif (key, "unneeded") in self._found:
+            del self._found[key, "unneeded"]
+        if key in self._found:
+            self._again(key, loss)
+            return
+        places = np.argwhere(loss.where)
+        saved = 0 if loss.restored is None else loss.restored.nbytes
+        self._found[key] = Overwritten(
+            kind, self._launches[loss.number], record.name,
+            record.plan.params[loss.index].name, variable(record, loss.index), record.site, loss.by,
+            tuple(map(int, places.min(0))), tuple(map(int, places.max(0))), len(places),
+            nbytes or saved, tuple(changed),
+        )  # fmt: skip
+
+
+class _Writers:
+    """Which records write to which memory, by their positions."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._by: dict[Storage, tuple[list[int], list[array]]] = {}
+        for position, r in enumerate(records):
+            for a in r.written:
+                positions, arrays = self._by.setdefault(a.storage, ([], []))
+                positions.append(position)
+                arrays.append(a)
+
+    def after(self, position: int, a: array) -> int | None:
+        """The first record after that one that writes to an array; None for none."""
+        positions, arrays = self._by.get(a.storage, ([], []))
+        for k in range(bisect_right(positions, position), len(positions)):
+            if may_meet(arrays[k], a):
+                return positions[k]
+        return None
+
+
+def _numbers(records: Sequence[Record]) -> dict[int, int]:
+    launches = [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)]
+    return {position: number for number, position in enumerate(launches)}
+
+
+def _grads(record: LaunchRecord) -> list[array]:
+    """The gradients that a record's backward pass changes, each memory once."""
+    wrt = record._now().wrt
+    found = [record.values[p.index].grad for p in record.plan.floats if p.name in wrt]
+    return list({(g.ptr, g.shape, g.strides): g for g in found if g is not None}.values())
+
+
+def _differing(
+    record: LaunchRecord, one: Callable[[], None], other: Callable[[], None]
+) -> tuple[str, ...]:
+    """The parameters whose gradients differ after one or the other; all stays as it is."""
+    grads = _grads(record)
+    before = [g._host().copy() for g in grads]
+    results = []
+    try:
+        for go in (one, other):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                go()
+            results.append(_named(record))
+            for g, was in zip(grads, before, strict=True):
+                g._put(was)
+    except EngineError:
+        return ()
+    finally:
+        for g, was in zip(grads, before, strict=True):
+            g._put(was)
+    a, b = results
+    return tuple(k for k in a if (raw(a[k]) != raw(b[k])).any())
+
+
+def _named(record: LaunchRecord) -> dict[str, NumpyArray]:
+    """Copies of the gradients, by the parameters that the user knows."""
+    wrt = record._now().wrt
+    out = {}
+    for p in record.plan.floats:
+        if p.name in wrt:
+            g = record.values[p.index].grad
+            if g is not None:
+                out[p.name] = np.array(g._host())
+    return out

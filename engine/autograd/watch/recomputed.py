@@ -1,0 +1,182 @@
+"""Whether what a backward pass reads was computed from the inputs that the tape has now.
+
+The tape runs once more in its own precision, on memory of its own, from the contents that its
+inputs have at present. Where a launch's adjoint would read something else than comes out, what wrote
+that was not run again after an input had changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.autograd.facts import Write
+from engine.autograd.launch.evaluation import EvaluationFailed
+from engine.autograd.tape.memory import Placement, Region
+from engine.autograd.tape.operations import (
+    NotReplayable,
+    Operation,
+    OutsideWrite,
+    ReplayedCopy,
+    ReplayedLaunch,
+)
+from engine.autograd.tape.recorded_tape import RecordedTape
+from engine.autograd.tape.replay import Replay, replay
+from engine.diagnostics import EngineError
+from engine.tape.capture import CapturedTape, Pass
+from engine.tape.flow import flowing
+from engine.tape.naming import variable
+from engine.tape.records import LaunchRecord
+from engine.tape.restoration import NumpyArray, present
+
+# Numbers this near, of the largest in the array, are the same: units of the type's precision.
+# The same kernel gives the same bits; another way of computing them may round otherwise.
+_UNITS = 200
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What a launch's adjoint reads and should not: the array, and the launch to run again."""
+
+    array: str
+    by: Write
+
+
+class Recomputed:
+    """One captured tape, to be run again for each backward pass whose inputs have changed."""
+
+    def __init__(self, tape: CapturedTape) -> None:
+        self._tape = tape
+        self._replay: Replay | None = None
+        self._count = -1
+
+    def mixture(self, run: Pass, results: bool) -> Mixture | None:
+        """The first mixture of old and new; None for none. Raises NotReplayable.
+
+        results: looks at all that the tape computed, also where no adjoint reads it.
+        """
+        if self._count != len(run.records):
+            self.close()
+            self._count = len(run.records)
+            records = self._tape.records[: self._count]
+            seeds = [a for a, _ in run.seeds]
+            self._replay = replay(RecordedTape(records, seeds, True, {}, {}, False))
+        if self._replay is None:
+            raise NotReplayable("the tape could not be run again before")
+        try:
+            return _Look(self._replay, run, results).first()
+        except (EvaluationFailed, EngineError) as why:
+            raise NotReplayable(str(why)) from None
+
+    def close(self) -> None:
+        """Gives memory back."""
+        if self._replay is not None:
+            self._replay.close()
+        self._replay = None
+
+
+class _Look:
+    def __init__(self, replayed: Replay, run: Pass, results: bool) -> None:
+        self.run = run
+        self.results = results
+        self.own = replayed.memories.own
+        self.start = replayed.start
+        # What was written from outside between records is taken to have been done again.
+        self.operations = [s for s in replayed.operations if not isinstance(s, OutsideWrite)]
+        self.live = dict(zip(map(id, self.operations), run.records, strict=True))
+        self.flowing = flowing(run.records)
+        self.written = Region(replayed.memories.spans)
+        for s in self.operations:
+            for p in s.writes:
+                self.written.add(p)
+        self.spans = replayed.memories.spans
+
+    def first(self) -> Mixture | None:
+        """Runs all, and compares what each launch reads before it runs."""
+        self._begin()
+        found = Region(self.spans)  # what the replay has computed so far
+        for position, s in enumerate(self.operations):
+            for part, now, name in self._read(position, s):
+                have = self.own.view(part)
+                if not found.meets(part):
+                    have[...] = now
+                elif position in self.flowing and not _same(have, now):
+                    return Mixture(name, self._writer(position, part))
+            s.forward_own()
+            for p in s.writes:
+                found.add(p)
+        return self._results() if self.results else None
+
+    def _begin(self) -> None:
+        """What was there before the tape; what comes from outside follows as it is read."""
+        for s in self.operations:
+            for p in s.touched:
+                with np.errstate(all="ignore"):
+                    self.own.view(p)[...] = self.start.view(p)
+
+    def _read(self, position: int, s: Operation) -> Iterator[tuple[Placement, NumpyArray, str]]:
+        """What a record reads: where, what is there for its adjoint, and what the user calls it."""
+        record = self.run.records[position]
+        if isinstance(s, ReplayedLaunch) and isinstance(record, LaunchRecord):
+            restored = {x.index: x for x in self.run.restored.get(position, ())}
+            reads = record.reads()
+            for i in s.plan.inputs:
+                a = record.values[i]
+                if i not in s.parts or a is None:
+                    continue
+                part = s.parts[i]
+                if i in restored:
+                    now = restored[i].contents()
+                elif i in reads or not self.written.meets(part):
+                    now = present(a)
+                else:
+                    continue  # no adjoint reads it, and the tape makes it
+                if i in record.plan.writes and i not in restored:
+                    continue  # it is what the launch left by now
+                name = variable(record, i) or record.plan.params[i].name
+                yield part, now, name
+        elif isinstance(s, ReplayedCopy):
+            for part in s.reads:
+                if not self.written.meets(part):
+                    a = record.arrays[1]
+                    if a._info.numpy.names is None:
+                        yield part, present(a), "the source of a copy"
+
+    def _writer(self, position: int, part: Placement) -> Write:
+        for s in reversed(self.operations[:position]):
+            mine = Region(self.spans)
+            for p in s.writes:
+                mine.add(p)
+            if mine.meets(part):
+                record = self.live[id(s)]
+                return Write(record.name, s.launch, record.site)
+        return Write()
+
+    def _results(self) -> Mixture | None:
+        """What the tape left, which nothing on it reads."""
+        for position in range(len(self.operations) - 1, -1, -1):
+            s, record = self.operations[position], self.run.records[position]
+            if not isinstance(s, ReplayedLaunch) or not isinstance(record, LaunchRecord):
+                continue
+            for i in s.plan.writes:
+                a = record.values[i]
+                if a is not None and i in s.parts and s.parts[i].wants:
+                    if not _same(self.own.view(s.parts[i]), present(a)):
+                        name = variable(record, i) or record.plan.params[i].name
+                        return Mixture(name, Write(record.name, s.launch, record.site))
+        return None
+
+
+def _same(a: NumpyArray, b: NumpyArray) -> bool:
+    if np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+        return True
+    if a.dtype.kind != "f":
+        return False
+    with np.errstate(all="ignore"):
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        size = np.abs(y[np.isfinite(y)])
+        allowed = _UNITS * float(np.finfo(a.dtype).eps) * float(size.max(initial=0.0))
+        same = (np.abs(x - y) <= allowed) | (x == y) | (np.isnan(x) & np.isnan(y))
+    return bool(same.all())

@@ -1,0 +1,51 @@
+"""Who wrote to which memory, and when: what the engine was asked for in user code."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from engine.diagnostics.site import Site, call_site
+from engine.runtime import recording
+from engine.runtime.array import array
+from engine.runtime.storage import Storage
+
+_KEPT = 256  # writes of one block of memory
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Bytes that were written, by address. taped: while a tape recorded."""
+
+    clock: int
+    lo: int
+    hi: int
+    site: Site | None
+    taped: bool
+
+
+class Writes:
+    """The last writes to each block of memory, in order. clock: counts them, and more."""
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self._by: WeakKeyDictionary[Storage, list[Written]] = WeakKeyDictionary()
+
+    def note(self, memory: Storage, lo: int, hi: int) -> None:
+        """Notes a write that is about to happen."""
+        self.clock += 1
+        known = self._by.setdefault(memory, [])
+        if len(known) >= _KEPT:
+            del known[: _KEPT // 2]
+        taped = recording.active.get() is not None
+        known.append(Written(self.clock, lo, hi, call_site(3), taped))
+
+    def after(self, clock: int, a: array) -> Written | None:
+        """The first write to an array since then that no tape saw."""
+        known = self._by.get(a.storage, [])
+        start = bisect_right([w.clock for w in known], clock)
+        for w in known[start:]:
+            if not w.taped and w.lo < a.hi and a.lo < w.hi:
+                return w
+        return None

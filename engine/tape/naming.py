@@ -1,0 +1,37 @@
+"""What the user calls an array: the expression that it was passed as."""
+
+from __future__ import annotations
+
+import ast
+
+from engine.diagnostics.callers import argument_list, call_at, text
+from engine.tape.record import Record
+from engine.tape.records import LaunchRecord
+
+# The parameters of `launch` by position; those that are lists by name.
+_LAUNCH = ("", "", "inputs", "outputs")
+
+
+def variable(record: Record, index: int) -> str:
+    """The expression of a launch's argument in the caller's text; empty where it is not known.
+
+    index: of the parameter of the kernel as compiled; a field of a struct is named behind it.
+    """
+    if not isinstance(record, LaunchRecord):
+        return ""
+    call = call_at(record._site)
+    if call is None or not _launches(call):
+        return ""
+    given = argument_list(call, _LAUNCH)
+    names = record.plan.arguments
+    first, _, rest = record.plan.params[index].name.partition(".")
+    position = index if names is None else list(names.names).index(first)
+    if given is None or position >= len(given):
+        return ""
+    found = text(given[position])
+    return f"{found}.{rest}" if found and rest else found
+
+
+def _launches(call: ast.Call) -> bool:
+    f = call.func
+    return (f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) == "launch"
