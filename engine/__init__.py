@@ -109,7 +109,7 @@ from engine.runtime.kernel import (
 from engine.runtime.modules import Module, get_module, get_module_options, set_module_options
 from engine.runtime.structs import struct
 from engine.runtime.timer import ScopedTimer
-from engine.runtime.transfer import clone, copy
+from engine.runtime.transfer import clone, copy, stop_gradient
 
 if TYPE_CHECKING:
     from engine import autograd
@@ -194,7 +194,7 @@ __all__ = [
     "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
     "func_replay", "grad",
     "get_module", "get_module_options", "init", "kernel", "launch", "overload",
-    "set_module_options", "static",
+    "set_module_options", "static", "stop_gradient",
     "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",

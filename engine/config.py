@@ -68,9 +68,9 @@ tape_snapshots: Literal["lazy", "eager", "off"] = "lazy"
 # Bytes that remembered inputs may take up in all. What comes later is not remembered, and its
 # launches cannot be checked.
 snapshot_limit_bytes: int = 4 << 30
-# Memory that user code may change unseen (a NumPy view of it is alive, or it came from outside) is
-# copied at every recorded launch that reads it, up to this size of one array; beyond it, it is taken
-# to change by the engine alone, as costs nothing. `adtool check` copies up to 64 MiB.
+# Memory that user code may change unseen (a NumPy view of it is alive, or it came from outside)
+# is copied at every recorded launch that reads it, up to this size of one array. What is larger
+# is taken to change by the engine alone, as costs nothing. `adtool check` copies up to 64 MiB.
 snapshot_exposed_bytes: int = 0
 # Bytes that the values which one thread saves for its reverse sweep may take up. Loops that
 # would save more are run once more instead, segment by segment (see `engine.ad.checkpoints`).

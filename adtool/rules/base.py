@@ -56,13 +56,14 @@ class Rule(ABC):
         kernel: str = "",
         count: int = 1,
         notes: tuple[str, ...] = (),
+        severity: Severity | None = None,
     ) -> Finding:
-        """A finding of this rule at `span`."""
+        """A finding of this rule at `span`. severity: the rule's own where left out."""
         place = ("", 0, 0, 0, 0)
         if span is not None:
             place = (span.file, span.line, span.col, span.end_line, span.end_col)
         return Finding(
-            self.code, self.name, self.severity, message, help, kernel, tape, launch,
+            self.code, self.name, severity or self.severity, message, help, kernel, tape, launch,
             *place, count, notes,
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped, number
+from adtool.rules.g004_broken_path import KINDS
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -27,33 +28,22 @@ class Composition(Rule):
             its backward pass was run as the program runs it: at what it reads of the arrays by
             then (see engine.config.overwrites), and only through arrays with
             requires_grad=True. The first operation from the end at which the two part is named,
-            and why.
+            and why. Where an array was overwritten that is G003, where a path is broken G004.
             """,
         why="""
             No check of single kernels can see this. The loss often still goes down, slowly or
             to the wrong place, because a part of the gradient is right.
             """,
         example="""
-            engine.config.overwrites = "present"
-            for step in range(10):
-                engine.launch(forces, dim=n, inputs=[x], outputs=[force])   # one array for all
-                engine.launch(move, dim=n, inputs=[x, force], outputs=[x_next])
-                x = x_next
+            a = engine.array(data, copy=False, requires_grad=True)
+            b = engine.array(data, copy=False, requires_grad=True)          # the same memory
+            engine.launch(f, dim=n, inputs=[x], outputs=[a])
+            engine.launch(g, dim=n, inputs=[b], outputs=[loss])
 
-            error[G010]: the gradient of tape 0 as a whole is wrong: `force` of kernel `move` in
-            launch 17 was overwritten by kernel `forces` in launch 18 before the backward pass
+            error[G010]: the gradient of tape 0 as a whole is wrong: an array that kernel `f` in
+            launch 0 writes shares memory with another one, with a gradient of its own
             """,
         todo="""
-            Overwritten by the tape: give each step an array of its own, or leave
-            engine.config.overwrites at "restore". Overwritten by something else: run the
-            backward pass first, or record the tape again.
-
-            No gradient: make the named array with requires_grad=True, or mean it: a value
-            that is to count as a constant is one where nothing is differentiated through it.
-
-            Written outside of the tape: do it by a kernel or by `copy` inside of the `with`
-            block, or into an array that the tape does not use.
-
             Shared memory: use one array object, or views of it, not two arrays that wrap the
             same memory.
             """,
@@ -67,6 +57,7 @@ class Composition(Rule):
             if t.whole is not None
             and t.whole.verdict in ("fail", "nan")
             and t.whole.cause is not None
+            and t.whole.cause.kind not in (*KINDS, "overwrite")  # G004, G003
         ]
         for group in grouped(
             found, lambda f: (f[2].kind, f[2].kernel, f[2].argument, f[2].other, f[2].site)
@@ -93,36 +84,6 @@ class Composition(Rule):
 def _why(c: Cause) -> tuple[str, str]:
     """What is wrong, and what to do about it."""
     where = f"kernel `{c.kernel}` in launch {c.launch}" if c.launch >= 0 else f"`{c.kernel}`"
-    what = f"`{c.argument}` of {where}" if c.argument else where
-    if c.kind == "overwrite":
-        by = "something that is not on the tape"
-        help = "run the backward pass before that, or record the tape again after it"
-        if c.other:
-            help = (
-                'give each launch an array of its own, or set engine.config.overwrites = "restore"'
-            )
-            by = f"kernel `{c.other}` in launch {c.other_launch}" if c.other_launch >= 0 else (
-                f"`{c.other}`"
-            )  # fmt: skip
-        return (
-            f"{what} was overwritten by {by} before the backward pass",
-            help,
-        )
-    if c.kind == "no gradient":
-        return (
-            f"{what} depends on the inputs, and no gradient flows to it",
-            "make that array with requires_grad=True, before the launches are recorded",
-        )
-    if c.kind == "outside":
-        return (
-            f"what {what} read was not written by anything on the tape",
-            "write it by a kernel or by `copy` inside of the tape's `with` block",
-        )
-    if c.kind == "no backward":
-        return (
-            f"{where} was made with enable_backward=False",
-            "make the kernel with enable_backward=True, where gradients are to flow through it",
-        )
     if c.kind == "aliasing":
         return (
             f"an array that {where} writes shares memory with another one, with a gradient of "

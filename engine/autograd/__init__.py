@@ -13,7 +13,7 @@ plots         pictures of matrices and of errors
 mutation      adjoints that are wrong on purpose
 """
 
-from engine.autograd.facts import Overwritten, Stale, Write
+from engine.autograd.facts import Broken, Overwritten, Stale, Write
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
@@ -51,7 +51,7 @@ __all__ = [
     "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "Overwritten", "Stale", "Witness", "Write",
+    "Broken", "Overwritten", "Stale", "Witness", "Write",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",

@@ -53,6 +53,23 @@ class Overwritten:
 
 
 @dataclass(frozen=True, slots=True)
+class Broken:
+    """A way from an input to the loss that left the tape, and with it the gradient.
+
+    kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
+    array without a gradient; `clone`: `clone(requires_grad=False)`. name: the kernel, or the call's
+    text. site: its call. inputs: what the user calls those that the loss depends on by it.
+    partial: they all have a gradient that is not zero, by other ways.
+    """
+
+    kind: Literal["launch", "copy", "clone"]
+    name: str
+    site: Span | None
+    inputs: tuple[str, ...] = ()
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Stale:
     """A backward pass whose gradient is a mixture.
 

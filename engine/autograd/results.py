@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.autograd.facts import Overwritten, Stale
+from engine.autograd.facts import Broken, Overwritten, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -150,7 +150,8 @@ class Cause:
     `argument` held at the launch was written by nothing on the tape. no backward: the kernel
     was made without. aliasing: two arrays share memory, and their gradients do not.
 
-    launch: which, -1 for what is no launch. site: its call; span: the kernel's definition.
+    launch: which, -1 for what is no launch. variable: what the user passed as the argument. site:
+    its call; span: the kernel's definition.
     """
 
     kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "unknown"]
@@ -162,6 +163,7 @@ class Cause:
     other_launch: int = -1
     other: str = ""
     other_site: Span | None = None
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class WholeResult:
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale: what was seen while the program ran, where somebody watched it.
+    overwritten, stale, broken: what was seen while the program ran, where somebody watched it.
     """
 
     tape: int
@@ -195,6 +197,7 @@ class TapeResult:
     whole: WholeResult | None = None
     overwritten: tuple[Overwritten, ...] = ()
     stale: tuple[Stale, ...] = ()
+    broken: tuple[Broken, ...] = ()
 
     @property
     def checked(self) -> int:

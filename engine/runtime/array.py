@@ -17,7 +17,8 @@ from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
-from engine.runtime.storage import Storage, wrap
+from engine.runtime.recording import bystanders
+from engine.runtime.storage import Storage, known_memory, wrap
 
 
 class array(ArrayBase):
@@ -116,6 +117,10 @@ class array(ArrayBase):
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
         else:
             self._new(dims, kind, False, device)
+            if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):
+                source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
+                for b in bystanders:
+                    b.copied(self, source, False, False)
             device.backend.put(self._parts, parts)
 
     # ---- what it is
@@ -199,6 +204,10 @@ class array(ArrayBase):
     def zero_(self) -> None:
         """Sets every element to zero. On a tape, no gradient passes to what was there before."""
         transfer.fill(self, 0, "zero_")
+
+    def detach(self) -> array:
+        """The same as `stop_gradient` of it: a copy that is a constant to what reads it."""
+        return transfer.stop_gradient(self)
 
     # ---- views
 

@@ -89,6 +89,9 @@ def launch(
             observe(kernel, shape)
     tape = recording.active.get() if record_tape else None
     if tape is None:
+        if recording.bystanders and record_tape:
+            for b in recording.bystanders:
+                b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
         plan.check_written(values)
         plan.forward.run(shape, blob)
         return None

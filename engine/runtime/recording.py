@@ -53,8 +53,22 @@ class Recorder(Protocol):
         """Closes the group opened last."""
 
 
+class Bystander(Protocol):
+    """Is told of what no tape records."""
+
+    def launched(self, call: Call, site: Site | None) -> None:
+        """A launch is about to run that was not asked to stay off the tape."""
+
+    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        """Elements are about to be copied; `src` may be a view of memory that NumPy lent.
+
+        meant: as a constant, by `stop_gradient`. clone: into an array that is made for it.
+        """
+
+
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 
 Observer = Callable[["Kernel", "tuple[int, ...]"], None]
 # Called before each launch runs, recorded or not. A list, so that nesting works.
 observers: list[Observer] = []
+bystanders: list[Bystander] = []

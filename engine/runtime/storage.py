@@ -278,6 +278,11 @@ def allocate(nbytes: int, zero: bool, device: Device) -> Storage:
     return Storage(owner, address, nbytes, device)
 
 
+def known_memory(data: NumpyArray) -> bool:
+    """Whether a NumPy array lies in memory that the engine made."""
+    return isinstance(HOST.backend.owner_of(data), Storage)
+
+
 def wrap(data: NumpyArray) -> Storage:
     """The storage of a NumPy array's memory: a known one where the memory is known."""
     known = HOST.backend.owner_of(data)

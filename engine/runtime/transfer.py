@@ -10,7 +10,7 @@ from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import active
+from engine.runtime.recording import active, bystanders
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -153,6 +153,9 @@ def copy(
     check_writable(dest)
     tape = active.get()
     written = None if tape is None else tape.record_copy(dest, src)
+    if bystanders and (tape is None or not (dest.requires_grad or src.requires_grad)):
+        for b in bystanders:
+            b.copied(dest, src, False, False)
     dest.storage.before_write(dest.lo, dest.hi)
     move(dest, src)
     if written is not None:
@@ -215,5 +218,26 @@ def clone(
     if out.requires_grad or requires_grad is None:
         copy(out, src)
     else:
-        move(out, src)
+        _cut_off(out, src, False)
     return out
+
+
+def stop_gradient(src: array) -> array:
+    """A contiguous copy that is a constant to everything that reads it: no gradient flows back.
+
+    So does `clone(src, requires_grad=False)`; this says that it is meant, to those who look for
+    paths that gradients should take. Raises LaunchError (E206) for what is no array.
+    """
+    from engine.runtime.array import array
+
+    if not isinstance(src, array):
+        raise fail("E206", f"stop_gradient takes an array, got {type(src).__name__}")
+    out: array = type(src)._allocate(src.shape, src._ir.element, False, src.device)
+    _cut_off(out, src, True)
+    return out
+
+
+def _cut_off(dest: array, src: array, meant: bool) -> None:
+    for b in bystanders:
+        b.copied(dest, src, meant, True)
+    move(dest, src)

@@ -21,6 +21,7 @@ from engine.tape.restoration import Restoration
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
+    from engine.runtime.plan import Call
 
 # Called before a launch runs: kernel key, how many launches came before, the user's call.
 OnLaunch = Callable[[str, int, "Site | None"], None]
@@ -46,6 +47,12 @@ class Watcher(Protocol):
 
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         """A tape got a record, which has run."""
+
+    def launched(self, call: Call, site: Site | None) -> None:
+        """A launch is about to run off any tape, though not on request."""
+
+    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        """A copy that no tape records; see `engine.runtime.recording.Bystander`."""
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         """Bytes (by address) are about to change, by anything that the engine does."""
@@ -215,9 +222,13 @@ def capturing(
         _open.append(capture)
     recording.observers.append(capture._observe)
     storage.watchers.append(capture._wrote)
+    if watcher is not None:
+        recording.bystanders.append(watcher)
     try:
         yield capture
     finally:
+        if watcher is not None:
+            recording.bystanders.remove(watcher)
         storage.watchers.remove(capture._wrote)
         recording.observers.remove(capture._observe)
         with _lock:

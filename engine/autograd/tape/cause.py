@@ -16,6 +16,7 @@ from engine.autograd.tape.operations import (
     ReplayedLaunch,
 )
 from engine.autograd.tape.replay import Replay
+from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord
 
 
@@ -84,7 +85,18 @@ def _cause(
         -1 if other is None else other.launch,
         "" if other is None or other.record is None else other.record.name,
         None if other is None or other.record is None else other.record.site,
+        _variable(operation, argument),
     )  # fmt: skip
+
+
+def _variable(operation: Operation, argument: str) -> str:
+    """What the user passed for an argument."""
+    r = operation.record
+    if isinstance(r, LaunchRecord):
+        for p in r.plan.array_params:
+            if p.name == argument:
+                return variable(r, p.index)
+    return ""
 
 
 def _name(operation: Operation, part: Placement) -> str:

@@ -1,8 +1,8 @@
 """Whether what a backward pass reads was computed from the inputs that the tape has now.
 
 The tape runs once more in its own precision, on memory of its own, from the contents that its
-inputs have at present. Where a launch's adjoint would read something else than comes out, what wrote
-that was not run again after an input had changed.
+inputs have at present. Where a launch's adjoint would read something else than comes out, what
+wrote that was not run again after an input had changed.
 """
 
 from __future__ import annotations

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from engine.autograd.facts import Stale
+from engine.autograd.facts import Broken, Stale
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, merged
 from engine.autograd.watch.overwritten import OverwrittenReads
+from engine.autograd.watch.paths import Paths
 from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.writes import Writes
+from engine.diagnostics.site import Site
+from engine.runtime.array import array
+from engine.runtime.plan import Call
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.record import Record
@@ -26,6 +30,9 @@ class _Followed:
         self.recomputed: Recomputed | None = Recomputed(tape)
         self.stale: list[Stale] = []
         self.run: Pass | None = None
+        # Until its first backward pass.
+        self.paths: Paths | None = Paths()
+        self.broken: list[Broken] = []
 
 
 class Witness:
@@ -38,8 +45,25 @@ class Witness:
         self._busy = False
 
     def recorded(self, tape: CapturedTape, record: Record) -> None:
-        del record
-        self._of(tape).clocks.append(self._writes.clock)
+        followed = self._of(tape)
+        followed.clocks.append(self._writes.clock)
+        if followed.paths is not None:
+            followed.paths.recorded(record)
+
+    def launched(self, call: Call, site: Site | None) -> None:
+        for paths in self._open():
+            paths.launched(call, site)
+
+    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        for paths in self._open():
+            paths.copied(dest, src, meant, clone)
+
+    def _open(self) -> Iterator[Paths]:
+        """The ways of all tapes that have not run backward."""
+        if not self._busy:
+            for f in self._tapes.values():
+                if f.paths is not None:
+                    yield f.paths
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
@@ -67,7 +91,12 @@ class Witness:
         if followed.run is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
             assert followed.overwritten is not None
-            tape.facts[:] = [*followed.overwritten.facts, *merged(followed.stale)]
+            if followed.paths is not None:
+                followed.broken += followed.paths.broken(followed.run)
+                followed.paths = None
+            tape.facts[:] = [
+                *followed.overwritten.facts, *merged(followed.stale), *followed.broken
+            ]  # fmt: skip
         followed.run = None
         self._busy = False
 
@@ -110,4 +139,3 @@ def _changed(run: Pass) -> bool:
 def _saved(run: Pass) -> Stale:
     site = None if run.site is None else run.site.span
     return Stale("saved", "", site, text=run.mixed or "")
-

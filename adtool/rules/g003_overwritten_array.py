@@ -1,0 +1,162 @@
+"""G003: an array was written after it was read on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding, Severity
+from adtool.rules.base import Manual, Rule, grouped
+from engine.autograd import Overwritten, Write
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd import TapeResult
+
+_SEVERITY: dict[str, Severity] = {
+    "wrong": "error", "outside": "error", "restored": "warning", "within": "warning",
+    "unneeded": "note",
+}  # fmt: skip
+
+
+class OverwrittenArray(Rule):
+    """Fires for reads whose values were gone at the backward pass, once a read and write."""
+
+    code = "G003"
+    name = "overwritten-array"
+    severity = "error"
+    manual = Manual(
+        what="""
+            A launch read an array, and something wrote to the same elements before the backward
+            pass, which needs what the launch had read. It is an error where the gradient is
+            wrong because of it: under engine.config.overwrites = "present", and where something
+            that is not on the tape wrote between recording and the first backward pass. It is a
+            warning where the engine saved and restored the values, so that the gradient is
+            right: that costs memory, and other engines would be wrong there. It is a note where
+            no gradient depends on what was lost. Accumulating (+=, atomic_add) is no overwrite.
+
+            Whether a gradient depends on it is not guessed: the adjoint of the launch runs on
+            copies of the gradients, with and without the lost values, at the program's own
+            backward pass.
+            """,
+        why="""
+            The gradient mixes values of two times, and no check of single launches can see it.
+            The loss often still goes down, slowly or to the wrong place.
+            """,
+        example="""
+            engine.config.overwrites = "present"
+            for step in range(10):
+                engine.launch(forces, dim=n, inputs=[x], outputs=[force])   # one array for all
+                engine.launch(move, dim=n, inputs=[x, force, mass], outputs=[x_next])
+                x = x_next
+
+            error[G003]: `force` (argument `force` of kernel `move` in launch 1 of tape 0) was
+            overwritten by kernel `forces` in launch 2 before the backward pass read it
+            """,
+        todo="""
+            Give each step an array of its own, or leave engine.config.overwrites at "restore".
+            Where something that is not on the tape wrote: run the backward pass before that, or
+            record the tape again after it.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a read, a write and an effect."""
+        found = [(tape.tape, f) for tape in session.tapes for f in _overwritten(tape)]
+        for group in grouped(
+            found, lambda x: (x[1].kind, x[1].kernel, x[1].argument, x[1].site, x[1].by.site,
+                              x[1].by.name)
+        ):  # fmt: skip
+            tape, f = group[0]
+            launches = sum(x.launches for _, x in group)
+            nbytes = sum(x.nbytes for _, x in group)
+            many = f" (and {launches - 1} more launches)" if launches > 1 else ""
+            yield self.finding(
+                f"{_what(f)} in launch {f.launch} of tape {tape}{many} {_happened(f)}: "
+                f"{_elements(f)}; {_effect(f, nbytes)}",
+                _HELP[f.kind], span=f.by.site or f.site, tape=tape, launch=f.launch,
+                kernel=f.kernel, count=launches, notes=_notes(f), severity=_SEVERITY[f.kind],
+            )  # fmt: skip
+
+
+_HELP = {
+    "wrong": 'give each operation an array of its own, or set engine.config.overwrites = "restore"',
+    "outside": "run the backward pass before that, or record the tape again after it",
+    "restored": "give each operation an array of its own, where memory or other engines matter",
+    "within": "write the results to another array, where memory or other engines matter",
+    "unneeded": "nothing needs to be done",
+}
+
+
+def _overwritten(tape: TapeResult) -> Iterator[Overwritten]:
+    """What was seen; or what the check of the whole found, where no backward pass was run."""
+    yield from tape.overwritten
+    cause = None if tape.whole is None else tape.whole.cause
+    seen = any(f.kind in ("wrong", "outside") for f in tape.overwritten)
+    if cause is not None and cause.kind == "overwrite" and not seen:
+        by = Write(cause.other, cause.other_launch, cause.other_site)
+        yield Overwritten(
+            "wrong" if cause.other else "outside", cause.launch, cause.kernel, cause.argument,
+            cause.variable, cause.site, by,
+        )  # fmt: skip
+
+
+def _what(f: Overwritten) -> str:
+    if f.variable and f.variable != f.argument:
+        return f"`{f.variable}` (argument `{f.argument}` of kernel `{f.kernel}`)"
+    return f"`{f.argument}` of kernel `{f.kernel}`"
+
+
+def _happened(f: Overwritten) -> str:
+    if f.kind == "within":
+        return "was overwritten by the launch that had read it"
+    then = "afterwards" if f.kind in ("restored", "unneeded") else "before the backward pass"
+    return f"was overwritten {_by(f.by)} {then}"
+
+
+def _by(w: Write) -> str:
+    if w.launch >= 0:
+        return f"by kernel `{w.name}` in launch {w.launch}"
+    if w.name:
+        return f"by `{w.name}`"
+    if w.site is not None:
+        return "outside of the tape"
+    return "by something that the tape does not know of, as a write through a NumPy view,"
+
+
+def _elements(f: Overwritten) -> str:
+    if not f.count:
+        return "what it held is lost"
+    numbers = "1 number" if f.count == 1 else f"{f.count} numbers"
+    if f.first == f.last:
+        return f"{numbers}, at {_index(f.first)}"
+    return f"{numbers}, from {_index(f.first)} to {_index(f.last)}"
+
+
+def _index(place: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, place))}]"
+
+
+def _effect(f: Overwritten, nbytes: int) -> str:
+    if f.kind == "unneeded":
+        return "no gradient depends on what was there"
+    names = ", ".join(f"`{name}`" for name in f.gradients)
+    if f.kind in ("wrong", "outside"):
+        return f"the gradient{f' by {names}' if names else ''} is wrong because of it"
+    return (
+        f"the gradient by {names} needs them, and is right because the tape saved "
+        f"{_bytes(nbytes)}; other engines (Warp) would be wrong here"
+    )
+
+
+def _bytes(n: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n} bytes"
+
+
+def _notes(f: Overwritten) -> tuple[str, ...]:
+    if f.site is None or f.by.site is None or f.kind == "within":
+        return ()
+    return (f"it was read by kernel `{f.kernel}` at {f.site}",)

@@ -1,0 +1,136 @@
+"""G004: the loss depends on an input, and no gradient reaches it, or less than all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Manual, Rule, grouped
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd import Broken, Cause
+    from engine.diagnostics import Span
+
+KINDS = ("no gradient", "outside", "no backward")
+
+
+class BrokenPath(Rule):
+    """Fires for tapes through which less than the whole gradient flows, once a place."""
+
+    code = "G004"
+    name = "broken-path"
+    severity = "error"
+    manual = Manual(
+        what="""
+            What the tape computes depends on an array with requires_grad=True, but on the way
+            back the gradient ends, or a part of it does. The finding names the first place from
+            the end at which what flows forward does not flow back: an array without
+            requires_grad, a kernel without a backward pass, a value that was written outside of
+            the tape (by the host, or by a launch outside of the `with` block).
+            """,
+        why="""
+            The parameter behind it gets a gradient of zero, or a part of one, and nothing
+            raises: an optimizer does not move it, or moves it to the wrong place.
+            """,
+        example="""
+            y = engine.zeros(n, dtype=float)          # requires_grad is missing
+            with engine.Tape() as tape:
+                engine.launch(f, dim=n, inputs=[x], outputs=[y])
+                engine.launch(g, dim=n, inputs=[y], outputs=[loss])
+
+            error[G004]: no gradient flows to `y` of kernel `g` in launch 1 of tape 0, which
+            depends on the inputs: it has no requires_grad
+            """,
+        todo="""
+            Make every float array between the parameters and the loss with requires_grad=True,
+            and compute it on the tape. Where the gradient is meant to stop, say so:
+            engine.stop_gradient(a) is a constant to everything that reads it.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a place."""
+        found = [
+            (t.tape, t.whole.cause) for t in session.tapes
+            if t.whole is not None and t.whole.cause is not None
+            and t.whole.verdict in ("fail", "nan") and t.whole.cause.kind in KINDS
+        ]  # fmt: skip
+        said = {(tape, cause.site) for tape, cause in found}
+        for group in grouped(found, lambda f: (f[1].kind, f[1].kernel, f[1].argument, f[1].site)):
+            tape, cause = group[0]
+            many = f" (and in {len(group) - 1} more tapes)" if len(group) > 1 else ""
+            message, help = _said(cause, tape)
+            yield self.finding(
+                f"{message}{many}", help, span=cause.site or cause.span, tape=tape,
+                launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
+                count=len(group),
+            )  # fmt: skip
+        yield from self._ways(session, said)
+
+    def _ways(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
+        """Ways that left the tape, seen while the program ran."""
+        ways = [
+            (t.tape, b) for t in session.tapes for b in t.broken if (t.tape, b.site) not in said
+        ]
+        for group in grouped(ways, lambda x: (x[1].kind, x[1].name, x[1].site)):
+            tape, way = group[0]
+            many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
+            meant = all(b.kind == "clone" and b.partial for _, b in group)
+            yield self.finding(
+                f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
+                "and no gradient takes that way", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
+                launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
+                severity="note" if meant else None,
+            )  # fmt: skip
+
+
+_MEANT = "; if the gradient is meant to stop there, pass engine.stop_gradient(...) of it"
+
+
+_DO = {
+    "launch": "launch it inside of the tape's `with` block",
+    "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
+    "clone": "leave requires_grad=False out",
+}
+
+
+def _inputs(b: Broken) -> str:
+    names = [f"`{name}`" for name in b.inputs]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names) or (
+        "an input of the tape"
+    )  # fmt: skip
+
+
+def _way(b: Broken) -> str:
+    if b.kind == "launch":
+        return f"kernel `{b.name}`, which was launched outside of the tape"
+    return f"`{b.name}`" if b.name else "a copy"
+
+
+def _said(c: Cause, tape: int) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
+    where = f"kernel `{c.kernel}` in launch {c.launch}" if c.launch >= 0 else f"`{c.kernel}`"
+    where += f" of tape {tape}"
+    if c.kind == "no backward":
+        return (
+            f"no gradient flows through {where}, on which the result depends: it has "
+            "enable_backward=False",
+            "let its backward pass be made: enable_backward=True (of the kernel, its module, or "
+            "engine.config)",
+        )
+    named = c.variable if c.variable and c.variable != c.argument else ""
+    what = f"`{named or c.argument}`" if named or c.argument else "the result"
+    of = f" (argument `{c.argument}`)" if named else ""
+    if c.kind == "no gradient":
+        return (
+            f"no gradient flows to {what}{of} of {where}, which depends on the inputs: it has no "
+            "requires_grad",
+            f"make that array with requires_grad=True, before the launches are recorded{_MEANT}",
+        )
+    return (
+        f"what {what}{of} of {where} read was written by nothing on the tape, though the tape "
+        "computes that array",
+        f"write it by a kernel or by `copy` inside of the tape's `with` block{_MEANT}",
+    )

@@ -1,0 +1,98 @@
+"""G013: a gradient is a mixture of two evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Manual, Rule, grouped
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd import Stale
+
+
+class StaleGradient(Rule):
+    """Fires for backward passes that add to, or read, what belongs to another evaluation."""
+
+    code = "G013"
+    name = "stale-gradient"
+    severity = "warning"
+    manual = Manual(
+        what="""
+            A gradient mixes what belongs to two evaluations. A backward pass added to a gradient
+            that an earlier one had made at other values of that array; or passed on what an
+            earlier one had left in the gradient of an array in between; or ran again on the same
+            tape, from the same arrays, at the same values, so that everything counts twice. Or a
+            tape that was recorded once ran backward at new inputs, and something that its adjoints
+            read was not computed again from these.
+
+            Accumulating over several tapes at unchanged values is right, and so is running a
+            tape again at new inputs when everything was computed again: both are silent.
+            """,
+        why="""
+            Gradients accumulate. A training loop that never clears them follows the sum of all
+            gradients so far, and often still converges, slowly or to the wrong place.
+            """,
+        example="""
+            for step in range(100):
+                with engine.Tape() as tape:
+                    engine.launch(loss_kernel, dim=n, inputs=[x], outputs=[loss])
+                tape.backward(loss)                   # adds to x.grad
+                engine.launch(descend, dim=n, inputs=[x, x.grad])
+
+            warning[G013]: backward() added to the gradient of `x`, which an earlier backward()
+            had made at other values of `x`
+            """,
+        todo="""
+            Clear the gradients between steps: tape.zero(), or x.grad.zero_(). Run the launches
+            again that read what has changed, before the backward pass.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a pass, kind and array."""
+        found = [(tape.tape, f) for tape in session.tapes for f in tape.stale]
+        for group in grouped(
+            found, lambda x: (x[1].kind, x[1].array, x[1].site, x[1].earlier, x[1].by.site)
+        ):
+            tape, f = group[0]
+            passes = sum(x.passes for _, x in group)
+            more = f" ({passes} times, first on tape {tape})" if passes > 1 else ""
+            message, help = _said(f)
+            notes = () if f.earlier is None else (f"the earlier backward() is at {f.earlier}",)
+            yield self.finding(
+                f"{message}{more}", help, span=f.site, tape=tape, launch=f.by.launch,
+                kernel=f.by.name if f.by.launch >= 0 else "", count=passes, notes=notes,
+            )  # fmt: skip
+
+
+def _said(f: Stale) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    clear = "clear the gradients between the two: tape.zero(), or a.grad.zero_()"
+    a = f"`{f.array}`" if f.array else "an array"
+    if f.kind == "values":
+        return (
+            f"backward() added to the gradient of {a}, which an earlier backward() had made at "
+            f"other values of {a}", clear,
+        )  # fmt: skip
+    if f.kind == "twice":
+        return (
+            f"backward() ran twice on one tape at the same values: the gradient of {a} counts "
+            "everything twice", clear,
+        )  # fmt: skip
+    if f.kind == "passed on":
+        return (
+            f"backward() passed on the gradient that an earlier one had left in {a}, which the "
+            "tape computes", clear,
+        )  # fmt: skip
+    if f.kind == "recompute":
+        kernel = f"kernel `{f.by.name}`" if f.by.launch >= 0 else f"`{f.by.name}`"
+        at = f" at {f.by.site}" if f.by.site is not None else ""
+        return (
+            f"backward() read {a}, which was not computed from the present inputs of the tape: "
+            f"{kernel}{at} did not run again after they had changed",
+            "run all launches of the tape again after its inputs have changed, or record it anew",
+        )
+    return f.text, "record the tape again after its inputs have changed"

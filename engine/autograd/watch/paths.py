@@ -1,0 +1,218 @@
+"""Inputs that a loss depends on by ways that no gradient takes: copies, launches off the tape.
+
+Followed by whole arrays, while a tape records: what a launch or copy reads is where all that it
+writes comes from. A way that leaves the tape and comes back to it is cut where it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from engine.autograd.facts import Broken
+from engine.diagnostics.callers import call_at, text
+from engine.diagnostics.site import Site, call_site
+from engine.runtime.array import array
+from engine.runtime.base import may_meet
+from engine.runtime.plan import Call
+from engine.runtime.storage import Storage
+from engine.tape.capture import Pass
+from engine.tape.naming import variable
+from engine.tape.outline import Outline, outline, root_of
+from engine.tape.record import Record
+from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
+
+Kind = Literal["launch", "copy", "clone"]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """Where a way leaves the tape. name: the kernel or operation."""
+
+    kind: Kind
+    name: str
+    site: Site | None
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """An input of the tape that requires a gradient. root: of its memory's gradient."""
+
+    root: int
+    name: str
+    array: ref[array]
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """The inputs that an array depends on. cut: those, by their roots, with where a way is cut."""
+
+    leaves: frozenset[_Leaf] = frozenset()
+    cut: frozenset[tuple[_Leaf, _Edge]] = frozenset()
+
+    def __or__(self, other: _Reach) -> _Reach:
+        return _Reach(self.leaves | other.leaves, self.cut | other.cut)
+
+    def cut_at(self, edge: _Edge) -> _Reach:
+        """What is reached beyond a cut."""
+        return _Reach(frozenset(), self.cut | {(x, edge) for x in self.leaves})
+
+    def __bool__(self) -> bool:
+        return bool(self.leaves or self.cut)
+
+
+_NONE = _Reach()
+Key: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
+
+
+@dataclass
+class _Map:
+    """What is known of memory, by whole arrays. Keeps none of it alive."""
+
+    by: WeakKeyDictionary[Storage, dict[Key, tuple[Outline, _Reach]]] = field(
+        default_factory=WeakKeyDictionary
+    )
+
+    def of(self, a: array) -> _Reach:
+        """What an array depends on."""
+        out = _NONE
+        for b, reach in self.by.get(a.storage, {}).values():
+            if may_meet(a, b):
+                out |= reach
+        return out
+
+    def add(self, a: array, reach: _Reach, whole: bool) -> None:
+        """An array was written. whole: all of it."""
+        known = self.by.setdefault(a.storage, {})
+        key = (a.ptr, a.shape, a.strides)
+        if not whole and key in known:
+            reach |= known[key][1]
+        if reach:
+            known[key] = (outline(a), reach)
+        else:
+            known.pop(key, None)
+
+
+class Paths:
+    """The ways of one tape, from its first record to its first backward pass."""
+
+    def __init__(self) -> None:
+        self._map = _Map()
+        self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
+
+    # ---- on the tape
+
+    def recorded(self, record: Record) -> None:
+        """The tape got a record."""
+        if isinstance(record, LaunchRecord):
+            reads = [(i, a) for i in record.plan.inputs if (a := record.values[i]) is not None]
+            reach = self._read((a, record, i) for i, a in reads)
+            for a in record.written:
+                whole = bool(self._map.of(a).cut) and record.fills(a)
+                self._wrote(a, reach if a._info.floating else _NONE, whole)
+        elif isinstance(record, CopyRecord):
+            reach = self._read([(record.src, record, -1)])
+            if not (record.src.requires_grad and record.dest.requires_grad):
+                reach = reach.cut_at(_Edge("copy", _call_text(record._site), record._site))
+            self._wrote(record.dest, reach, True)
+        elif isinstance(record, OverwriteRecord):
+            self._wrote(record.dest, _NONE, True)
+        elif isinstance(record, FuncRecord):
+            # What it computes is not known: nothing is said of it.
+            for a in record.arrays:
+                self._wrote(a, _NONE, True)
+
+    def _read(self, arrays: Iterable[tuple[array, Record, int]]) -> _Reach:
+        out = _NONE
+        for a, record, i in arrays:
+            if not a._info.floating:
+                continue
+            out |= self._map.of(a)
+            if a.requires_grad and not self._computed(a):
+                leaf = _Leaf(root_of(a), _name(record, i), ref(a._whole or a))
+                out |= _Reach(frozenset({leaf}))
+        return out
+
+    def _computed(self, a: array) -> bool:
+        return any(may_meet(a, b) for b in self._written.get(a.storage, ()))
+
+    def _wrote(self, a: array, reach: _Reach, whole: bool) -> None:
+        self._map.add(a, reach, whole)
+        known = self._written.setdefault(a.storage, [])
+        mine = outline(a)
+        if mine not in known:
+            known.append(mine)
+
+    # ---- beside it
+
+    def launched(self, call: Call, site: Site | None) -> None:
+        """A launch ran off the tape."""
+        plan, values = call.plan, call.values
+        reach = _NONE
+        for i in plan.inputs:
+            if values[i] is not None and values[i]._info.floating:
+                reach |= self._map.of(values[i])
+        reach = reach.cut_at(_Edge("launch", plan.kernel.key, site))
+        for i in plan.writes:
+            a = values[i]
+            if a is not None and a._info.floating and (reach or self._map.of(a)):
+                self._map.add(a, reach, False)
+
+    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        """A copy was made off the tape."""
+        reach = _NONE
+        if dest._info.floating and not meant:
+            site = call_site(3)
+            reach = self._map.of(src)
+            if src.requires_grad and not self._computed(src) and clone:
+                leaf = _Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
+                reach |= _Reach(frozenset({leaf}))
+            kind: Kind = "clone" if clone else "copy"
+            reach = reach.cut_at(_Edge(kind, _call_text(site), site))
+        if reach or self._map.of(dest):
+            self._map.add(dest, reach, True)
+
+    # ---- at its backward pass
+
+    def broken(self, run: Pass) -> Iterator[Broken]:
+        """Ways to what the pass starts from that are cut; to be asked after it."""
+        cut: dict[_Edge, list[_Leaf]] = {}
+        for a, _ in run.seeds:
+            for leaf, edge in self._map.of(a).cut:
+                cut.setdefault(edge, []).append(leaf)
+        for edge, leaves in cut.items():
+            names = sorted({x.name for x in leaves if x.name})
+            partial = all(map(_has_gradient, leaves))
+            site = None if edge.site is None else edge.site.span
+            yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+
+
+def _has_gradient(leaf: _Leaf) -> bool:
+    a = leaf.array()
+    grad = None if a is None else a.existing_grad
+    if grad is None:
+        return False
+    host = grad._host()
+    return any(np.any(host[n]) for n in host.dtype.names) if host.dtype.names else bool(host.any())
+
+
+def _name(record: Record, index: int) -> str:
+    if isinstance(record, LaunchRecord):
+        return variable(record, index) or record.plan.params[index].name
+    return _argument_text(record._site)
+
+
+def _argument_text(site: Site | None) -> str:
+    """The first argument of a call."""
+    call = call_at(site)
+    return text(call.args[0]) if call is not None and call.args else ""
+
+
+def _call_text(site: Site | None) -> str:
+    """The call itself."""
+    call = call_at(site)
+    return text(call) if call is not None else ""
