@@ -87,8 +87,12 @@ journal_limit_bytes: int = 4 << 30
 # What anything else wrote (an optimizer between two backward passes) is read as it is at present.
 overwrites: Literal["restore", "present", "warn", "error"] = "restore"
 
+# Warn (UserWarning) as soon as an array is written on a tape that an earlier launch has read, or
+# that the kernel itself has read before: by whole arrays, as Warp does. `adtool check` finds what
+# matters, by elements. Kernels are not built again for it.
+verify_autograd_array_access: bool = False
+
 # ---- accepted for programs written for Warp
 
-verify_autograd_array_access: bool = False
 verbose: bool = False
 quiet: bool = False

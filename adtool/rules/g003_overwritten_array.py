@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from adtool.report import Finding, Severity
 from adtool.rules.base import Manual, Rule, grouped
-from engine.autograd import Overwritten, Write
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import TapeResult
+    from engine.autograd import Overwritten, TapeResult, Write
 
 _SEVERITY: dict[str, Severity] = {
     "wrong": "error", "outside": "error", "restored": "warning", "within": "warning",
@@ -94,6 +93,8 @@ def _overwritten(tape: TapeResult) -> Iterator[Overwritten]:
     cause = None if tape.whole is None else tape.whole.cause
     seen = any(f.kind in ("wrong", "outside") for f in tape.overwritten)
     if cause is not None and cause.kind == "overwrite" and not seen:
+        from engine.autograd import Overwritten, Write
+
         by = Write(cause.other, cause.other_launch, cause.other_site)
         yield Overwritten(
             "wrong" if cause.other else "outside", cause.launch, cause.kernel, cause.argument,

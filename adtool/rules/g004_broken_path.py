@@ -77,12 +77,10 @@ class BrokenPath(Rule):
         for group in grouped(ways, lambda x: (x[1].kind, x[1].name, x[1].site)):
             tape, way = group[0]
             many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
-            meant = all(b.kind == "clone" and b.partial for _, b in group)
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
                 "and no gradient takes that way", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
                 launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
-                severity="note" if meant else None,
             )  # fmt: skip
 
 
@@ -93,6 +91,8 @@ _DO = {
     "launch": "launch it inside of the tape's `with` block",
     "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
     "clone": "leave requires_grad=False out",
+    "cast": "put something with a slope in its place (a smooth step, an interpolation), or write "
+    "a gradient by hand (@func_grad)",
 }
 
 
@@ -106,6 +106,9 @@ def _inputs(b: Broken) -> str:
 def _way(b: Broken) -> str:
     if b.kind == "launch":
         return f"kernel `{b.name}`, which was launched outside of the tape"
+    if b.kind == "cast":
+        what = {"cast": "a conversion to an integer", "": "integers"}.get(b.name, f"`{b.name}`")
+        return f"{what}, which has no derivative"
     return f"`{b.name}`" if b.name else "a copy"
 
 

@@ -1,6 +1,7 @@
 """Passes over the IR: what differentiates kernels, and what gets them ready for it."""
 
 from engine.ad.accesses import Access, Accesses, accesses
+from engine.ad.cuts import Cut, Flow, flows
 from engine.ad.decisions import decisions, loops_by_floats
 from engine.ad.derivative import derivatives
 from engine.ad.guarded_accesses import guard_accesses
@@ -22,8 +23,9 @@ from engine.ad.threads import clashes
 from engine.ad.unassigned import watched
 
 __all__ = [
-    "Access", "Accesses", "Adjoint", "accesses", "can_lift", "clashes", "decisions", "derivatives",
-    "guard_accesses", "inlined_size", "lift", "loops_by_floats", "prepare", "read_params", "record",
+    "Access", "Accesses", "Adjoint", "Cut", "Flow", "accesses", "can_lift", "clashes", "decisions",
+    "derivatives", "flows", "guard_accesses", "inlined_size", "lift", "loops_by_floats", "prepare",
+    "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops",
     "tangent", "watched", "written_params",
 ]  # fmt: skip

@@ -57,12 +57,13 @@ class Broken:
     """A way from an input to the loss that left the tape, and with it the gradient.
 
     kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
-    array without a gradient; `clone`: `clone(requires_grad=False)`. name: the kernel, or the call's
-    text. site: its call. inputs: what the user calls those that the loss depends on by it.
-    partial: they all have a gradient that is not zero, by other ways.
+    array without a gradient; `clone`: `clone(requires_grad=False)`; `cast`: an operation of a
+    kernel has no derivative, and there is no other way. name: the kernel, the call's text, or the
+    operation. site: its call, or the operation's place. inputs: what the user calls those that the
+    loss depends on by it. partial: they all have a gradient that is not zero, by other ways.
     """
 
-    kind: Literal["launch", "copy", "clone"]
+    kind: Literal["launch", "copy", "clone", "cast"]
     name: str
     site: Span | None
     inputs: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -20,7 +20,7 @@ from engine import ad
 from engine.ad.cleanup import float_params
 from engine.compile.backend import Backend, Entry
 from engine.compile.threads import Threads
-from engine.diagnostics import CompilerError, Diagnostic
+from engine.diagnostics import CompilerError, Diagnostic, EngineError
 from engine.ir.messages import messages_of
 from engine.ir.nodes import Function, Store
 from engine.ir.verify import checked
@@ -93,6 +93,14 @@ class Variants:
             with _lock:
                 found = self._stops[wrt] = ad.stops(self.prepared, wrt)
         return found
+
+    @functools.cached_property
+    def flows(self) -> Mapping[tuple[str, str], ad.Flow] | None:
+        """Which arrays depend on which (see `ad.cuts`); None for a kernel that is too large."""
+        try:
+            return ad.flows(self.prepared)
+        except EngineError:
+            return None
 
     def journaled(self, aliased: frozenset[str] = frozenset()) -> frozenset[str]:
         """Array parameters whose reads must be journaled when recording.

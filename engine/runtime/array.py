@@ -12,7 +12,7 @@ from engine.lang.structs import ElementType, StructType, from_record
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import from_numpy_value, vector_class
 from engine.runtime import data as d
-from engine.runtime import transfer, views
+from engine.runtime import reads, transfer, views
 from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
@@ -208,6 +208,36 @@ class array(ArrayBase):
     def detach(self) -> array:
         """The same as `stop_gradient` of it: a copy that is a constant to what reads it."""
         return transfer.stop_gradient(self)
+
+    # ---- who read and wrote it (`config.verify_autograd_array_access`)
+
+    @property
+    def _is_read(self) -> bool:
+        return reads.is_read(self)
+
+    def mark_read(self) -> None:
+        """Notes that an operation given to `Tape.record_func` reads the array."""
+        reads.mark_read(self)
+
+    def mark_write(self, **place: Any) -> None:
+        """Notes that such an operation writes it: warns (UserWarning) if a launch has read it.
+
+        place: for the warning's text, `arg_name`, `kernel_name`, `filename` and `lineno`, or
+        `operation`, `filename` and `lineno`.
+        """
+        if not reads.is_read(self):
+            return
+        who, at = "is being written to", ""
+        if {"filename", "lineno"} <= place.keys():
+            at = f" at {place['filename']}:{place['lineno']}"
+        if {"arg_name", "kernel_name"} <= place.keys() and at:
+            who = (
+                f"passed to argument {place['arg_name']} in kernel {place['kernel_name']}{at} is "
+                "being written to"
+            )
+        elif "operation" in place and at:
+            who = f"is being written to by {place['operation']}{at}"
+        reads.warn(self, who)
 
     # ---- views
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.device import HOST, Device
@@ -41,11 +42,12 @@ _external: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakV
 class Storage:
     """One block of memory: addresses `lo` to `lo + nbytes`, alive as long as this object.
 
-    device: where it is. version: counts writes. owner: whatever keeps the memory alive.
+    device: where it is. version: counts writes. owner: whatever keeps the memory alive. reads:
+    what launches on a tape have read of it, where somebody wants to know (see `runtime.reads`).
     """
 
     __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "device", "external",
-                 "lo", "nbytes", "owner", "version", "writable")  # fmt: skip
+                 "lo", "nbytes", "owner", "reads", "version", "writable")  # fmt: skip
 
     def __init__(
         self, owner: object, lo: int, nbytes: int, device: Device, external: bool = False,
@@ -61,6 +63,7 @@ class Storage:
         self._hold: weakref.ref[Hold] | None = None
         self._frozen: weakref.ref[Hold] | None = None
         self._copier: Copier | None = None
+        self.reads: set[strided.Elements] | None = None
         self._views: list[weakref.ref[Any]] = []
 
     def view(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> Any:

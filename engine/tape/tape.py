@@ -20,6 +20,7 @@ from engine.runtime.launch import grid
 from engine.runtime.plan import Call
 from engine.runtime.recording import Written
 from engine.runtime.structs import Struct
+from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, run_backward
 from engine.tape.capture import Captures, Pass
 from engine.tape.memory import MemoryUse, memory_of
@@ -86,6 +87,8 @@ class Tape:
     def begin_launch(self, call: Call, site: Site | None) -> _Pending:
         """Prepares the record of a launch that is about to run."""
         record = self._launch_record(call, site)
+        if config.verify_autograd_array_access:
+            access.launched(record)
         return _Pending(self, record, self._overwrites.launched(record, len(self.records)))
 
     def _launch_record(self, call: Call, site: Site | None) -> LaunchRecord:
@@ -102,6 +105,8 @@ class Tape:
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Records a copy between arrays of one shape. What it gives is called after it."""
         recorded = dest.requires_grad or src.requires_grad
+        if config.verify_autograd_array_access:
+            access.copied(dest, src)
         changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)
         if recorded:
             # Where values come from matters to the warning of values of two times.
@@ -114,6 +119,8 @@ class Tape:
     def record_overwrite(self, dest: array, what: str) -> Written | None:
         """Records that an array is about to be filled. The same is called after it."""
         recorded = dest.requires_grad
+        if config.verify_autograd_array_access:
+            access.written(dest, what)
         changes = self._overwrites.writing(dest, what, len(self.records), not recorded)
         if recorded:
             self._append(OverwriteRecord(dest, what, call_site()))
@@ -226,6 +233,8 @@ class Tape:
             run_backward(self.records, restored, before)
             if self._captures:
                 self._captures.ended()
+            if config.verify_autograd_array_access:
+                access.forget(self.records)
         finally:
             recording.active.reset(token)
 
@@ -262,6 +271,8 @@ class Tape:
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
         self.zero()
+        if config.verify_autograd_array_access:
+            access.forget(self.records)
         self._captures.forget()
         self.records = []
         self._overwrites = Overwrites()

@@ -13,7 +13,9 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken
+from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
@@ -26,16 +28,17 @@ from engine.tape.outline import Outline, outline, root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
 
-Kind = Literal["launch", "copy", "clone"]
+Kind = Literal["launch", "copy", "clone", "cast"]
 
 
 @dataclass(frozen=True)
 class _Edge:
-    """Where a way leaves the tape. name: the kernel or operation."""
+    """Where a way leaves the tape. name: the kernel or operation. at: where there is no call."""
 
     kind: Kind
     name: str
     site: Site | None
+    at: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,7 @@ class Paths:
     def recorded(self, record: Record) -> None:
         """The tape got a record."""
         if isinstance(record, LaunchRecord):
-            reads = [(i, a) for i in record.plan.inputs if (a := record.values[i]) is not None]
-            reach = self._read((a, record, i) for i, a in reads)
-            for a in record.written:
-                whole = bool(self._map.of(a).cut) and record.fills(a)
-                self._wrote(a, reach if a._info.floating else _NONE, whole)
+            self._launched(record)
         elif isinstance(record, CopyRecord):
             reach = self._read([(record.src, record, -1)])
             if not (record.src.requires_grad and record.dest.requires_grad):
@@ -126,11 +125,32 @@ class Paths:
             for a in record.arrays:
                 self._wrote(a, _NONE, True)
 
+    def _launched(self, record: LaunchRecord) -> None:
+        plan, flows = record.plan, record.plan.variants.flows
+        found = {
+            i: self._read([(a, record, i)])
+            for i in plan.inputs if (a := record.values[i]) is not None
+        }  # fmt: skip
+        found = {i: reach for i, reach in found.items() if reach}
+        out = []
+        for i in plan.writes:
+            a, reach = record.values[i], _NONE
+            if a is None:
+                continue
+            for k, known in found.items():
+                flow = None
+                if flows is not None:
+                    flow = flows.get((plan.params[k].name, plan.params[i].name))
+                    if flow is None:
+                        continue
+                reach |= known if flow is None or flow.smooth else known.cut_at(_cast(flow))
+            out.append((a, reach, bool(self._map.of(a).cut) and record.fills(a)))
+        for a, reach, whole in out:
+            self._wrote(a, reach, whole)
+
     def _read(self, arrays: Iterable[tuple[array, Record, int]]) -> _Reach:
         out = _NONE
         for a, record, i in arrays:
-            if not a._info.floating:
-                continue
             out |= self._map.of(a)
             if a.requires_grad and not self._computed(a):
                 leaf = _Leaf(root_of(a), _name(record, i), ref(a._whole or a))
@@ -184,11 +204,25 @@ class Paths:
         for a, _ in run.seeds:
             for leaf, edge in self._map.of(a).cut:
                 cut.setdefault(edge, []).append(leaf)
+        smooth = {x.root for a, _ in run.seeds for x in self._map.of(a).leaves}
         for edge, leaves in cut.items():
+            if edge.kind == "cast":
+                # Where there is another way, what is cut may well be a true zero.
+                leaves = [x for x in leaves if x.root not in smooth]
+                if not leaves:
+                    continue
             names = sorted({x.name for x in leaves if x.name})
             partial = all(map(_has_gradient, leaves))
-            site = None if edge.site is None else edge.site.span
+            site = edge.at if edge.site is None else edge.site.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+
+
+def _cast(flow: Flow) -> _Edge:
+    """The first operation of a kernel without a derivative, on the way between two arrays."""
+    if not flow.cuts:
+        return _Edge("cast", "", None)
+    first = flow.cuts[0]
+    return _Edge("cast", first.operation, None, first.span)
 
 
 def _has_gradient(leaf: _Leaf) -> bool:

@@ -1,0 +1,64 @@
+"""Which memory launches on a tape have read: for `config.verify_autograd_array_access`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from engine.lang import strided
+
+if TYPE_CHECKING:
+    from engine.runtime.base import ArrayBase
+
+_WARNED_OF = "This may corrupt gradient computation in the backward pass."
+
+
+def is_read(a: ArrayBase) -> bool:
+    """Whether an element of an array is marked as read."""
+    marks = a.storage.reads
+    return bool(marks) and any(strided.may_meet(_elements(a), m) for m in marks or ())
+
+
+def mark_read(a: ArrayBase) -> None:
+    """Marks the elements of an array as read."""
+    if a.storage.reads is None:
+        a.storage.reads = set()
+    a.storage.reads.add(_elements(a))
+
+
+def unmark(a: ArrayBase) -> None:
+    """Takes all marks from the memory of an array."""
+    a.storage.reads = None
+
+
+def warn(a: ArrayBase, who: str) -> None:
+    """Warns that an array is written after it was read. who: by whom, to be put into the text."""
+    warnings.warn(
+        f"Array {a} {who} but has already been read from in a previous launch. {_WARNED_OF}",
+        UserWarning, stacklevel=_depth(),
+    )  # fmt: skip
+
+
+def warn_within(parameter: str, kernel: str, place: str) -> None:
+    """Warns of a kernel that writes an array after it read it."""
+    warnings.warn(
+        f"Array passed to argument {parameter} in kernel {kernel} at {place} is being written to "
+        f"after it has been read from within the same kernel. {_WARNED_OF}",
+        UserWarning, stacklevel=_depth(),
+    )  # fmt: skip
+
+
+def _depth() -> int:
+    """Frames up to the user's own, as `warnings.warn` counts them for who calls this."""
+    import sys
+
+    from engine.diagnostics.site import is_own
+
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and is_own(frame):
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+def _elements(a: ArrayBase) -> strided.Elements:
+    return strided.Elements(a.ptr, a.lo, a.hi, a.strides, a._info.size)
