@@ -106,12 +106,17 @@ class Storage:
         """True while user code may change the memory unseen."""
         return self.external or (bool(self._views) and any(r() is not None for r in self._views))
 
+    @property
+    def told(self) -> bool:
+        """Whether all writes so far have been announced: nobody ever had another way to it."""
+        return not (self.external or self._views)
+
     def unchanged(self, hold: Hold) -> bool:
         """Whether it certainly contains what a hold of it says, without a look at either."""
         if hold.storage is not None:
             return not (hold.unseen or self.exposed or hold.lost)
         # A view that is gone may have been written through before.
-        return hold.version == self.version and not (self.external or self._views)
+        return hold.version == self.version and self.told
 
     # ---- holds
 

@@ -11,12 +11,16 @@ from adtool.job import CheckOptions
 from adtool.report import Finding
 from adtool.rules import load_rules
 from engine.autograd import (
+    Broken,
     Cause,
     Entry,
     NonFinite,
+    Overwritten,
+    Stale,
     TapeResult,
     Unchecked,
     WholeResult,
+    Write,
 )
 from engine.diagnostics import Span
 
@@ -40,12 +44,15 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
     assert {c: (r.name, r.severity) for c, r in RULES.items()} == {
         "G001": ("wrong-gradient", "error"),
         "G002": ("non-finite-gradient", "error"),
+        "G003": ("overwritten-array", "error"),
+        "G004": ("broken-path", "error"),
         "G005": ("kink", "note"),
         "G006": ("inconclusive", "warning"),
         "G007": ("nondeterministic", "warning"),
         "G010": ("composition", "error"),
         "G011": ("rounding", "warning"),
         "G012": ("unchecked", "note"),
+        "G013": ("stale-gradient", "warning"),
         "G014": ("unassigned-read", "warning"),
     }
 
@@ -202,30 +209,34 @@ class TestComposition:
         cause = Cause(*given) if given else None
         return TapeResult(1, (), (), WholeResult(verdict, 1, 1.5, 2.0, 0.25, "", cause))
 
-    def test_an_overwritten_array(self, session: Make) -> None:
+    def test_an_overwritten_array_is_another_finding(self, session: Make) -> None:
         other = Span("train.py", 11, 1, 11, 30)
-        tape = self.whole("overwrite", 3, "move", "force", self.SITE, None, 4, "forces", other)
-        (found,) = findings("G010", session(tape))
+        tape = self.whole("overwrite", 3, "move", "force", self.SITE, None, 4, "forces", other, "f")
+        assert findings("G010", session(tape)) == []
+        (found,) = findings("G003", session(tape))
         assert found.message == (
-            "the gradient of tape 1 as a whole is wrong: `force` of kernel `move` in launch 3 was "
-            "overwritten by kernel `forces` in launch 4 before the backward pass; along a random "
-            "direction in its inputs, the backward pass gives 1.5, the reference 2"
+            "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by kernel "
+            "`forces` in launch 4 before the backward pass: what it held is lost; the gradient is "
+            "wrong because of it"
         )
-        assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 9, "move", 3)
-        assert found.notes == ("`forces` is called at train.py:11:1",)
+        assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 11, "move", 3)
+        assert found.notes == ("it was read by kernel `move` at train.py:9:1",)
 
     @pytest.mark.parametrize(
-        ("kind", "words"),
-        [("no gradient", "no gradient flows to it"), ("outside", "by anything on the tape"),
-         ("no backward", "enable_backward=False"), ("aliasing", "shares memory"),
-         ("unknown", "the gradient changes across"), ("overwrite", "that is not on the tape")],
+        ("code", "kind", "words"),
+        [("G004", "no gradient", "it has no requires_grad"), ("G004", "outside", "nothing on the"),
+         ("G004", "no backward", "enable_backward=False"), ("G010", "aliasing", "shares memory"),
+         ("G010", "unknown", "the gradient changes across"),
+         ("G003", "overwrite", "that the tape does not know of")],
     )  # fmt: skip
-    def test_each_cause_has_words(self, kind: str, words: str, session: Make) -> None:
-        (found,) = findings("G010", session(self.whole(kind, 3, "move", "x", self.SITE)))
+    def test_each_cause_has_words(self, code: str, kind: str, words: str, session: Make) -> None:
+        tapes = session(self.whole(kind, 3, "move", "x", self.SITE))
+        (found,) = findings(code, tapes)
         assert words in found.message and found.help
+        assert sum(len(findings(c, tapes)) for c in RULES) == 1
 
     def test_tapes_with_one_cause_are_one_finding(self, session: Make) -> None:
-        tape = self.whole("no gradient", 3, "move", "x", self.SITE)
+        tape = self.whole("aliasing", 3, "move", "x", self.SITE)
         (found,) = findings("G010", session(tape, tape, tape))
         assert found.count == 3 and "of 3 tapes, first of tape 1," in found.message
 
@@ -233,7 +244,7 @@ class TestComposition:
         assert findings("G010", session(self.whole(), self.whole(verdict="pass"))) == []
 
     def test_a_whole_that_is_not_finite(self, session: Make) -> None:
-        tape = self.whole("overwrite", 3, "move", "force", self.SITE, verdict="nan")
+        tape = self.whole("aliasing", 3, "move", "force", self.SITE, verdict="nan")
         assert [f.code for f in findings("G010", session(tape))] == ["G010"]
         assert findings("G002", session(tape)) == []
         whole = WholeResult(
@@ -241,6 +252,63 @@ class TestComposition:
         )
         (found,) = findings("G002", session(TapeResult(2, (), (), whole)))
         assert found.tape == 2 and "tape 2 as a whole is not finite" in found.message
+
+
+class TestFacts:
+    """What was seen while the program ran."""
+
+    READ, WROTE = Span("train.py", 9, 1, 9, 30), Span("train.py", 11, 1, 11, 30)
+
+    @pytest.mark.parametrize(
+        ("kind", "severity", "words"),
+        [("wrong", "error", "is wrong because of it"),
+         ("outside", "error", "is wrong because of it"),
+         ("restored", "warning", "the tape saved 2 KiB; other engines (Warp) would be wrong here"),
+         ("within", "warning", "by the launch that had read it"),
+         ("unneeded", "note", "no gradient depends on what was there")],
+    )  # fmt: skip
+    def test_overwrites(self, kind: Any, severity: str, words: str, session: Make) -> None:
+        by = Write("forces", 4, self.WROTE)
+        fact = Overwritten(
+            kind, 3, "move", "f", "state.force", self.READ, by, (0, 1), (7, 2), 24, 1024, ("x",)
+        )
+        tapes = [TapeResult(i, (), overwritten=(fact,)) for i in range(2)]
+        (found,) = findings("G003", session(*tapes))
+        assert found.severity == severity and words in found.message
+        assert "`state.force` (argument `f` of kernel `move`) in launch 3 of tape 0" in found.message
+        assert "(and 1 more launches)" in found.message
+        assert "24 numbers, from [0, 1] to [7, 2]" in found.message
+        assert (found.line, found.count) == (11, 2)
+
+    def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
+        fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)
+        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        assert found.line == 9 and "through a NumPy view" in found.message
+        assert "1 number, at [2]" in found.message
+
+    @pytest.mark.parametrize("kind", ["values", "twice", "passed on", "recompute", "saved"])
+    def test_stale_gradients(self, kind: Any, session: Make) -> None:
+        by = Write("square", 1, self.WROTE)
+        fact = Stale(kind, "x", self.READ, self.WROTE, by, "what the tape says", 2)
+        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        assert (found.severity, found.line, found.count) == ("warning", 9, 2) and found.help
+        assert found.notes == ("the earlier backward() is at train.py:11:1",)
+        assert ("what the tape says" if kind == "saved" else "`x`") in found.message
+
+    @pytest.mark.parametrize(
+        ("kind", "words"),
+        [("launch", "kernel `f`, which was launched outside of the tape"), ("copy", "`f`"),
+         ("clone", "`f`"), ("cast", "`f`, which has no derivative")],
+    )  # fmt: skip
+    def test_broken_ways(self, kind: Any, words: str, session: Make) -> None:
+        fact = Broken(kind, "f", self.READ, ("x", "w"))
+        (found,) = findings("G004", session(TapeResult(0, (), broken=(fact,))))
+        assert f"the loss depends on `x` and `w` through {words}" in found.message
+        assert found.severity == "error" and "stop_gradient" in found.help
+        cause = Cause("no gradient", 3, "move", "x", self.READ)
+        whole = WholeResult("fail", 1, 1.5, 2.0, 0.25, "", cause)
+        said = findings("G004", session(TapeResult(0, (), whole=whole, broken=(fact,))))
+        assert len(said) == 1  # at one place, it is said once
 
 
 class TestUnchecked:
