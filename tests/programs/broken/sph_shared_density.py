@@ -41,8 +41,8 @@ def move(
     for j in range(x.shape[0]):
         d = x[i] - x[j]
         w = kernel_weight(d, 0.35)
-        push += d * w * (rho[i] + rho[j]) / (rho[i] * rho[j])  # expect: G003 a
-    v_next[i] = v[i] + 20.0 * push * DT
+        push += d * w * (rho[i] * rho[i] + rho[j] * rho[j])  # expect: G003 a
+    v_next[i] = v[i] + 0.05 * push * DT
     x_next[i] = x[i] + v_next[i] * DT
 
 
