@@ -11,8 +11,8 @@ The expectation stands in the program's comments:
 `# expect: allow=G012 REASON`
     Errors and warnings of this code may be there as well.
 `statement  # expect: G003`
-    A finding of this code at this statement (any of its lines; of a statement with a body, its
-    header). `G006|G011`: either code.
+    An error of this code at this statement (any of its lines; of a statement with a body, its
+    header). `warning[G003]`, `note[G005]`: of another severity. `warning[G006|G011]`: either code.
 `statement  # expect: G003 a`
     A group: one finding of this code at any of the statements of the program with this letter,
     where the contract leaves open which of two sites is the finding's place.
@@ -32,13 +32,14 @@ from pathlib import Path
 from typing import Any
 
 _COMMENT = re.compile(r"#\s*expect:\s*(.*)$")
-_CODES = re.compile(r"G\d{3}(\|G\d{3})*$")
+_FINDING = re.compile(r"(?:(?P<severity>warning|note)\[)?(?P<codes>G\d{3}(?:\|G\d{3})*)(?(1)\])$")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One finding: any of these codes at any of these lines."""
+    """One finding: any of these codes, of this severity, at any of these lines."""
 
+    severity: str
     codes: frozenset[str]
     lines: frozenset[int]
 
@@ -46,6 +47,7 @@ class Expected:
         """Whether this finding is the expected one."""
         return (
             finding["code"] in self.codes
+            and finding["severity"] == self.severity
             and finding["file"] is not None
             and Path(finding["file"]).name == path.name
             and finding["line"] in self.lines
@@ -94,7 +96,7 @@ def read(path: Path) -> Expectation:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     result = Expectation()
-    groups: dict[tuple[frozenset[str], str], set[int]] = {}
+    groups: dict[tuple[str, frozenset[str], str], set[int]] = {}
     for line, said in comments(text):
         for n, part in enumerate(p.strip() for p in said.split(";")):
             key, is_setting, value = part.partition("=")
@@ -108,15 +110,16 @@ def read(path: Path) -> Expectation:
             elif is_setting and key == "allow" and len(value.split()) > 1:
                 code, reason = value.split(maxsplit=1)
                 result.allowed[code] = reason
-            elif words and _CODES.match(words[0]) and len(words) <= 2:
-                codes = frozenset(words[0].split("|"))
+            elif words and (found := _FINDING.match(words[0])) and len(words) <= 2:
+                codes = frozenset(found["codes"].split("|"))
                 group = words[1] if len(words) == 2 else f"line {line}, {n}"
-                groups.setdefault((codes, group), set()).update(_lines_of(tree, line))
+                lines = groups.setdefault((found["severity"] or "error", codes, group), set())
+                lines.update(_lines_of(tree, line))
             else:
                 raise ValueError(f"{path.name}:{line}: cannot read the expectation {part!r}")
     if result.exit_code is None:
         raise ValueError(f"{path.name} does not say the exit code that it expects")
-    result.findings = [Expected(k[0], frozenset(lines)) for k, lines in groups.items()]
+    result.findings = [Expected(*k[:2], frozenset(lines)) for k, lines in groups.items()]
     return result
 
 
@@ -130,7 +133,7 @@ def differences(expected: Expectation, report: dict[str, Any], path: Path) -> li
     for wanted in expected.findings:
         if not any(wanted.admits(f, path) for f in report["findings"]):
             codes, lines = "|".join(sorted(wanted.codes)), sorted(wanted.lines)
-            result.append(f"missing: {codes} at one of the lines {lines}")
+            result.append(f"missing: {wanted.severity}[{codes}] at one of the lines {lines}")
     for f in report["findings"]:
         if f["severity"] == "note" or f["code"] in expected.allowed:
             continue

@@ -31,7 +31,9 @@ def usual(path: Path) -> bool:
 
 
 def cases(paths: list[Path]) -> list[Any]:
-    return [pytest.param(*p.values, id=p.values[0].stem, marks=p.marks) for p in map(_as_param, paths)]
+    return [
+        pytest.param(*p.values, id=p.values[0].stem, marks=p.marks) for p in map(_as_param, paths)
+    ]
 
 
 def _as_param(path: Path) -> Any:
@@ -88,7 +90,7 @@ def test_every_expectation_can_be_read() -> None:
         assert (expected.exit_code, expected.plain, expected.findings) == (0, 0, []), path.name
 
 
-PROGRAM = '''\
+PROGRAM = """\
 # expect: exit=1
 # expect: allow=G012 the host step cannot be replayed
 def step(
@@ -98,8 +100,9 @@ def step(
     call(
         a,
     )  # expect: G003; G004
+    b = a  # expect: warning[G006|G011]; note[G005]
     return a  # expect: G001 x
-'''
+"""
 
 
 def finding(code: str, line: int | None, severity: str = "error") -> dict[str, Any]:
@@ -107,20 +110,29 @@ def finding(code: str, line: int | None, severity: str = "error") -> dict[str, A
     return {"code": code, "line": line, "file": file, "severity": severity, "message": "m"}
 
 
-GOOD = [("G001", 4), ("G003", 7), ("G004", 9), ("G012", None)]
+GOOD = [
+    ("G001", 4),
+    ("G003", 7),
+    ("G004", 9),
+    ("G012", None),
+    ("G011", 10, "warning"),
+    ("G005", 10, "note"),
+]
 
 
 @pytest.mark.parametrize(
     ("found", "exit_code", "count"),
     [
         (GOOD, 1, 0),
-        ([("G001", 10), *GOOD[1:]], 1, 0),
+        ([("G001", 11), *GOOD[1:]], 1, 0),
         ([*GOOD, ("G005", 6, "note")], 1, 0),
         (GOOD, 0, 1),
         (GOOD[1:], 1, 1),
+        (GOOD[:-1], 1, 1),
         ([("G001", 6), *GOOD[1:]], 1, 2),
         ([*GOOD, ("G010", 7)], 1, 1),
-        ([*GOOD, ("G003", 6, "warning")], 1, 1),
+        ([*GOOD, ("G003", 7, "warning")], 1, 1),
+        ([GOOD[0], ("G003", 7, "warning"), *GOOD[2:]], 1, 2),
         ([*GOOD, ("G003", None)], 1, 1),
     ],
 )
@@ -133,7 +145,9 @@ def test_reports_are_compared(
     assert len(expectations.differences(expectations.read(path), report, path)) == count
 
 
-@pytest.mark.parametrize("comment", ["G1", "exit", "allow=G012", "G003 a b", "G001|x"])
+@pytest.mark.parametrize(
+    "comment", ["G1", "exit", "allow=G012", "G003 a b", "G001|x", "error[G001]", "note[G1"]
+)
 def test_a_comment_that_cannot_be_read_is_an_error(tmp_path: Path, comment: str) -> None:
     path = tmp_path / "program.py"
     path.write_text(f"# expect: exit=0\n# expect: {comment}\n")

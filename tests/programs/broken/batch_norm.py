@@ -10,9 +10,7 @@ FEATURES = 4
 
 
 @wp.kernel
-def dense(
-    x: wp.array2d(dtype=float), w: wp.array2d(dtype=float), out: wp.array2d(dtype=float)
-):
+def dense(x: wp.array2d(dtype=float), w: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
     b, f = wp.tid()
     total = float(0.0)
     for k in range(x.shape[1]):

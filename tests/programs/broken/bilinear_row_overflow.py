@@ -10,9 +10,7 @@ W = 11
 
 
 @wp.kernel
-def blur(
-    image: wp.array2d(dtype=float), taps: wp.array(dtype=float), out: wp.array2d(dtype=float)
-):
+def blur(image: wp.array2d(dtype=float), taps: wp.array(dtype=float), out: wp.array2d(dtype=float)):
     i, j = wp.tid()
     right = image[i, j + 1]  # expect: G008
     below = image[i + 1, j]

@@ -7,12 +7,14 @@ STEPS = 60
 
 
 @wp.kernel
-def iterate(start: wp.array(dtype=float), r: float, steps: int, out: wp.array(dtype=float)):  # expect: G006|G011 a
+def iterate(
+    start: wp.array(dtype=float), r: float, steps: int, out: wp.array(dtype=float)
+):  # expect: warning[G006|G011] a
     i = wp.tid()
     x = start[i]
     for _ in range(steps):
         x = r * x * (1.0 - x)
-    out[i] = x  # expect: G006|G011 a
+    out[i] = x  # expect: warning[G006|G011] a
 
 
 @wp.kernel
@@ -26,7 +28,9 @@ def main():
     out = wp.zeros(3, dtype=float, requires_grad=True)
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
-        wp.launch(iterate, 3, inputs=[start, 3.97, STEPS], outputs=[out])  # expect: G006|G011 a
+        wp.launch(
+            iterate, 3, inputs=[start, 3.97, STEPS], outputs=[out]
+        )  # expect: warning[G006|G011] a
         wp.launch(error, dim=3, inputs=[out, 0.5], outputs=[loss])
     tape.backward(loss)
     print("end", out.numpy(), "gradient", start.grad.numpy())

@@ -16,10 +16,10 @@ STEPS = 14
 def kick(x: wp.array(dtype=wp.vec2), v: wp.array(dtype=wp.vec2), stiffness: wp.array(dtype=float)):
     i = wp.tid()
     if i > 0:
-        up = x[i - 1] - x[i]  # expect: G003 a
+        up = x[i - 1] - x[i]  # expect: warning[G003] a
         force = up * (stiffness[0] * (wp.length(up) - 0.1) / wp.length(up))
         if i < x.shape[0] - 1:
-            down = x[i + 1] - x[i]  # expect: G003 a
+            down = x[i + 1] - x[i]  # expect: warning[G003] a
             force += down * (stiffness[0] * (wp.length(down) - 0.1) / wp.length(down))
         v[i] += 0.02 * (force + wp.vec2(0.0, -9.81))
 
@@ -27,7 +27,7 @@ def kick(x: wp.array(dtype=wp.vec2), v: wp.array(dtype=wp.vec2), stiffness: wp.a
 @wp.kernel
 def drift(x: wp.array(dtype=wp.vec2), v: wp.array(dtype=wp.vec2)):
     i = wp.tid()
-    x[i] += 0.02 * v[i]  # expect: G003 a
+    x[i] += 0.02 * v[i]  # expect: warning[G003] a
 
 
 @wp.kernel
@@ -44,8 +44,8 @@ def main():
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
         for _ in range(STEPS):
-            wp.launch(kick, dim=KNOTS, inputs=[x, v, stiffness])  # expect: G003 a
-            wp.launch(drift, dim=KNOTS, inputs=[x, v])  # expect: G003 a
+            wp.launch(kick, dim=KNOTS, inputs=[x, v, stiffness])  # expect: warning[G003] a
+            wp.launch(drift, dim=KNOTS, inputs=[x, v])  # expect: warning[G003] a
         wp.launch(end_height, dim=1, inputs=[x, -0.3], outputs=[loss])
     tape.backward(loss)
     print("end", x.numpy()[-1], "loss", loss.numpy()[0], "gradient", stiffness.grad.numpy()[0])

@@ -9,14 +9,16 @@ PIXELS = 32
 
 
 @wp.kernel
-def expose(scene: wp.array(dtype=float), focus: wp.array(dtype=float), image: wp.array(dtype=float)):
+def expose(
+    scene: wp.array(dtype=float), focus: wp.array(dtype=float), image: wp.array(dtype=float)
+):
     p = wp.tid()
     blur = wp.exp(-(focus[0] - 0.3) * (focus[0] - 0.3))
     image[p] = 200000.0 + blur * scene[p]
 
 
 @wp.kernel
-def contrast(image: wp.array(dtype=float), loss: wp.array(dtype=float)):  # expect: G011 a
+def contrast(image: wp.array(dtype=float), loss: wp.array(dtype=float)):  # expect: warning[G011] a
     n = float(image.shape[0])
     mean = float(0.0)
     squares = float(0.0)
@@ -24,7 +26,7 @@ def contrast(image: wp.array(dtype=float), loss: wp.array(dtype=float)):  # expe
         mean += image[p] / n
         squares += image[p] * image[p] / n
     # Two numbers near 4e10 are subtracted; their difference is about 1.
-    loss[0] = -(squares - mean * mean)  # expect: G011 a
+    loss[0] = -(squares - mean * mean)  # expect: warning[G011] a
 
 
 def main():
@@ -36,7 +38,7 @@ def main():
         loss = wp.zeros(1, dtype=float, requires_grad=True)
         with wp.Tape() as tape:
             wp.launch(expose, dim=PIXELS, inputs=[scene, focus], outputs=[image])
-            wp.launch(contrast, dim=1, inputs=[image], outputs=[loss])  # expect: G011 a
+            wp.launch(contrast, dim=1, inputs=[image], outputs=[loss])  # expect: warning[G011] a
         tape.backward(loss)
         print(step, "contrast", -loss.numpy()[0], "gradient", focus.grad.numpy()[0])
         focus.assign(focus.numpy() - 0.01 * np.sign(focus.grad.numpy()))

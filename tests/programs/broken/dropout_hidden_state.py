@@ -18,12 +18,11 @@ generator = """
 
 
 @wp.func_native(generator)
-def next_random() -> float:
-    ...
+def next_random() -> float: ...
 
 
 @wp.kernel
-def dropout_layer(  # expect: G007 a
+def dropout_layer(  # expect: warning[G007] a
     x: wp.array2d(dtype=float), w: wp.array2d(dtype=float), out: wp.array2d(dtype=float)
 ):
     r, u = wp.tid()
@@ -31,11 +30,13 @@ def dropout_layer(  # expect: G007 a
     for k in range(x.shape[1]):
         total += x[r, k] * w[k, u]
     keep = wp.where(next_random() < 0.7, 1.0 / 0.7, 0.0)
-    out[r, u] = keep * wp.tanh(total)  # expect: G007 a
+    out[r, u] = keep * wp.tanh(total)  # expect: warning[G007] a
 
 
 @wp.kernel
-def mean_square(out: wp.array2d(dtype=float), y: wp.array(dtype=float), loss: wp.array(dtype=float)):
+def mean_square(
+    out: wp.array2d(dtype=float), y: wp.array(dtype=float), loss: wp.array(dtype=float)
+):
     r, u = wp.tid()
     d = out[r, u] - y[r]
     wp.atomic_add(loss, 0, d * d / float(out.shape[0] * out.shape[1]))
@@ -49,7 +50,9 @@ for epoch in range(3):
     out = wp.zeros((ROWS, UNITS), dtype=float, requires_grad=True)
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
-        wp.launch(dropout_layer, (ROWS, UNITS), inputs=[x, w], outputs=[out])  # expect: G007 a
+        wp.launch(
+            dropout_layer, (ROWS, UNITS), inputs=[x, w], outputs=[out]
+        )  # expect: warning[G007] a
         wp.launch(mean_square, (ROWS, UNITS), inputs=[out, y], outputs=[loss])
     tape.backward(loss)
     w.assign(w.numpy() - 0.05 * w.grad.numpy())

@@ -27,7 +27,9 @@ def roughness(height: wp.array(dtype=float), loss: wp.array(dtype=float)):
 
 
 @wp.kernel
-def raise_terrain(base: wp.array(dtype=float), lift: wp.array(dtype=float), h: wp.array(dtype=float)):
+def raise_terrain(
+    base: wp.array(dtype=float), lift: wp.array(dtype=float), h: wp.array(dtype=float)
+):
     i = wp.tid()
     h[i] = base[i] + lift[i // 6]
 

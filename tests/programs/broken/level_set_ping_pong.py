@@ -16,10 +16,10 @@ def curvature_flow(
     if i == 0 or j == 0 or i == phi.shape[0] - 1 or j == phi.shape[1] - 1:
         out[i, j] = phi[i, j]
         return
-    gx = 0.5 * (phi[i, j + 1] - phi[i, j - 1])  # expect: G003 a
-    gy = 0.5 * (phi[i + 1, j] - phi[i - 1, j])  # expect: G003 a
+    gx = 0.5 * (phi[i, j + 1] - phi[i, j - 1])  # expect: warning[G003] a
+    gy = 0.5 * (phi[i + 1, j] - phi[i - 1, j])  # expect: warning[G003] a
     laplace = phi[i, j + 1] + phi[i, j - 1] + phi[i + 1, j] + phi[i - 1, j] - 4.0 * phi[i, j]
-    out[i, j] = phi[i, j] + dt[0] * laplace / (0.1 + gx * gx + gy * gy)  # expect: G003 a
+    out[i, j] = phi[i, j] + dt[0] * laplace / (0.1 + gx * gx + gy * gy)  # expect: warning[G003] a
 
 
 @wp.kernel
@@ -38,7 +38,9 @@ loss = wp.zeros(1, dtype=float, requires_grad=True)
 tape = wp.Tape()
 with tape:
     for _ in range(6):
-        wp.launch(curvature_flow, dim=a.shape, inputs=[a, dt], outputs=[b])  # expect: G003 a
+        wp.launch(
+            curvature_flow, dim=a.shape, inputs=[a, dt], outputs=[b]
+        )  # expect: warning[G003] a
         a, b = b, a
     wp.launch(area_error, dim=a.shape, inputs=[a], outputs=[loss])
 tape.backward(loss)

@@ -9,9 +9,7 @@ SAMPLES = 20
 
 
 @wp.kernel
-def torque(
-    speed: wp.array(dtype=float), gain: wp.array(dtype=float), out: wp.array(dtype=float)
-):
+def torque(speed: wp.array(dtype=float), gain: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     curve = wp.zeros(shape=4, dtype=float)
     for k in range(4):

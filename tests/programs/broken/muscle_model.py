@@ -39,9 +39,7 @@ def muscle(
 
 
 @wp.kernel
-def squared(
-    force: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)
-):
+def squared(force: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)):
     i = wp.tid()
     wp.atomic_add(loss, 0, (force[i] - seen[i]) * (force[i] - seen[i]))
 

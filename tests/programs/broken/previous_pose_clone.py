@@ -9,15 +9,23 @@ FRAMES = 6
 
 
 @wp.kernel
-def predict_pose(before: wp.array(dtype=wp.vec3), step: wp.array(dtype=wp.vec3), k: int,
-                 pose: wp.array(dtype=wp.vec3)):
+def predict_pose(
+    before: wp.array(dtype=wp.vec3),
+    step: wp.array(dtype=wp.vec3),
+    k: int,
+    pose: wp.array(dtype=wp.vec3),
+):
     turned = wp.vec3(before[0][0] * 0.9, wp.sin(before[0][1]), before[0][2])
     pose[0] = turned + step[k]
 
 
 @wp.kernel
-def observe(pose: wp.array(dtype=wp.vec3), seen: wp.array(dtype=wp.vec3), k: int,
-            loss: wp.array(dtype=float)):
+def observe(
+    pose: wp.array(dtype=wp.vec3),
+    seen: wp.array(dtype=wp.vec3),
+    k: int,
+    loss: wp.array(dtype=float),
+):
     d = pose[0] - seen[k]
     wp.atomic_add(loss, 0, wp.dot(d, d))
 

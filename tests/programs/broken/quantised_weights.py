@@ -16,7 +16,9 @@ def quantise(w: float, levels: float) -> float:
 
 @wp.kernel
 def forward(
-    x: wp.array2d(dtype=float), w: wp.array(dtype=float), b: wp.array(dtype=float),
+    x: wp.array2d(dtype=float),
+    w: wp.array(dtype=float),
+    b: wp.array(dtype=float),
     y: wp.array(dtype=float),
 ):
     r = wp.tid()

@@ -16,8 +16,8 @@ YEARS = 10
 @wp.kernel
 def grow(population: wp.array(dtype=float), rate: wp.array(dtype=float), dt: float):
     s = wp.tid()
-    p = population[s]  # expect: G003 a
-    population[s] = p + dt * rate[s] * p * (1.0 - p)  # expect: G003 a
+    p = population[s]  # expect: warning[G003] a
+    population[s] = p + dt * rate[s] * p * (1.0 - p)  # expect: warning[G003] a
 
 
 @wp.kernel
@@ -39,7 +39,9 @@ def main():
         tape = wp.Tape()
         with tape:
             for _ in range(YEARS):
-                wp.launch(grow, dim=SPECIES, inputs=[population, rate, 0.3])  # expect: G003 a
+                wp.launch(
+                    grow, dim=SPECIES, inputs=[population, rate, 0.3]
+                )  # expect: warning[G003] a
             wp.launch(census_error, dim=SPECIES, inputs=[population, counted], outputs=[loss])
         tape.backward(loss)
         rate.assign(rate.numpy() - 0.5 * rate.grad.numpy())

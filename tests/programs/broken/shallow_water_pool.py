@@ -11,8 +11,11 @@ STEPS = 6
 
 @wp.kernel
 def flux(
-    h: wp.array(dtype=float), hu: wp.array(dtype=float), depth: wp.array(dtype=float),
-    h_next: wp.array(dtype=float), hu_next: wp.array(dtype=float),
+    h: wp.array(dtype=float),
+    hu: wp.array(dtype=float),
+    depth: wp.array(dtype=float),
+    h_next: wp.array(dtype=float),
+    hu_next: wp.array(dtype=float),
 ):
     i = wp.tid()
     # The last cell has no right neighbour: this reads the first value behind `h`.

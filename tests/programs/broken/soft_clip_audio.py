@@ -24,9 +24,7 @@ def soft_clip(x: float) -> float:  # expect: G001 a
 
 
 @wp.kernel
-def pedal(
-    dry: wp.array(dtype=float), knobs: wp.array(dtype=float), wet: wp.array(dtype=float)
-):
+def pedal(dry: wp.array(dtype=float), knobs: wp.array(dtype=float), wet: wp.array(dtype=float)):
     t = wp.tid()
     wet[t] = soft_clip(knobs[0] * dry[t] + knobs[1]) * knobs[2]
 

@@ -17,7 +17,9 @@ def hidden_layer(x: wp.array(dtype=float), w: wp.array(dtype=float), h: wp.array
 
 @wp.kernel
 def output_error(
-    h: wp.array2d(dtype=float), v: wp.array(dtype=float), y: wp.array(dtype=float),
+    h: wp.array2d(dtype=float),
+    v: wp.array(dtype=float),
+    y: wp.array(dtype=float),
     loss: wp.array(dtype=float),
 ):
     i = wp.tid()
@@ -37,11 +39,13 @@ loss = wp.zeros(1, dtype=float, requires_grad=True)
 
 tape = wp.Tape()
 with tape:
-    wp.launch(hidden_layer, dim=(POINTS, HIDDEN), inputs=[x, w], outputs=[h])  # expect: G013 a
+    wp.launch(
+        hidden_layer, dim=(POINTS, HIDDEN), inputs=[x, w], outputs=[h]
+    )  # expect: warning[G013] a
     wp.launch(output_error, dim=POINTS, inputs=[h, v, y], outputs=[loss])
 for step in range(6):
     tape.zero()
-    tape.backward(loss)  # expect: G013 a
+    tape.backward(loss)  # expect: warning[G013] a
     for p in (w, v):
         p.assign(p.numpy() - 0.01 * p.grad.numpy())
     # Only the last launch is run again: `h` still belongs to the first weights.

@@ -19,12 +19,14 @@ def hourly_cost(
     elif p > 0.0:
         price = base[h]
     # Selling power back to the grid was forgotten.
-    cost[h] = p * price + 0.05 * p * p  # expect: G014
+    cost[h] = p * price + 0.05 * p * p  # expect: warning[G014]
 
 
 @wp.kernel
 def bill(
-    cost: wp.array(dtype=float), power: wp.array(dtype=float), need: float,
+    cost: wp.array(dtype=float),
+    power: wp.array(dtype=float),
+    need: float,
     loss: wp.array(dtype=float),
 ):
     total = float(0.0)

@@ -14,7 +14,9 @@ def terrain(x: float, height: wp.array(dtype=float)) -> float:
 
 
 @wp.kernel
-def march(slope: wp.array(dtype=float), height: wp.array(dtype=float), image: wp.array(dtype=float)):
+def march(
+    slope: wp.array(dtype=float), height: wp.array(dtype=float), image: wp.array(dtype=float)
+):
     r = wp.tid()
     x = float(0.0)
     y = float(1.5)
@@ -25,7 +27,7 @@ def march(slope: wp.array(dtype=float), height: wp.array(dtype=float), image: wp
         if gap < 0.0:
             shade = 1.0 / (1.0 + x * x) + 0.3 * gap
             break
-    image[r] = shade  # expect: G014
+    image[r] = shade  # expect: warning[G014]
 
 
 @wp.kernel

@@ -12,14 +12,14 @@ FRAMES = 30
 
 
 @wp.kernel
-def fade(frame: wp.array2d(dtype=float), rate: wp.array(dtype=float)):  # expect: G012 a
+def fade(frame: wp.array2d(dtype=float), rate: wp.array(dtype=float)):  # expect: warning[G012] a
     i, j = wp.tid()
     f = frame[i, j]
     frame[i, j] = f - rate[0] * f * f
 
 
 @wp.kernel
-def brightness(  # expect: G012 a
+def brightness(  # expect: warning[G012] a
     frame: wp.array2d(dtype=float), wanted: float, loss: wp.array(dtype=float)
 ):
     i, j = wp.tid()
@@ -33,10 +33,10 @@ def main():
     rate = wp.array([0.02], dtype=float, requires_grad=True)
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     tape = wp.Tape()
-    with tape:  # expect: G012 a
+    with tape:  # expect: warning[G012] a
         for _ in range(FRAMES):
-            wp.launch(fade, dim=(SIDE, SIDE), inputs=[frame, rate])  # expect: G012 a
-        wp.launch(brightness, (SIDE, SIDE), [frame, 0.4], [loss])  # expect: G012 a
+            wp.launch(fade, dim=(SIDE, SIDE), inputs=[frame, rate])  # expect: warning[G012] a
+        wp.launch(brightness, (SIDE, SIDE), [frame, 0.4], [loss])  # expect: warning[G012] a
     tape.backward(loss)
     print("loss", loss.numpy()[0], "gradient", rate.grad.numpy()[0])
 

@@ -10,9 +10,7 @@ COLUMNS = 3
 
 
 @wp.kernel
-def predict(
-    x: wp.array2d(dtype=float), w: wp.array(dtype=float), margin: wp.array(dtype=float)
-):
+def predict(x: wp.array2d(dtype=float), w: wp.array(dtype=float), margin: wp.array(dtype=float)):
     r = wp.tid()
     total = float(0.0)
     for c in range(w.shape[0]):

@@ -33,7 +33,7 @@ class Fit:
         with tape:
             wp.launch(oscillator, dim=SAMPLES, inputs=[self.p], outputs=[y])
             wp.launch(misfit, dim=SAMPLES, inputs=[y, data], outputs=[loss])
-        tape.backward(loss)  # expect: G013
+        tape.backward(loss)  # expect: warning[G013]
         self.p.assign(self.p.numpy() - rate * self.p.grad.numpy())
         return float(loss.numpy()[0])
 

@@ -11,8 +11,11 @@ HIDDEN = 8
 
 @wp.kernel
 def network(
-    x: wp.array(dtype=float), w1: wp.array(dtype=float), b1: wp.array(dtype=float),
-    w2: wp.array(dtype=float), y: wp.array(dtype=float),
+    x: wp.array(dtype=float),
+    w1: wp.array(dtype=float),
+    b1: wp.array(dtype=float),
+    w2: wp.array(dtype=float),
+    y: wp.array(dtype=float),
 ):
     i = wp.tid()
     total = float(0.0)
@@ -32,13 +35,19 @@ def squared_error(
 
 @wp.kernel
 def adam_kernel(
-    p: wp.array(dtype=float), g: wp.array(dtype=float), m: wp.array(dtype=float),
-    v: wp.array(dtype=float), t: float, rate: float,
+    p: wp.array(dtype=float),
+    g: wp.array(dtype=float),
+    m: wp.array(dtype=float),
+    v: wp.array(dtype=float),
+    t: float,
+    rate: float,
 ):
     i = wp.tid()
     m[i] = 0.9 * m[i] + 0.1 * g[i]
     v[i] = 0.99 * v[i] + 0.01 * g[i] * g[i]
-    p[i] -= rate * (m[i] / (1.0 - wp.pow(0.9, t))) / (wp.sqrt(v[i] / (1.0 - wp.pow(0.99, t))) + 1e-8)
+    p[i] -= (
+        rate * (m[i] / (1.0 - wp.pow(0.9, t))) / (wp.sqrt(v[i] / (1.0 - wp.pow(0.99, t))) + 1e-8)
+    )
 
 
 class Adam:

@@ -10,7 +10,10 @@ STEPS = 8
 
 @wp.kernel
 def move(
-    p: wp.array(dtype=wp.vec2), plan: wp.array(dtype=wp.vec2), k: int, speed: float,
+    p: wp.array(dtype=wp.vec2),
+    plan: wp.array(dtype=wp.vec2),
+    k: int,
+    speed: float,
     out: wp.array(dtype=wp.vec2),
 ):
     direction = plan[k] / wp.sqrt(1.0 + wp.dot(plan[k], plan[k]))
@@ -19,7 +22,10 @@ def move(
 
 @wp.kernel
 def stage_cost(
-    p: wp.array(dtype=wp.vec2), plan: wp.array(dtype=wp.vec2), k: int, goal: wp.vec2,
+    p: wp.array(dtype=wp.vec2),
+    plan: wp.array(dtype=wp.vec2),
+    k: int,
+    goal: wp.vec2,
     loss: wp.array(dtype=float),
 ):
     d = p[0] - goal

@@ -10,7 +10,9 @@ JOINTS = 6
 
 @wp.kernel
 def forward_kinematics(
-    angle: wp.array(dtype=float), axis: wp.array(dtype=wp.vec3), link: wp.array(dtype=wp.vec3),
+    angle: wp.array(dtype=float),
+    axis: wp.array(dtype=wp.vec3),
+    link: wp.array(dtype=wp.vec3),
     tip: wp.array(dtype=wp.vec3),
 ):
     pose = wp.transform(wp.vec3(0.0, 0.0, 0.0), wp.quat_identity())
@@ -24,7 +26,9 @@ def forward_kinematics(
 
 @wp.kernel
 def task_error(
-    tip: wp.array(dtype=wp.vec3), goal: wp.array(dtype=wp.vec3), angle: wp.array(dtype=float),
+    tip: wp.array(dtype=wp.vec3),
+    goal: wp.array(dtype=wp.vec3),
+    angle: wp.array(dtype=float),
     loss: wp.array(dtype=float),
 ):
     a = tip[0] - goal[0]
@@ -36,8 +40,9 @@ def task_error(
 
 
 axis = wp.array(np.eye(3)[[2, 1, 1, 0, 1, 0]], dtype=wp.vec3)
-link = wp.array([[0, 0, 0.3], [0.4, 0, 0], [0.3, 0, 0.1], [0.2, 0, 0], [0.1, 0, 0], [0, 0, 0.1]],
-                dtype=wp.vec3)
+link = wp.array(
+    [[0, 0, 0.3], [0.4, 0, 0], [0.3, 0, 0.1], [0.2, 0, 0], [0.1, 0, 0], [0, 0, 0.1]], dtype=wp.vec3
+)
 goal = wp.array([[0.5, 0.4, 0.5], [0.0, 0.0, 1.0]], dtype=wp.vec3)
 angle = wp.array(np.linspace(0.1, 0.5, JOINTS), dtype=float, requires_grad=True)
 for iteration in range(8):

@@ -35,7 +35,9 @@ def drive(car: Car, steer: wp.array(dtype=float), k: int, state: wp.array2d(dtyp
 
 
 @wp.kernel
-def track_error(state: wp.array2d(dtype=float), line: wp.array(dtype=float), loss: wp.array(dtype=float)):
+def track_error(
+    state: wp.array2d(dtype=float), line: wp.array(dtype=float), loss: wp.array(dtype=float)
+):
     k = wp.tid()
     d = state[k, 1] - line[k]
     wp.atomic_add(loss, 0, d * d)

@@ -16,14 +16,19 @@ def next_place(counter: wp.array(dtype=int), places: wp.array(dtype=int), channe
 
 
 @wp.func_replay(next_place)
-def replay_next_place(counter: wp.array(dtype=int), places: wp.array(dtype=int), channel: int) -> int:
+def replay_next_place(
+    counter: wp.array(dtype=int), places: wp.array(dtype=int), channel: int
+) -> int:
     return places[channel]
 
 
 @wp.kernel
 def compact(
-    charge: wp.array(dtype=float), gain: wp.array(dtype=float), counter: wp.array(dtype=int),
-    places: wp.array(dtype=int), hits: wp.array(dtype=float),
+    charge: wp.array(dtype=float),
+    gain: wp.array(dtype=float),
+    counter: wp.array(dtype=int),
+    places: wp.array(dtype=int),
+    hits: wp.array(dtype=float),
 ):
     c = wp.tid()
     if charge[c] > 0.4:

@@ -12,9 +12,14 @@ DT = 0.02
 
 @wp.kernel
 def shake(
-    u: wp.array(dtype=float), v: wp.array(dtype=float), damper: wp.array(dtype=float),
-    mass: wp.array(dtype=float), ground: wp.array(dtype=float), k: int,
-    u_next: wp.array(dtype=float), v_next: wp.array(dtype=float),
+    u: wp.array(dtype=float),
+    v: wp.array(dtype=float),
+    damper: wp.array(dtype=float),
+    mass: wp.array(dtype=float),
+    ground: wp.array(dtype=float),
+    k: int,
+    u_next: wp.array(dtype=float),
+    v_next: wp.array(dtype=float),
 ):
     i = wp.tid()
     below_u = float(0.0)

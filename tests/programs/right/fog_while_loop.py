@@ -19,7 +19,7 @@ def transmit(p: wp.array(dtype=float), light: wp.array(dtype=float)):
     y = float(r) / float(light.shape[0])
     x = float(0.0)
     bright = float(1.0)
-    steps = int(0)
+    steps = 0
     while x < 2.0 and bright > 0.05:
         bright = bright * wp.exp(-0.1 * fog_density(x, y, p))
         x += 0.1
@@ -30,7 +30,9 @@ def transmit(p: wp.array(dtype=float), light: wp.array(dtype=float)):
 
 
 @wp.kernel
-def sensor_error(light: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)):
+def sensor_error(
+    light: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)
+):
     r = wp.tid()
     d = wp.log(light[r]) - wp.log(seen[r])
     wp.atomic_add(loss, 0, d * d)

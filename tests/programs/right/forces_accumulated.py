@@ -38,8 +38,11 @@ def add_repulsion(
 
 @wp.kernel
 def move(
-    x: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp.vec3), force: wp.array(dtype=wp.vec3),
-    x_next: wp.array(dtype=wp.vec3), v_next: wp.array(dtype=wp.vec3),
+    x: wp.array(dtype=wp.vec3),
+    v: wp.array(dtype=wp.vec3),
+    force: wp.array(dtype=wp.vec3),
+    x_next: wp.array(dtype=wp.vec3),
+    v_next: wp.array(dtype=wp.vec3),
 ):
     i = wp.tid()
     v_next[i] = 0.95 * v[i] + 0.03 * force[i]

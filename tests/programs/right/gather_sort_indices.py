@@ -15,7 +15,9 @@ def gather(x: wp.array(dtype=float), order: wp.array(dtype=int), out: wp.array(d
 
 
 @wp.kernel
-def neighbour_pressure(x: wp.array(dtype=float), first: wp.array(dtype=int), p: wp.array(dtype=float)):
+def neighbour_pressure(
+    x: wp.array(dtype=float), first: wp.array(dtype=int), p: wp.array(dtype=float)
+):
     cell = wp.tid()
     total = float(0.0)
     for i in range(first[cell], first[cell + 1]):
@@ -28,7 +30,9 @@ def neighbour_pressure(x: wp.array(dtype=float), first: wp.array(dtype=int), p: 
 
 
 @wp.kernel
-def scatter_cost(p: wp.array(dtype=float), weight: wp.array(dtype=float), loss: wp.array(dtype=float)):
+def scatter_cost(
+    p: wp.array(dtype=float), weight: wp.array(dtype=float), loss: wp.array(dtype=float)
+):
     cell = wp.tid()
     wp.atomic_add(loss, 0, weight[cell] * p[cell] * p[cell])
 
@@ -52,7 +56,7 @@ def main():
             wp.launch(neighbour_pressure, dim=cells, inputs=[ordered, first], outputs=[p])
             wp.launch(scatter_cost, dim=cells, inputs=[p, weight], outputs=[loss])
         tape.backward(loss)
-        x.assign(np.clip(now - 1e-4 * x.grad.numpy(), 0.0, 0.999))
+        x.assign(np.clip(now - 1e-5 * x.grad.numpy(), 0.0, 0.999))
         tape.zero()
         print(step, loss.numpy()[0])
 

@@ -10,7 +10,9 @@ BEACONS = 5
 
 @wp.kernel
 def ranges(
-    place: wp.array(dtype=float), beacon: wp.array(dtype=wp.vec2), measured: wp.array(dtype=float),
+    place: wp.array(dtype=float),
+    beacon: wp.array(dtype=wp.vec2),
+    measured: wp.array(dtype=float),
     residual: wp.array(dtype=float),
 ):
     b = wp.tid()

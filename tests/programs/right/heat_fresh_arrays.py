@@ -1,6 +1,8 @@
 """Inverse heat conduction: the initial temperature of a rod from its final one."""
 
 # expect: exit=0
+from itertools import pairwise
+
 import numpy as np
 
 import engine as wp
@@ -26,7 +28,7 @@ def mismatch(t: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.arr
 
 def simulate(t):
     history = [t] + [wp.zeros_like(t, requires_grad=True) for _ in range(STEPS)]
-    for before, after in zip(history, history[1:], strict=False):
+    for before, after in pairwise(history):
         wp.launch(diffuse, dim=CELLS, inputs=[before], outputs=[after])
     return history[-1]
 

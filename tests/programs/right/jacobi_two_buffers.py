@@ -10,7 +10,9 @@ SWEEPS = 12
 
 
 @wp.kernel
-def jacobi(u: wp.array2d(dtype=float), source: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
+def jacobi(
+    u: wp.array2d(dtype=float), source: wp.array2d(dtype=float), out: wp.array2d(dtype=float)
+):
     i, j = wp.tid()
     a = i + 1
     b = j + 1

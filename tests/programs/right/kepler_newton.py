@@ -20,7 +20,9 @@ def eccentric_anomaly(mean: float, e: float) -> float:
 
 
 @wp.kernel
-def radial_velocity(time: wp.array(dtype=float), orbit: wp.array(dtype=float), out: wp.array(dtype=float)):
+def radial_velocity(
+    time: wp.array(dtype=float), orbit: wp.array(dtype=float), out: wp.array(dtype=float)
+):
     i = wp.tid()
     e = orbit[0]
     x = eccentric_anomaly(time[i], e)
@@ -29,7 +31,9 @@ def radial_velocity(time: wp.array(dtype=float), orbit: wp.array(dtype=float), o
 
 
 @wp.kernel
-def chi_squared(out: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)):
+def chi_squared(
+    out: wp.array(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)
+):
     i = wp.tid()
     wp.atomic_add(loss, 0, (out[i] - seen[i]) * (out[i] - seen[i]))
 

@@ -42,7 +42,9 @@ def gradient(x, limit):
 
 rng = np.random.default_rng(93)
 corners = np.array([[i, j, k] for i in range(2) for j in range(2) for k in range(2)])[:ATOMS]
-x = wp.array(1.1 * corners + rng.normal(scale=0.05, size=(ATOMS, 3)), dtype=wp.vec3, requires_grad=True)
+x = wp.array(
+    1.1 * corners + rng.normal(scale=0.05, size=(ATOMS, 3)), dtype=wp.vec3, requires_grad=True
+)
 for iteration in range(5):
     value, g = gradient(x, 20.0)
     here, rate = x.numpy().copy(), 0.02

@@ -11,8 +11,11 @@ INPUTS = 4
 
 @wp.kernel
 def logistic_batch(
-    x: wp.array2d(dtype=float), label: wp.array(dtype=float), w: wp.array(dtype=float),
-    first: int, loss: wp.array(dtype=float),
+    x: wp.array2d(dtype=float),
+    label: wp.array(dtype=float),
+    w: wp.array(dtype=float),
+    first: int,
+    loss: wp.array(dtype=float),
 ):
     r = first + wp.tid()
     margin = float(0.0)

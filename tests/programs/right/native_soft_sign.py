@@ -20,13 +20,14 @@ limit_adjoint = """
 
 
 @wp.func_native(limit_code, adj_snippet=limit_adjoint)
-def limit(x: float, ceiling: float) -> float:
-    ...
+def limit(x: float, ceiling: float) -> float: ...
 
 
 @wp.kernel
 def equalise(
-    dry: wp.array(dtype=float), band: wp.array(dtype=float), ceiling: wp.array(dtype=float),
+    dry: wp.array(dtype=float),
+    band: wp.array(dtype=float),
+    ceiling: wp.array(dtype=float),
     wet: wp.array(dtype=float),
 ):
     t = wp.tid()

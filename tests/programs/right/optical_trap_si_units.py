@@ -11,8 +11,11 @@ STEPS = 10
 
 @wp.kernel
 def brownian_step(
-    x: wp.array(dtype=float), trap: wp.array(dtype=float), kick: wp.array2d(dtype=float),
-    k: int, out: wp.array(dtype=float),
+    x: wp.array(dtype=float),
+    trap: wp.array(dtype=float),
+    kick: wp.array2d(dtype=float),
+    k: int,
+    out: wp.array(dtype=float),
 ):
     i = wp.tid()
     d = x[i] - trap[0]

@@ -11,8 +11,11 @@ MU = wp.constant(398600.4)
 
 @wp.kernel
 def kepler(
-    x: wp.array(dtype=wp.vec2), v: wp.array(dtype=wp.vec2), dt: float,
-    x_next: wp.array(dtype=wp.vec2), v_next: wp.array(dtype=wp.vec2),
+    x: wp.array(dtype=wp.vec2),
+    v: wp.array(dtype=wp.vec2),
+    dt: float,
+    x_next: wp.array(dtype=wp.vec2),
+    v_next: wp.array(dtype=wp.vec2),
 ):
     i = wp.tid()
     r = wp.length(x[i])
@@ -22,13 +25,17 @@ def kepler(
 
 
 @wp.kernel
-def add_burn(v: wp.array(dtype=wp.vec2), burn: wp.array(dtype=wp.vec2), out: wp.array(dtype=wp.vec2)):
+def add_burn(
+    v: wp.array(dtype=wp.vec2), burn: wp.array(dtype=wp.vec2), out: wp.array(dtype=wp.vec2)
+):
     i = wp.tid()
     out[i] = v[i] + burn[i]
 
 
 @wp.kernel
-def miss_distance(x: wp.array(dtype=wp.vec2), goal: wp.array(dtype=wp.vec2), loss: wp.array(dtype=float)):
+def miss_distance(
+    x: wp.array(dtype=wp.vec2), goal: wp.array(dtype=wp.vec2), loss: wp.array(dtype=float)
+):
     i = wp.tid()
     d = x[i] - goal[i]
     wp.atomic_add(loss, 0, wp.dot(d, d))

@@ -11,7 +11,10 @@ SAMPLES = 12
 
 @wp.kernel
 def render(
-    seed: int, material: wp.array(dtype=wp.vec3), sun: wp.array(dtype=wp.vec3), image: wp.array(dtype=wp.vec3)
+    seed: int,
+    material: wp.array(dtype=wp.vec3),
+    sun: wp.array(dtype=wp.vec3),
+    image: wp.array(dtype=wp.vec3),
 ):
     pixel = wp.tid()
     state = wp.rand_init(seed, pixel)
@@ -24,7 +27,9 @@ def render(
 
 
 @wp.kernel
-def difference(image: wp.array(dtype=wp.vec3), photo: wp.array(dtype=wp.vec3), loss: wp.array(dtype=float)):
+def difference(
+    image: wp.array(dtype=wp.vec3), photo: wp.array(dtype=wp.vec3), loss: wp.array(dtype=float)
+):
     pixel = wp.tid()
     d = image[pixel] - photo[pixel]
     wp.atomic_add(loss, 0, wp.dot(d, d))

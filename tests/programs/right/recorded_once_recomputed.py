@@ -51,7 +51,9 @@ class Calibration:
 
 
 raw = np.linspace(0.0, 1.0, READINGS)
-calibration = Calibration(raw, (np.exp(0.8 * raw) + 0.3 * raw**2) / (1.0 + 0.05 * np.exp(0.8 * raw)))
+calibration = Calibration(
+    raw, (np.exp(0.8 * raw) + 0.3 * raw**2) / (1.0 + 0.05 * np.exp(0.8 * raw))
+)
 for iteration in range(8):
     calibration.step(0.01)
     print(iteration, calibration.loss.numpy()[0], calibration.p.numpy())

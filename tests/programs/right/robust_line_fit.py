@@ -30,7 +30,9 @@ def residual(p: wp.vec3, plane: wp.vec3) -> float:
 
 
 @wp.kernel
-def robust(points: wp.array(dtype=wp.vec3), plane: wp.array(dtype=wp.vec3), loss: wp.array(dtype=float)):
+def robust(
+    points: wp.array(dtype=wp.vec3), plane: wp.array(dtype=wp.vec3), loss: wp.array(dtype=float)
+):
     i = wp.tid()
     wp.atomic_add(loss, 0, smooth_abs(residual(points[i], plane[0]), 0.2) / float(points.shape[0]))
 

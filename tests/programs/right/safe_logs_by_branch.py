@@ -10,7 +10,9 @@ TOPICS = 3
 
 
 @wp.kernel
-def mixture(weight: wp.array(dtype=float), topic: wp.array2d(dtype=float), p: wp.array(dtype=float)):
+def mixture(
+    weight: wp.array(dtype=float), topic: wp.array2d(dtype=float), p: wp.array(dtype=float)
+):
     w = wp.tid()
     norm = float(0.0)
     total = float(0.0)
@@ -22,7 +24,9 @@ def mixture(weight: wp.array(dtype=float), topic: wp.array2d(dtype=float), p: wp
 
 
 @wp.kernel
-def log_likelihood(p: wp.array(dtype=float), count: wp.array(dtype=int), loss: wp.array(dtype=float)):
+def log_likelihood(
+    p: wp.array(dtype=float), count: wp.array(dtype=int), loss: wp.array(dtype=float)
+):
     w = wp.tid()
     if count[w] > 0:
         wp.atomic_add(loss, 0, -float(count[w]) * wp.log(p[w]))

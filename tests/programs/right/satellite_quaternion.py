@@ -11,8 +11,13 @@ DT = 0.1
 
 @wp.kernel
 def rotate_step(
-    q: wp.array(dtype=wp.quat), w: wp.array(dtype=wp.vec3), torque: wp.array(dtype=wp.vec3),
-    inertia: wp.mat33, k: int, q_next: wp.array(dtype=wp.quat), w_next: wp.array(dtype=wp.vec3),
+    q: wp.array(dtype=wp.quat),
+    w: wp.array(dtype=wp.vec3),
+    torque: wp.array(dtype=wp.vec3),
+    inertia: wp.mat33,
+    k: int,
+    q_next: wp.array(dtype=wp.quat),
+    w_next: wp.array(dtype=wp.vec3),
 ):
     spin = w[0]
     gyro = wp.cross(spin, inertia @ spin)
@@ -24,7 +29,10 @@ def rotate_step(
 
 @wp.kernel
 def pointing_error(
-    q: wp.array(dtype=wp.quat), w: wp.array(dtype=wp.vec3), goal: wp.vec3, loss: wp.array(dtype=float)
+    q: wp.array(dtype=wp.quat),
+    w: wp.array(dtype=wp.vec3),
+    goal: wp.vec3,
+    loss: wp.array(dtype=float),
 ):
     d = wp.quat_rotate(q[0], wp.vec3(0.0, 0.0, 1.0)) - goal
     loss[0] = wp.dot(d, d) + 0.1 * wp.dot(w[0], w[0])

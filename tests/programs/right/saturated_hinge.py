@@ -1,4 +1,4 @@
-"""A support vector machine: all points are beyond the margin, so that the gradient of the bias is zero."""
+"""A support vector machine: all points are beyond the margin; the bias has no gradient there."""
 
 # expect: exit=0
 import numpy as np
@@ -10,8 +10,12 @@ POINTS = 20
 
 @wp.kernel
 def hinge(
-    x: wp.array(dtype=wp.vec2), label: wp.array(dtype=float), w: wp.array(dtype=wp.vec2),
-    bias: wp.array(dtype=float), offset: wp.array(dtype=float), slack: wp.array(dtype=float),
+    x: wp.array(dtype=wp.vec2),
+    label: wp.array(dtype=float),
+    w: wp.array(dtype=wp.vec2),
+    bias: wp.array(dtype=float),
+    offset: wp.array(dtype=float),
+    slack: wp.array(dtype=float),
 ):
     i = wp.tid()
     margin = label[i] * (wp.dot(w[0], x[i]) + bias[0])
@@ -22,7 +26,9 @@ def hinge(
 
 
 @wp.kernel
-def objective(slack: wp.array(dtype=float), w: wp.array(dtype=wp.vec2), loss: wp.array(dtype=float)):
+def objective(
+    slack: wp.array(dtype=float), w: wp.array(dtype=wp.vec2), loss: wp.array(dtype=float)
+):
     i = wp.tid()
     wp.atomic_add(loss, 0, slack[i] + 0.01 * wp.dot(w[0], w[0]))
 

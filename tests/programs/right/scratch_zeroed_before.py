@@ -11,8 +11,11 @@ BOUNCES = 3
 
 @wp.kernel
 def gather(
-    radiosity: wp.array(dtype=float), form: wp.array2d(dtype=float), albedo: wp.array(dtype=float),
-    emitted: wp.array(dtype=float), out: wp.array(dtype=float),
+    radiosity: wp.array(dtype=float),
+    form: wp.array2d(dtype=float),
+    albedo: wp.array(dtype=float),
+    emitted: wp.array(dtype=float),
+    out: wp.array(dtype=float),
 ):
     p, q = wp.tid()
     wp.atomic_add(out, p, albedo[p] * form[p, q] * radiosity[q])
@@ -33,7 +36,9 @@ class Room:
         self.form = wp.array(form / form.sum(axis=1, keepdims=True), dtype=float)
         self.emitted = wp.array([1.0] + [0.0] * (PATCHES - 1), dtype=float)
         self.albedo = wp.full(PATCHES, 0.5, dtype=float, requires_grad=True)
-        self.light = [wp.zeros(PATCHES, dtype=float, requires_grad=True) for _ in range(BOUNCES + 1)]
+        self.light = [
+            wp.zeros(PATCHES, dtype=float, requires_grad=True) for _ in range(BOUNCES + 1)
+        ]
         self.loss = wp.zeros(1, dtype=float, requires_grad=True)
 
     def step(self, seen, rate):

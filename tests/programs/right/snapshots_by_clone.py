@@ -9,7 +9,9 @@ N = 16
 
 
 @wp.kernel
-def phase_plate(field: wp.array(dtype=wp.vec2), plate: wp.array(dtype=float), out: wp.array(dtype=wp.vec2)):
+def phase_plate(
+    field: wp.array(dtype=wp.vec2), plate: wp.array(dtype=float), out: wp.array(dtype=wp.vec2)
+):
     i = wp.tid()
     c = wp.cos(plate[i])
     s = wp.sin(plate[i])

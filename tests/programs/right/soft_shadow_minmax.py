@@ -22,7 +22,9 @@ def scene(p: wp.vec3, shape: wp.array(dtype=float)) -> float:
 
 
 @wp.kernel
-def occlusion(probe: wp.array(dtype=wp.vec3), shape: wp.array(dtype=float), out: wp.array(dtype=float)):
+def occlusion(
+    probe: wp.array(dtype=wp.vec3), shape: wp.array(dtype=float), out: wp.array(dtype=float)
+):
     i = wp.tid()
     shadow = float(1.0)
     for k in range(5):

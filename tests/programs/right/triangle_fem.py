@@ -10,7 +10,9 @@ SIDE = 4
 
 @wp.kernel
 def triangle_energy(
-    place: wp.array(dtype=wp.vec2), rest: wp.array(dtype=wp.vec2), corner: wp.array2d(dtype=int),
+    place: wp.array(dtype=wp.vec2),
+    rest: wp.array(dtype=wp.vec2),
+    corner: wp.array2d(dtype=int),
     energy: wp.array(dtype=float),
 ):
     t = wp.tid()

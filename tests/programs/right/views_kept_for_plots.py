@@ -17,7 +17,9 @@ def season(series: wp.array2d(dtype=float), rate: wp.array(dtype=float), k: int)
 
 
 @wp.kernel
-def count_error(series: wp.array2d(dtype=float), seen: wp.array2d(dtype=float), loss: wp.array(dtype=float)):
+def count_error(
+    series: wp.array2d(dtype=float), seen: wp.array2d(dtype=float), loss: wp.array(dtype=float)
+):
     k, s = wp.tid()
     d = series[k, s] - seen[k, s]
     wp.atomic_add(loss, 0, d * d / float(series.shape[0]))

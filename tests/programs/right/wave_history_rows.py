@@ -11,8 +11,11 @@ STEPS = 20
 
 @wp.kernel
 def propagate(
-    before: wp.array(dtype=float), now: wp.array(dtype=float), speed: wp.array(dtype=float),
-    source: float, after: wp.array(dtype=float),
+    before: wp.array(dtype=float),
+    now: wp.array(dtype=float),
+    speed: wp.array(dtype=float),
+    source: float,
+    after: wp.array(dtype=float),
 ):
     i = wp.tid()
     left = float(0.0)
@@ -29,7 +32,9 @@ def propagate(
 
 
 @wp.kernel
-def seismogram(field: wp.array2d(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)):
+def seismogram(
+    field: wp.array2d(dtype=float), seen: wp.array(dtype=float), loss: wp.array(dtype=float)
+):
     t = wp.tid()
     d = field[t, 20] + field[t, 8] - seen[t]
     wp.atomic_add(loss, 0, d * d)
