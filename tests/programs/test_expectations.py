@@ -1,80 +1,14 @@
-"""Whole programs, right and broken: `adtool check` says of each what its comments expect.
-
-See `expectations.py` for the comments. A fixed third of the programs runs by default, all of them
-with `-m "sweep or not sweep"`.
-"""
+"""There are enough programs, and their expectations are read and compared as they say."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.programs import expectations
-from tests.sweeps import reduced
-
-HERE = Path(__file__).parent
-BROKEN = sorted((HERE / "broken").glob("*.py"))
-RIGHT = sorted((HERE / "right").glob("*.py"))
-TIMEOUT = 300.0
-
-
-def usual(path: Path) -> bool:
-    """A third of the programs, the same ones on every machine."""
-    return int(hashlib.sha256(path.stem.encode()).hexdigest(), 16) % 3 == 0
-
-
-def cases(paths: list[Path]) -> list[Any]:
-    return [
-        pytest.param(*p.values, id=p.values[0].stem, marks=p.marks) for p in map(_as_param, paths)
-    ]
-
-
-def _as_param(path: Path) -> Any:
-    (case,) = reduced([path], usual)
-    return case if hasattr(case, "marks") else pytest.param(case)
-
-
-def run(*args: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python in the folder of the programs."""
-    return subprocess.run(
-        [sys.executable, *args],
-        cwd=HERE,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=TIMEOUT,
-    )
-
-
-def verify(path: Path) -> None:
-    """Runs a program by plain Python and under the check, and compares with its expectation."""
-    expected = expectations.read(path)
-    plain = run(str(path))
-    assert plain.returncode == expected.plain, plain.stderr
-    assert plain.stdout.strip() or expected.plain
-    done = run("-m", "adtool", "check", "--format", "json", *expected.args, str(path))
-    report = json.loads(done.stdout)
-    assert report["exit_code"] == done.returncode
-    wrong = expectations.differences(expected, report, path)
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("path", cases(BROKEN))
-def test_broken_program_is_found_out(path: Path) -> None:
-    verify(path)
-
-
-@pytest.mark.parametrize("path", cases(RIGHT))
-def test_right_program_is_not_accused(path: Path) -> None:
-    verify(path)
+from tests.programs.runner import BROKEN, RIGHT
 
 
 def test_there_are_enough_programs() -> None:
