@@ -1,0 +1,63 @@
+"""Runs the whole programs, right and broken, by plain Python and by `adtool check`.
+
+What the check must say of each stands in its comments (`expectations.py`). A fixed third of the
+programs runs by default, all of them with `-m "sweep or not sweep"`. The tests are two files, so
+that two processes share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.programs import expectations
+
+HERE = Path(__file__).parent
+BROKEN = sorted((HERE / "broken").glob("*.py"))
+RIGHT = sorted((HERE / "right").glob("*.py"))
+TIMEOUT = 300.0
+
+
+def usual(path: Path) -> bool:
+    """A third of the programs, the same ones on every machine."""
+    return int(hashlib.sha256(path.stem.encode()).hexdigest(), 16) % 3 == 0
+
+
+def cases(paths: list[Path]) -> list[Any]:
+    """Parameters of a test, named as the programs; those that are not usual are marked `sweep`."""
+    return [
+        pytest.param(p, id=p.stem, marks=[] if usual(p) else [pytest.mark.sweep]) for p in paths
+    ]
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in the folder of the programs."""
+    return subprocess.run(
+        [sys.executable, *args],
+        cwd=HERE,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=TIMEOUT,
+    )
+
+
+def verify(path: Path) -> None:
+    """Runs a program by plain Python and under the check, and compares with its expectation."""
+    expected = expectations.read(path)
+    plain = run(str(path))
+    assert plain.returncode == expected.plain, plain.stderr
+    assert plain.stdout.strip() or expected.plain
+    done = run("-m", "adtool", "check", "--format", "json", *expected.args, str(path))
+    report = json.loads(done.stdout)
+    assert report["exit_code"] == done.returncode
+    wrong = expectations.differences(expected, report, path)
+    assert not wrong, "\n".join(wrong)
