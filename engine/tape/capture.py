@@ -63,6 +63,9 @@ class Watcher(Protocol):
     def ended(self, tape: CapturedTape) -> None:
         """The backward pass that began last came to its end."""
 
+    def closed(self) -> None:
+        """The capture ends."""
+
 
 @dataclass(slots=True)
 class CapturedTape:
@@ -229,6 +232,7 @@ def capturing(
     finally:
         if watcher is not None:
             recording.bystanders.remove(watcher)
+            watcher.closed()
         storage.watchers.remove(capture._wrote)
         recording.observers.remove(capture._observe)
         with _lock:

@@ -7,15 +7,11 @@ writes comes from. A way that leaves the tape and comes back to it is cut where 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary, ref
-
-import numpy as np
 
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken
-from engine.diagnostics import Span
+from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
@@ -28,83 +24,12 @@ from engine.tape.outline import Outline, outline, root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
 
-Kind = Literal["launch", "copy", "clone", "cast"]
-
-
-@dataclass(frozen=True)
-class _Edge:
-    """Where a way leaves the tape. name: the kernel or operation. at: where there is no call."""
-
-    kind: Kind
-    name: str
-    site: Site | None
-    at: Span | None = None
-
-
-@dataclass(frozen=True)
-class _Leaf:
-    """An input of the tape that requires a gradient. root: of its memory's gradient."""
-
-    root: int
-    name: str
-    array: ref[array]
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """The inputs that an array depends on. cut: those, by their roots, with where a way is cut."""
-
-    leaves: frozenset[_Leaf] = frozenset()
-    cut: frozenset[tuple[_Leaf, _Edge]] = frozenset()
-
-    def __or__(self, other: _Reach) -> _Reach:
-        return _Reach(self.leaves | other.leaves, self.cut | other.cut)
-
-    def cut_at(self, edge: _Edge) -> _Reach:
-        """What is reached beyond a cut."""
-        return _Reach(frozenset(), self.cut | {(x, edge) for x in self.leaves})
-
-    def __bool__(self) -> bool:
-        return bool(self.leaves or self.cut)
-
-
-_NONE = _Reach()
-Key: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
-
-
-@dataclass
-class _Map:
-    """What is known of memory, by whole arrays. Keeps none of it alive."""
-
-    by: WeakKeyDictionary[Storage, dict[Key, tuple[Outline, _Reach]]] = field(
-        default_factory=WeakKeyDictionary
-    )
-
-    def of(self, a: array) -> _Reach:
-        """What an array depends on."""
-        out = _NONE
-        for b, reach in self.by.get(a.storage, {}).values():
-            if may_meet(a, b):
-                out |= reach
-        return out
-
-    def add(self, a: array, reach: _Reach, whole: bool) -> None:
-        """An array was written. whole: all of it."""
-        known = self.by.setdefault(a.storage, {})
-        key = (a.ptr, a.shape, a.strides)
-        if not whole and key in known:
-            reach |= known[key][1]
-        if reach:
-            known[key] = (outline(a), reach)
-        else:
-            known.pop(key, None)
-
 
 class Paths:
     """The ways of one tape, from its first record to its first backward pass."""
 
     def __init__(self) -> None:
-        self._map = _Map()
+        self._map = ReachMap()
         self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
 
     # ---- on the tape
@@ -116,14 +41,14 @@ class Paths:
         elif isinstance(record, CopyRecord):
             reach = self._read([(record.src, record, -1)])
             if not (record.src.requires_grad and record.dest.requires_grad):
-                reach = reach.cut_at(_Edge("copy", _call_text(record._site), record._site))
+                reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
             self._wrote(record.dest, reach, True)
         elif isinstance(record, OverwriteRecord):
-            self._wrote(record.dest, _NONE, True)
+            self._wrote(record.dest, NONE, True)
         elif isinstance(record, FuncRecord):
             # What it computes is not known: nothing is said of it.
             for a in record.arrays:
-                self._wrote(a, _NONE, True)
+                self._wrote(a, NONE, True)
 
     def _launched(self, record: LaunchRecord) -> None:
         plan, flows = record.plan, record.plan.variants.flows
@@ -134,7 +59,7 @@ class Paths:
         found = {i: reach for i, reach in found.items() if reach}
         out = []
         for i in plan.writes:
-            a, reach = record.values[i], _NONE
+            a, reach = record.values[i], NONE
             if a is None:
                 continue
             for k, known in found.items():
@@ -148,19 +73,19 @@ class Paths:
         for a, reach, whole in out:
             self._wrote(a, reach, whole)
 
-    def _read(self, arrays: Iterable[tuple[array, Record, int]]) -> _Reach:
-        out = _NONE
+    def _read(self, arrays: Iterable[tuple[array, Record, int]]) -> Reach:
+        out = NONE
         for a, record, i in arrays:
             out |= self._map.of(a)
             if a.requires_grad and not self._computed(a):
-                leaf = _Leaf(root_of(a), _name(record, i), ref(a._whole or a))
-                out |= _Reach(frozenset({leaf}))
+                leaf = Leaf(root_of(a), _name(record, i), ref(a._whole or a))
+                out |= Reach(frozenset({leaf}))
         return out
 
     def _computed(self, a: array) -> bool:
         return any(may_meet(a, b) for b in self._written.get(a.storage, ()))
 
-    def _wrote(self, a: array, reach: _Reach, whole: bool) -> None:
+    def _wrote(self, a: array, reach: Reach, whole: bool) -> None:
         self._map.add(a, reach, whole)
         known = self._written.setdefault(a.storage, [])
         mine = outline(a)
@@ -172,11 +97,11 @@ class Paths:
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch ran off the tape."""
         plan, values = call.plan, call.values
-        reach = _NONE
+        reach = NONE
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
                 reach |= self._map.of(values[i])
-        reach = reach.cut_at(_Edge("launch", plan.kernel.key, site))
+        reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
         for i in plan.writes:
             a = values[i]
             if a is not None and a._info.floating and (reach or self._map.of(a)):
@@ -184,15 +109,15 @@ class Paths:
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
-        reach = _NONE
+        reach = NONE
         if dest._info.floating and not meant:
             site = call_site(3)
             reach = self._map.of(src)
             if src.requires_grad and not self._computed(src) and clone:
-                leaf = _Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
-                reach |= _Reach(frozenset({leaf}))
+                leaf = Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
+                reach |= Reach(frozenset({leaf}))
             kind: Kind = "clone" if clone else "copy"
-            reach = reach.cut_at(_Edge(kind, _call_text(site), site))
+            reach = reach.cut_at(Edge(kind, _call_text(site), site))
         if reach or self._map.of(dest):
             self._map.add(dest, reach, True)
 
@@ -200,7 +125,7 @@ class Paths:
 
     def broken(self, run: Pass) -> Iterator[Broken]:
         """Ways to what the pass starts from that are cut; to be asked after it."""
-        cut: dict[_Edge, list[_Leaf]] = {}
+        cut: dict[Edge, list[Leaf]] = {}
         for a, _ in run.seeds:
             for leaf, edge in self._map.of(a).cut:
                 cut.setdefault(edge, []).append(leaf)
@@ -212,26 +137,17 @@ class Paths:
                 if not leaves:
                     continue
             names = sorted({x.name for x in leaves if x.name})
-            partial = all(map(_has_gradient, leaves))
+            partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial)
 
 
-def _cast(flow: Flow) -> _Edge:
+def _cast(flow: Flow) -> Edge:
     """The first operation of a kernel without a derivative, on the way between two arrays."""
     if not flow.cuts:
-        return _Edge("cast", "", None)
+        return Edge("cast", "", None)
     first = flow.cuts[0]
-    return _Edge("cast", first.operation, None, first.span)
-
-
-def _has_gradient(leaf: _Leaf) -> bool:
-    a = leaf.array()
-    grad = None if a is None else a.existing_grad
-    if grad is None:
-        return False
-    host = grad._host()
-    return any(np.any(host[n]) for n in host.dtype.names) if host.dtype.names else bool(host.any())
+    return Edge("cast", first.operation, None, first.span)
 
 
 def _name(record: Record, index: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from engine.autograd.facts import Broken, Stale
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, merged
+from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths
 from engine.autograd.watch.recomputed import Recomputed
@@ -41,6 +42,7 @@ class Witness:
     def __init__(self) -> None:
         self._writes = Writes()
         self._accumulated = Accumulated()
+        self._beforehand = Beforehand()
         self._tapes: dict[int, _Followed] = {}
         self._busy = False
 
@@ -49,8 +51,11 @@ class Witness:
         followed.clocks.append(self._writes.clock)
         if followed.paths is not None:
             followed.paths.recorded(record)
+        self._beforehand.recorded(tape, record)
 
     def launched(self, call: Call, site: Site | None) -> None:
+        if not self._busy:
+            self._beforehand.launched(call, site)
         for paths in self._open():
             paths.launched(call, site)
 
@@ -98,7 +103,16 @@ class Witness:
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken
             ]  # fmt: skip
         followed.run = None
+        self._look_back()
         self._busy = False
+
+    def closed(self) -> None:
+        self._look_back()
+
+    def _look_back(self) -> None:
+        for tape, broken in self._beforehand.broken():
+            self._of(tape).broken.append(broken)
+            tape.facts.append(broken)
 
     def _mixture(self, followed: _Followed, run: Pass, first: bool) -> None:
         """Looks whether what is read fits together, where something has changed."""
