@@ -83,11 +83,14 @@ def root_of(a: array | Outline) -> int:
 
     It means something as long as the array lives; those on a tape do.
     """
-    if isinstance(a, Outline):
-        return a.root
+    return a.root if isinstance(a, Outline) else id(root_array(a))
+
+
+def root_array(a: array) -> array:
+    """The array that a view is a view of, and in whose gradient its own lies."""
     while a._origin is not None:
         a = a._origin[0]
-    return id(a)
+    return a
 
 
 # One outline for all launches that an array takes part in.

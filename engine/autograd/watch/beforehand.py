@@ -7,7 +7,7 @@ of an input that no tape ever reads, and finds zeros.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from weakref import ref
+from weakref import WeakSet, ref
 
 from engine.autograd.facts import Broken
 from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
@@ -16,7 +16,7 @@ from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
 from engine.tape.capture import CapturedTape
-from engine.tape.outline import root_of
+from engine.tape.outline import root_array, root_of
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
 
@@ -29,7 +29,7 @@ class Beforehand:
     def __init__(self) -> None:
         self._map = ReachMap()
         self._inputs: dict[int, array] = {}
-        self._taped: set[int] = set()
+        self._taped: WeakSet[array] = WeakSet()
         self._used: dict[tuple[Leaf, Edge], CapturedTape] = {}
 
     def launched(self, call: Call, site: Site | None) -> None:
@@ -42,7 +42,7 @@ class Beforehand:
                 continue
             reach |= self._map.of(a)
             root = root_of(a)
-            if a.requires_grad and root not in self._taped and len(self._inputs) < _KEPT:
+            if a.requires_grad and root_array(a) not in self._taped and len(self._inputs) < _KEPT:
                 whole = self._inputs.setdefault(root, a._whole or a)
                 leaf = Leaf(root, _name(site, plan.params[i].name, i), ref(whole))
                 reach |= Reach(frozenset({leaf}))
@@ -63,7 +63,7 @@ class Beforehand:
                 if a is None or not a._info.floating:
                     continue
                 if a.requires_grad:
-                    self._taped.add(root_of(a))
+                    self._taped.add(root_array(a))
                 for way in self._map.of(a).cut:
                     self._used.setdefault(way, tape)
         for a in record.written:
@@ -73,7 +73,7 @@ class Beforehand:
         """What is known to be broken by now, each once."""
         for (leaf, edge), tape in list(self._used.items()):
             a = leaf.array()
-            if leaf.root in self._taped or a is None:
+            if a is None or root_array(a) in self._taped:
                 del self._used[leaf, edge]
             elif a.existing_grad is not None and not has_gradient(leaf):
                 del self._used[leaf, edge]

@@ -215,8 +215,8 @@ class TestComposition:
         assert findings("G010", session(tape)) == []
         (found,) = findings("G003", session(tape))
         assert found.message == (
-            "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by kernel "
-            "`forces` in launch 4 before the backward pass: what it held is lost; the gradient is "
+            "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by "
+            "kernel `forces` in launch 4 before the backward pass: what it held is lost; the gradient is "
             "wrong because of it"
         )
         assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 11, "move", 3)
@@ -275,9 +275,7 @@ class TestFacts:
         tapes = [TapeResult(i, (), overwritten=(fact,)) for i in range(2)]
         (found,) = findings("G003", session(*tapes))
         assert found.severity == severity and words in found.message
-        assert (
-            "`state.force` (argument `f` of kernel `move`) in launch 3 of tape 0" in found.message
-        )
+        assert found.message.startswith("`state.force` (argument `f` of kernel `move`) in launch 3")
         assert "(and 1 more launches)" in found.message
         assert "24 numbers, from [0, 1] to [7, 2]" in found.message
         assert (found.line, found.count) == (11, 2)
