@@ -13,7 +13,17 @@ plots         pictures of matrices and of errors
 mutation      adjoints that are wrong on purpose
 """
 
-from engine.autograd.facts import Broken, Overwritten, Stale, Write
+from engine.autograd.facts import (
+    Broken,
+    Event,
+    FunctionCheck,
+    Moved,
+    Overwritten,
+    Recorded,
+    Sought,
+    Stale,
+    Write,
+)
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
@@ -41,6 +51,7 @@ from engine.autograd.results import (
 from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
 from engine.autograd.variables.metadata import FunctionMetadata
+from engine.autograd.watch.moved import STEPS, Enough, Mover, judged
 from engine.autograd.watch.witness import Witness
 
 __all__ = [
@@ -51,7 +62,8 @@ __all__ = [
     "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "Broken", "Overwritten", "Stale", "Witness", "Write",
+    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Moved", "Mover", "Overwritten",
+    "Recorded", "Sought", "Stale", "Witness", "Write", "judged",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",

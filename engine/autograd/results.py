@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.autograd.facts import Broken, Overwritten, Stale
+from engine.autograd.facts import Broken, FunctionCheck, Overwritten, Sought, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -189,6 +189,7 @@ class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
     overwritten, stale, broken: what was seen while the program ran, where somebody watched it.
+    sought: what another run of the program would have to show; functions: what came of that.
     """
 
     tape: int
@@ -198,6 +199,8 @@ class TapeResult:
     overwritten: tuple[Overwritten, ...] = ()
     stale: tuple[Stale, ...] = ()
     broken: tuple[Broken, ...] = ()
+    sought: Sought | None = None
+    functions: tuple[FunctionCheck, ...] = ()
 
     @property
     def checked(self) -> int:

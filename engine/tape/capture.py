@@ -45,8 +45,14 @@ class Pass:
 class Watcher(Protocol):
     """Watches the program while it runs, for a capture."""
 
+    def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
+        """A tape is about to run something that it records: what it just reads; all arguments."""
+
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         """A tape got a record, which has run."""
+
+    def lent(self, a: array) -> None:
+        """The host is about to read an array."""
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off any tape, though not on request."""
@@ -154,6 +160,20 @@ class Captures:
         """Whether anyone needs what launches of a kernel read."""
         return any(t.capture.copies(kernel) for t in self._tapes)
 
+    def recording(
+        self, reads: Sequence[array], values: Sequence[Any], records: list[Record]
+    ) -> None:
+        """Tells of something that is about to run, and to be recorded."""
+        if records is not self._records:
+            self._begin(records)
+        for t in self._tapes:
+            if t.capture.open and t.capture.watcher is not None:
+                t.capture.watcher.recording(t, reads, values)
+
+    def watched_by(self, watcher: Watcher) -> CapturedTape | None:
+        """What a watcher's capture has of the tape."""
+        return next((t for t in self._tapes if t.capture.watcher is watcher), None)
+
     def add(self, record: Record, records: list[Record]) -> None:
         """Tells of a record that is about to be added to the tape's records."""
         if not self._tapes:
@@ -202,6 +222,12 @@ class Captures:
     def forget(self) -> None:
         """To be called when the tape forgets its records."""
         self._records = None
+
+
+def active_tape(watcher: Watcher) -> CapturedTape | None:
+    """The tape that records now, as a watcher's capture has it; None where none does."""
+    captures = getattr(recording.active.get(), "_captures", None)
+    return captures.watched_by(watcher) if isinstance(captures, Captures) else None
 
 
 @contextmanager

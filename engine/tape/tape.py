@@ -86,6 +86,11 @@ class Tape:
 
     def begin_launch(self, call: Call, site: Site | None) -> _Pending:
         """Prepares the record of a launch that is about to run."""
+        if self._captures:
+            values, plan = call.values, call.plan
+            only_read = set(plan.reads).difference(plan.writes)
+            reads = [values[i] for i in sorted(only_read) if values[i] is not None]
+            self._captures.recording(reads, values, self.records)
         record = self._launch_record(call, site)
         if config.verify_autograd_array_access:
             access.launched(record)
@@ -105,6 +110,8 @@ class Tape:
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Records a copy between arrays of one shape. What it gives is called after it."""
         recorded = dest.requires_grad or src.requires_grad
+        if self._captures and recorded:
+            self._captures.recording([src], [dest, src], self.records)
         if config.verify_autograd_array_access:
             access.copied(dest, src)
         changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)

@@ -6,12 +6,15 @@ writes comes from. A way that leaves the tape and comes back to it is cut where 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from engine.ad.cuts import Flow
-from engine.autograd.facts import Broken
+from engine.autograd.facts import Broken, Recorded
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
+from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
@@ -92,6 +95,10 @@ class Paths:
         if mine not in known:
             known.append(mine)
 
+    def depends(self, a: array) -> bool:
+        """Whether an array depends on an input of the tape."""
+        return bool(self._map.of(a))
+
     # ---- beside it
 
     def launched(self, call: Call, site: Site | None) -> None:
@@ -148,6 +155,26 @@ def _cast(flow: Flow) -> Edge:
         return Edge("cast", "", None)
     first = flow.cuts[0]
     return Edge("cast", first.operation, None, first.span)
+
+
+def recorded_function(record: FuncRecord) -> Recorded:
+    """A function given to `record_func`, with the place of its definition."""
+    f: Any = record.function
+    f = getattr(f, "func", f)
+    code = getattr(f, "__code__", None) or getattr(getattr(f, "__func__", None), "__code__", None)
+    code = code or getattr(getattr(type(f), "__call__", None), "__code__", None)  # noqa: B004
+    span = None
+    if code is not None:
+        line = code.co_firstlineno
+        span = Span(code.co_filename, line, 1, line, 1)
+    return Recorded(record.name, span, record.site)
+
+
+def read_name(site: Site) -> str:
+    """What the user calls the array that a host read is of: `x` in `x.numpy()`."""
+    call = call_at(site)
+    f = None if call is None else call.func
+    return text(f.value) if isinstance(f, ast.Attribute) else ""
 
 
 def _name(record: Record, index: int) -> str:

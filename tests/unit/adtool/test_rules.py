@@ -216,8 +216,8 @@ class TestComposition:
         (found,) = findings("G003", session(tape))
         assert found.message == (
             "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by "
-            "kernel `forces` in launch 4 before the backward pass: what it held is lost; the gradient is "
-            "wrong because of it"
+            "kernel `forces` in launch 4 before the backward pass: what it held is lost; the "
+            "gradient is wrong because of it"
         )
         assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 11, "move", 3)
         assert found.notes == ("it was read by kernel `move` at train.py:9:1",)
