@@ -186,14 +186,7 @@ def _check(
             with _calm():
                 result = check_tape(
                     tape,
-                    eps=options.eps,
-                    atol=options.atol,
-                    rtol=options.rtol,
-                    kernels=list(options.kernels),
-                    skip_kernels=list(options.skip_kernels),
-                    max_inputs=options.max_inputs,
-                    max_outputs=options.max_outputs,
-                    seed=options.seed,
+                    **options.of_tape(),
                     progress=_Progress(page, number, len(tapes)),
                 )
             done.append(replace(result, tape=number))

@@ -10,10 +10,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from adtool import __version__, streams
-from adtool.commands.check import CheckCommand, check
+from adtool.commands.check import check
 from adtool.commands.explain import explain
 from adtool.commands.jacobian import jacobian
 from adtool.commands.selftest import selftest
+from adtool.commands.targets import TargetCommand
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -25,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=CheckCommand)(check)
-app.command(cls=CheckCommand)(jacobian)
+app.command(cls=TargetCommand)(check)
+app.command(cls=TargetCommand)(jacobian)
 app.command()(explain)
 app.command()(selftest)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
+
+_OF_TAPE = (
+    "eps", "atol", "rtol", "kernels", "skip_kernels", "max_inputs", "max_outputs", "seed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,10 @@ class CheckOptions:
     device: str | None = None
     seed: int = 0
     memory: float | None = None
+
+    def of_tape(self) -> dict[str, Any]:
+        """What `engine.autograd.check_tape` takes of them, by the same names."""
+        return {name: getattr(self, name) for name in _OF_TAPE}
 
     def deselects(self, kernel: str) -> bool:
         """Whether the user asked for this kernel to be left out."""

@@ -44,13 +44,18 @@ class TestEnvironment:
         text = self.SHOW.format(str(adtool.folder / "out.json"))
         adtool.script(text, "sub/script.py")
         args = ["a", "--eps", "--", "b"]
+        self.compare(adtool, ["sub/script.py", *args], ["sub/script.py", *args])
         self.compare(adtool, ["sub/script.py", *args], ["sub/script.py", "--", *args])
 
     def test_module(self, adtool: Any) -> None:
         text = self.SHOW.format(str(adtool.folder / "out.json"))
         adtool.script("", "pack/__init__.py")
         adtool.script(text, "pack/tool.py")
-        self.compare(adtool, ["-m", "pack.tool", "x"], ["-m", "pack.tool", "--", "x"])
+        args = ["--seed", "3", "x", "--", "-m"]
+        self.compare(adtool, ["-m", "pack.tool", *args], ["-m", "pack.tool", *args])
+        self.compare(
+            adtool, ["-m", "pack.tool", "x"], ["--seed", "1", "-m", "pack.tool", "--", "x"]
+        )
 
     def test_package(self, adtool: Any) -> None:
         text = self.SHOW.format(str(adtool.folder / "out.json"))
@@ -67,7 +72,7 @@ class TestEnvironment:
         done = adtool("check", "script.py")
         assert done.stdout == "out\n"
         assert done.stderr.startswith("err\nerror: nothing was checked")
-        done = adtool("check", "script.py", "--format", "json")
+        done = adtool("check", "--format", "json", "script.py")
         assert json.loads(done.stdout)["exit_code"] == 2
         assert done.stderr.startswith("out\nerr\n") or done.stderr.startswith("err\nout\n")
 
@@ -115,7 +120,7 @@ class TestEnds:
         assert "script.py:2" in text
 
     def test_exit_by_argparse_is_placed_in_the_script(self, fails: Fails) -> None:
-        text = fails("import argparse\nargparse.ArgumentParser().parse_args()\n", "--", "--what")
+        text = fails("import argparse\nargparse.ArgumentParser().parse_args()\n", args=("--what",))
         assert "sys.exit(2)" in text
         assert "script.py:2" in text
 
@@ -247,7 +252,7 @@ class TestHostileTargets:
             "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(100)'])\n"
             "print(p.pid, flush=True)\nwhile True:\n    pass\n"
         )
-        done = adtool("check", "script.py", "--timeout", "2")
+        done = adtool("check", "--timeout", "2", "script.py")
         assert done.returncode == 2
         assert gone(int(done.stdout))
 
