@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from adtool import __version__, streams
+from adtool import __version__, configuration, streams, usage
 from adtool.commands.check import check
 from adtool.commands.explain import explain
 from adtool.commands.jacobian import jacobian
@@ -50,6 +51,8 @@ def _globals(
 ) -> None:
     """A gradient debugger for programs that run on `engine`."""
     ctx.obj = no_color
+    commands: Any = ctx.command
+    ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -65,17 +68,22 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 
 def _run(args: list[str] | None) -> int:
+    given = sys.argv[1:] if args is None else args
     out = sys.stdout
     try:
-        app(args=args, prog_name="adtool")
+        code = app(args=given, prog_name="adtool", standalone_mode=False)
+        # 130 is an interrupt, to newer versions of typer.
+        return int(Exit.FAILURE) if code == 130 else int(code or 0)
     except SystemExit as ended:
-        # click ends with 1, and another stream, where the reader went away (`... | head`).
+        # The reader went away (`... | head`): typer puts another stream in place, and ends.
         if sys.stdout is not out:
             return int(Exit.FAILURE)
         return ended.code if isinstance(ended.code, int) else int(Exit.FAILURE)
     except ToolError as error:
-        _say(f"error: {error.message}", f"help: {error.help}" if error.help else "")
-    except KeyboardInterrupt:
+        usage.tell(error.kind, error.message, error.help, given)
+    except usage.ClickException as error:
+        usage.tell("usage", *usage.words(error), given)
+    except (KeyboardInterrupt, typer.Abort):
         _say("error: interrupted")
     except OSError as error:
         if _written():

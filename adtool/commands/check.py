@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+import re
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from adtool.commands import options as opt
 from adtool.commands.options import Format, Gate
-from adtool.commands.running import run
-from adtool.commands.targets import one_target
-
-if TYPE_CHECKING:
-    from adtool.report import Report
+from adtool.commands.targets import targets_of
+from adtool.exits import ToolError
 
 
 # An option of the check itself is a parameter here and a field of the same name of
@@ -22,6 +20,14 @@ def check(
     ctx: typer.Context,
     words: opt.Words = None,
     module: opt.Module = None,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each",
+            rich_help_panel=opt.RUN,
+            help="All words are scripts, folders or patterns; arguments for all follow after `--`.",
+        ),
+    ] = False,
     eps: Annotated[
         float | None,
         typer.Option(
@@ -60,6 +66,43 @@ def check(
             rich_help_panel=opt.CHOICE,
         ),
     ] = None,
+    tapes: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--tape",
+            metavar="N",
+            min=0,
+            rich_help_panel=opt.CHOICE,
+            help="Check only the tape of this number; may be repeated.",
+        ),
+    ] = None,
+    launches: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--launch",
+            metavar="N",
+            rich_help_panel=opt.CHOICE,
+            help="Check only the launch of this number, of every tape, or of one: TAPE:N; "
+            "may be repeated.",
+        ),
+    ] = None,
+    end_to_end: Annotated[
+        bool,
+        typer.Option(
+            "--end-to-end/--no-end-to-end",
+            rich_help_panel=opt.CHOICE,
+            help="Check each tape as a whole, too.",
+        ),
+    ] = True,
+    order: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=2,
+            rich_help_panel=opt.CHOICE,
+            help="2: check the derivatives of gradients of launches, too.",
+        ),
+    ] = 1,
     max_inputs: Annotated[
         int,
         typer.Option(
@@ -83,40 +126,79 @@ def check(
         Gate,
         typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=opt.OUTPUT),
     ] = Gate.error,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Only these findings count; others are suppressed. May be repeated.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Suppress these findings: they are counted, and fail nothing. May be repeated.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    exit_zero: Annotated[
+        bool,
+        typer.Option(
+            "--exit-zero", help="Exit code 0 whatever is found.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report to a file; standard output is left to the script.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
             "--verbose", help="One row for every pair of every launch.", rich_help_panel=opt.OUTPUT
         ),
     ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "-q", "--quiet", help="Only findings and the verdict.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = False,
+    durations: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Show the N slowest checks.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = 0,
     no_color: opt.NoColor = False,
 ) -> None:
-    """Run a script and check the gradients of every kernel launch that it records on a tape.
+    """Run scripts and check the gradients of every kernel launch that they record on a tape.
+
+    One script with arguments, as for `python`; or a folder, a pattern in quotes, or with
+    --each any number of scripts, and arguments for all of them after `--`.
 
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
-    from adtool.assemble import build_report
-    from adtool.job import CheckOptions, Job
+    from adtool.commands.check_runs import CheckRuns, Style
+    from adtool.job import CheckOptions
+    from adtool.suppressions import Choice, codes
 
-    target = one_target("check", words, module)
-    plain = no_color or bool(ctx.obj)
-    job = Job(target, opt.chosen(CheckOptions, ctx))
-    session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
-    report = build_report(session, gate.value)
-    _print(report, format, verbose, plain)
-    raise typer.Exit(report.exit_code)
-
-
-def _print(report: Report, format: Format, verbose: bool, no_color: bool) -> None:
-    from adtool.render import text
-
-    if format is Format.json:
-        from adtool.render import json
-
-        json.print_report(report, sys.stdout)
-    else:
-        text.print_report(report, text.make_console(sys.stdout, no_color), verbose)
-    sys.stdout.flush()
-    if report.error is not None:
-        text.print_failure(report.error, text.make_console(sys.stderr, no_color))
+    targets = targets_of("check", words, module, each)
+    for launch in launches or ():
+        if re.fullmatch(r"(\d+:)?\d+", launch) is None:
+            raise ToolError(f"--launch {launch} is no number", "write --launch 3, or TAPE:LAUNCH")
+    choice = Choice(codes("--select", select or ()), codes("--ignore", ignore or ()))
+    style = Style(
+        format.value, str(output) if output is not None else "", verbose, quiet,
+        no_color or bool(ctx.obj),
+    )  # fmt: skip
+    runs = CheckRuns(
+        opt.chosen(CheckOptions, ctx), timeout, style, gate.value, choice, exit_zero,
+        opt.names(ctx),
+    )  # fmt: skip
+    raise typer.Exit(runs.run(targets))

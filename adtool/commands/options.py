@@ -100,6 +100,11 @@ def chosen(kind: type[O], ctx: typer.Context) -> O:
     return kind(**{n: _plain(given[n]) for n in names if given[n] is not None})
 
 
+def names(ctx: typer.Context) -> tuple[str, ...]:
+    """The names of the command's options, as `--kernel`."""
+    return tuple(o for p in ctx.command.params for o in p.opts if o.startswith("--"))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from adtool import __version__
 from adtool.codec import dumps
+from adtool.places import short
 from adtool.render import styles
-from adtool.render.words import clean, print_table, short
+from adtool.render.words import clean, print_table
 from adtool.report import SCHEMA
 
 if TYPE_CHECKING:
