@@ -22,7 +22,7 @@ import engine
 from adtool import codec, files, memory, status, strays, streams
 from adtool.check_progress import CheckProgress
 from adtool.exits import because
-from adtool.job import CheckOptions, JacobianOptions, Job
+from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
@@ -109,6 +109,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         outcome = _failed(error)
     elif job.jacobian is not None:
         outcome = _look(capture.tapes, job.jacobian, page, folder)
+    elif job.listing is not None:
+        outcome = _list(capture.tapes, job.listing, folder)
     else:
         outcome = _check(capture.tapes, job.options, page)
     return replace(outcome, strayed=strays.unused(job.target, job.suspects))
@@ -128,6 +130,17 @@ def _look(
     except engine.EngineError as error:
         return _refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
     return failed or Outcome("done", kernels=_kernels(tapes))
+
+
+def _list(captured: list[CapturedTape], options: ListingOptions, folder: Path) -> Outcome:
+    from adtool.kernel_listing import list_kernels
+
+    try:
+        with _calm():
+            failed = list_kernels(captured, options, folder)
+    except engine.EngineError as error:
+        return _refused(error, f"kernel `{options.kernel}` has no stage {options.stage}")
+    return failed or Outcome("done")
 
 
 @contextlib.contextmanager

@@ -12,10 +12,12 @@ import typer
 
 from adtool import __version__, configuration, streams, usage
 from adtool.commands.check import check
+from adtool.commands.doctor import doctor
 from adtool.commands.explain import explain
 from adtool.commands.jacobian import jacobian
 from adtool.commands.selftest import selftest
-from adtool.commands.targets import TargetCommand
+from adtool.commands.show import show
+from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -28,8 +30,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=TargetCommand)(check)
-app.command(cls=TargetCommand)(jacobian)
+app.command(cls=LookCommand)(jacobian)
+app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
+app.command()(doctor)
 app.command()(selftest)
 
 

@@ -87,6 +87,14 @@ class JacobianOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ListingOptions:
+    """Which kernels' code to show, by a pattern of names, and at which stage."""
+
+    kernel: str
+    stage: Literal["ast", "ir", "adjoint", "tangent", "cpp"] = "ir"
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A script's path or a module's name (one of them), and its arguments."""
 
@@ -104,11 +112,12 @@ class Target:
 class Job:
     """A target with its options, as it is handed to the child process.
 
-    jacobian: what to look at in place of a check. suspects: arguments of the target that are
-    options of the tool.
+    jacobian, listing: what to look at in place of a check. suspects: arguments of the target
+    that are options of the tool.
     """
 
     target: Target
     options: CheckOptions
     jacobian: JacobianOptions | None = None
+    listing: ListingOptions | None = None
     suspects: tuple[str, ...] = ()

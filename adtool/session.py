@@ -28,6 +28,7 @@ from adtool.report import Failure
 
 if TYPE_CHECKING:
     from adtool.jacobian_report import JacobianReport
+    from adtool.kernel_listing import KernelListing
     from adtool.outcome import Outcome
     from adtool.report import Duration
     from engine.autograd import TapeResult
@@ -52,7 +53,7 @@ _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
-    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot: what
+    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed: see `Outcome`.
     """
 
@@ -68,6 +69,7 @@ class Session:
     processes: int = 0
     durations: tuple[Duration, ...] = ()
     strayed: tuple[str, ...] = ()
+    listing: KernelListing | None = None
 
 
 def run_session(
@@ -103,10 +105,11 @@ def run_session(
         stopped, last = _wait(process, deadline, folder, watch)
         out, failure = _conclude(process.returncode, stopped, last, timeout, folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
+        listing = _listing(folder) if job.listing and failure is None else None
     seconds = time.monotonic() - start
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
-        out.recorded, out.processes, out.durations, out.strayed,
+        out.recorded, out.processes, out.durations, out.strayed, listing,
     )  # fmt: skip
 
 
@@ -117,6 +120,13 @@ def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
         report = codec.loads(JacobianReport, (folder / files.JACOBIAN).read_text(encoding="ascii"))
         plot = folder / files.PLOT
         return report, plot.read_bytes() if plot.exists() else b""
+
+
+def _listing(folder: Path) -> KernelListing:
+    from adtool.kernel_listing import KernelListing
+
+    with _blaming("the results cannot be read", _TEMPORARY):
+        return codec.loads(KernelListing, (folder / files.LISTING).read_text(encoding="ascii"))
 
 
 def _require_script(script: str) -> None:

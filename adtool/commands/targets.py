@@ -23,6 +23,8 @@ class TargetCommand(TyperCommand):
     All words from there on come as the parameter `words`, as they were written.
     """
 
+    own = 0  # words that the command's own options may follow, too
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses what stands before the target."""
         head, words = self.split(args)
@@ -37,18 +39,48 @@ class TargetCommand(TyperCommand):
             if p.param_type_name == "option"
             for name in (*p.opts, *p.secondary_opts)
         }
+        head: list[str] = []
+        words: list[str] = []
+        module = False
         at = 0
-        while at < len(args):
+        while at < len(args) and len(words) + module <= self.own:
             word = args[at]
+            begun = bool(words) or module
             if word == "--":
-                return list(args[:at]), list(args[at + 1 :])
+                return head, [*words, *args[at if begun else at + 1 :]]
             if not word.startswith("-") or word == "-":
+                words.append(word)
+                at += 1
+                if self.own == 0:
+                    break
+                continue
+            is_module = word.startswith("-m") and "-m" in takes
+            if begun and (is_module or word.partition("=")[0] not in takes):
                 break
-            if word.startswith("-m") and "-m" in takes:
-                at = min(len(args), at + (2 if word == "-m" else 1))
-                break
-            at += 2 if takes.get(word) else 1
-        return list(args[:at]), list(args[at:])
+            count = 2 if takes.get(word) else 1
+            head += args[at : at + count]
+            at += count
+            if is_module:
+                module = True
+                if self.own == 0:
+                    break
+        return head, [*words, *args[at:]]
+
+
+class LookCommand(TargetCommand):
+    """The same for commands that look at one thing: their own options may follow the script, too.
+
+    That ends at the first word that is none of them, or at `--`; from there on all is the
+    script's.
+    """
+
+    own = 1
+
+
+class LookKernelCommand(LookCommand):
+    """The same, where the name of a kernel follows the script."""
+
+    own = 2
 
 
 def one_target(command: str, words: Sequence[str] | None, module: str | None) -> Target:
