@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adtool import __version__
 from adtool.exits import Exit
+from adtool.pair_errors import known_errors
 from adtool.report import (
     SCHEMA,
     EndToEnd,
@@ -79,20 +80,8 @@ def _pair(p: PairResult) -> Pair:
     w = p.worst
     worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
     return Pair(
-        p.input, p.output, p.verdict, p.checked, *_errors(p), worst, p.directional, p.reason,
+        p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
     )  # fmt: skip
-
-
-def _errors(p: PairResult) -> tuple[float | None, float | None]:
-    """The largest errors, as far as they are known; the engine's leave out what is NaN."""
-    if p.checked + p.directional == 0:
-        return None, None
-    sizes: list[float | None] = [p.max_abs_error, p.max_rel_error]
-    if p.verdict == "nan":
-        return tuple(s if s == math.inf else math.nan for s in sizes)  # type: ignore[return-value]
-    if p.max_rel_error == 0.0 < p.max_abs_error:  # no reference is large enough
-        sizes[1] = None
-    return sizes[0], sizes[1]
 
 
 def _whole(tape: int, w: WholeResult) -> EndToEnd:

@@ -56,7 +56,8 @@ def _globals(
     """A gradient debugger for programs that run on `engine`."""
     ctx.obj = no_color
     commands: Any = ctx.command
-    ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
+    if ctx.invoked_subcommand not in ("doctor", "explain"):  # these help where settings are wrong
+        ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

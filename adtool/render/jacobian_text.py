@@ -77,10 +77,14 @@ def _tables(report: JacobianReport) -> list[Table]:
         if v.reason:
             verdict.append(f" ({v.reason})", style=styles.DIM)
         checks.add_row(
-            Text(v.input), Text(v.output), f"{v.max_abs_error:.3g}", f"{v.max_rel_error:.3g}",
+            Text(v.input), Text(v.output), _error(v.max_abs_error), _error(v.max_rel_error),
             verdict,
         )  # fmt: skip
     return [table, checks]
+
+
+def _error(size: float | None) -> str:
+    return "-" if size is None else f"{size:.3g}"
 
 
 def _cells(m: MatrixSummary) -> tuple[str, ...]:

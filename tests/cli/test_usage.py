@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -37,9 +39,10 @@ def test_help_names_every_option(adtool: Any) -> None:
     for option in (
         "-m", "--eps", "--atol", "--rtol", "--kernel", "--skip-kernel", "--max-inputs",
         "--max-outputs", "--device", "--seed", "--timeout", "--format", "--gate", "--verbose",
-        "--no-color", "--memory",
+        "--no-color", "--memory", "--each", "--tape", "--launch", "--no-end-to-end", "--order",
+        "--select", "--ignore", "--exit-zero", "--output", "--quiet", "--durations",
     ):  # fmt: skip
-        assert f"  {option} " in text
+        assert re.search(rf"[ /]{option}[ \n]", text), option
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,34 @@ def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "kind", "words"),
+    [
+        (["check", "--format", "json", "--bogus"], "usage", "no such option: --bogus"),
+        (["check", "--format=json", "--eps", "x", "a.py"], "usage", "--eps"),
+        (["jacobian", "--format", "json", "a.py"], "usage", "--kernel"),
+        (["check", "--format", "json"], "target", "no script is named"),
+        (["check", "--format", "json", "--select", "X", "a.py"], "target", "'X'"),
+    ],
+)
+def test_wrong_usage_as_json(adtool: Any, args: list[str], kind: str, words: str) -> None:
+    done = adtool(*args)
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["exit_code"], data["ok"]) == (2, 2, False)
+    assert data["error"]["kind"] == kind and words in data["error"]["message"]
+    assert data["script"] is None and data["findings"] == []
+
+
+def test_the_words_of_wrong_usage(adtool: Any) -> None:
+    done = adtool("check", "--format", "xml", "a.py")
+    assert done.stderr == (
+        "error: invalid value for '--format': 'xml' is not one of 'text', 'json'\n"
+        "help: `adtool check --help` lists the options\n"
+    )
+    done = adtool("jacobian", "a.py", "3", "--kernel", "k")
+    assert "`--kernel` went to the script: options of adtool come before" in done.stderr
 
 
 def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:
