@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.main
 
 from adtool import __version__, configuration, streams, usage
 from adtool.commands.check import check
@@ -85,9 +86,9 @@ def _run(args: list[str] | None) -> int:
             return int(Exit.FAILURE)
         return ended.code if isinstance(ended.code, int) else int(Exit.FAILURE)
     except ToolError as error:
-        usage.tell(error.kind, error.message, error.help, given)
+        usage.tell(error.kind, error.message, error.help, _json(given))
     except usage.ClickException as error:
-        usage.tell("usage", *usage.words(error), given)
+        usage.tell("usage", *usage.words(error), _json(given))
     except (KeyboardInterrupt, typer.Abort):
         _say("error: interrupted")
     except OSError as error:
@@ -97,6 +98,17 @@ def _run(args: list[str] | None) -> int:
     except Exception:
         _say(traceback.format_exc().rstrip(), "error: this is a bug in adtool; please report it")
     return int(Exit.FAILURE)
+
+
+def _json(args: list[str]) -> bool:
+    """Whether a command line that came to nothing asks for JSON, itself or by its project."""
+    if any(a.partition("=")[0] == "--format" for a in args):
+        return usage.wants_json(args)
+    commands: Any = typer.main.get_command(app)
+    with suppress(ToolError, OSError):
+        found = configuration.settings(Path.cwd(), commands.commands)
+        return any(found.get(a, {}).get("format") == "json" for a in args)
+    return False
 
 
 def _written() -> bool:

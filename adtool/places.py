@@ -13,11 +13,11 @@ def short(file: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """The same for the places in a sentence (`at FILE:3`) and in a traceback."""
+    """The same for the places in a sentence (`at FILE:3`, `(FILE:3)`) and in a traceback."""
     here = _here()
     if not here:
         return text
-    return re.sub(rf'(^ *File "| at ){re.escape(here)}', r"\1", text, flags=re.MULTILINE)
+    return re.sub(rf'(^ *File "| at |\(){re.escape(here)}', r"\1", text, flags=re.MULTILINE)
 
 
 def _here() -> str:

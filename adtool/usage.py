@@ -19,8 +19,6 @@ def words(error: Any) -> tuple[str, str]:
     """What is wrong with a command line, and what to do."""
     text = str(error.format_message()).strip().rstrip(".")
     text = text.replace("Value error, ", "").replace("Input should be ", "must be ")
-    if text[1:2].islower():
-        text = text[:1].lower() + text[1:]
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return text, ""
@@ -31,7 +29,7 @@ def words(error: Any) -> tuple[str, str]:
     param = getattr(error, "param", None)
     given = {w.partition("=")[0] for w in ctx.meta.get("adtool.words", ())}
     late = sorted(given.intersection(getattr(param, "opts", ())))
-    if late and text.startswith("missing"):
+    if late and text.startswith("Missing"):
         return text, f"`{late[0]}` went to the script: options of adtool come before the script"
     return text, f"`{ctx.command_path} --help` lists the options"
 
@@ -46,13 +44,13 @@ def wants_json(args: Sequence[str]) -> bool:
     return False
 
 
-def tell(kind: str, message: str, help: str, args: Sequence[str]) -> None:
-    """Says on standard error what is wrong; on standard output, too, where JSON is asked for."""
+def tell(kind: str, message: str, help: str, json: bool) -> None:
+    """Says on standard error what is wrong; with json=True, on standard output, too."""
     with suppress(OSError):
         print(f"error: {message}", file=sys.stderr)
         if help:
             print(f"help: {help}", file=sys.stderr)
-    if wants_json(args):
+    if json:
         from adtool import __version__
         from adtool.report import Failure, failed_report, to_json
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from adtool.places import short
+from adtool.places import short, shortened
 from adtool.render import styles
 from adtool.render.rows import Row, TableData, tables, wholes
 from adtool.render.words import clean, print_table
@@ -197,7 +197,7 @@ def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
 def _print_finding(finding: Finding | Problem, console: Console) -> None:
     label = f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
     style = styles.SEVERITY[finding.severity]
-    _labelled(console, label, style, finding.message, styles.MESSAGE)
+    _labelled(console, label, style, shortened(finding.message), styles.MESSAGE)
     if finding.file:
         place = short(finding.file)
         if finding.line:
@@ -208,9 +208,9 @@ def _print_finding(finding: Finding | Problem, console: Console) -> None:
         )  # fmt: skip
         _print_snippet(finding, console)
     if finding.help:
-        _labelled(console, "help", styles.HELP, finding.help)
+        _labelled(console, "help", styles.HELP, shortened(finding.help))
     for note in finding.notes:
-        _labelled(console, "note", styles.NOTE, note)
+        _labelled(console, "note", styles.NOTE, shortened(note))
     console.print()
 
 
@@ -284,7 +284,8 @@ def _labelled(console: Console, label: str, style: str, text: str, rest: str = "
 
 
 def _wrapped(console: Console, text: str, style: str = "") -> None:
-    for line in textwrap.wrap(text, max(40, console.width)):
+    width = max(40, console.width)
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
         _line(console, line, style)
 
 

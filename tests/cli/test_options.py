@@ -126,6 +126,8 @@ def test_settings_of_a_project(wrong: Any) -> None:
     assert (
         "error[G001]" in wrong("check", "--format", "text", "--ignore", "G002", "script.py").stdout
     )
+    done = wrong("check", "--bogus", "script.py")
+    assert json.loads(done.stdout)["error"]["kind"] == "usage"
     project.write_text("[tool.adtool]\nseed = -1\n")
     done = wrong("check", "script.py")
     assert done.returncode == 2 and "[tool.adtool] of pyproject.toml" in done.stderr

@@ -81,7 +81,7 @@ def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
 @pytest.mark.parametrize(
     ("args", "kind", "words"),
     [
-        (["check", "--format", "json", "--bogus"], "usage", "no such option: --bogus"),
+        (["check", "--format", "json", "--bogus"], "usage", "No such option: --bogus"),
         (["check", "--format=json", "--eps", "x", "a.py"], "usage", "--eps"),
         (["jacobian", "--format", "json", "a.py"], "usage", "--kernel"),
         (["check", "--format", "json"], "target", "no script is named"),
@@ -99,7 +99,7 @@ def test_wrong_usage_as_json(adtool: Any, args: list[str], kind: str, words: str
 def test_the_words_of_wrong_usage(adtool: Any) -> None:
     done = adtool("check", "--format", "xml", "a.py")
     assert done.stderr == (
-        "error: invalid value for '--format': 'xml' is not one of 'text', 'json'\n"
+        "error: Invalid value for '--format': 'xml' is not one of 'text', 'json'\n"
         "help: `adtool check --help` lists the options\n"
     )
     done = adtool("jacobian", "a.py", "3", "--kernel", "k")
