@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from adtool.report import Problem
+from adtool.report import Duration, Problem
 from engine.autograd import TapeResult
 
 Kind = Literal[
@@ -21,7 +21,9 @@ class Outcome:
     (sys.exit with a status), `target` (it could not be started), `engine` (the engine
     refused something), `environment` (the system did), `internal` (a bug of the tool),
     `interrupted`. kernels: the names
-    of all kernels on the tapes, also of those that the options leave out.
+    of all kernels on the tapes, also of those that the options leave out. recorded: how many
+    launches each tape has. processes: how many the target started. strayed: words among the
+    target's arguments that are options of the tool, and that the target does not seem to use.
     """
 
     kind: Kind
@@ -31,3 +33,7 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     tapes: tuple[TapeResult, ...] = ()
     kernels: tuple[str, ...] = ()
+    recorded: tuple[int, ...] = ()
+    processes: int = 0
+    durations: tuple[Duration, ...] = ()
+    strayed: tuple[str, ...] = ()

@@ -28,6 +28,9 @@ from adtool.report import Failure
 
 if TYPE_CHECKING:
     from adtool.jacobian_report import JacobianReport
+    from adtool.kernel_listing import KernelListing
+    from adtool.outcome import Outcome
+    from adtool.report import Duration
     from engine.autograd import TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
@@ -50,8 +53,8 @@ _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
-    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot: what
-    the job asked for in place of a check.
+    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
+    the job asked for in place of a check. recorded, processes, durations, strayed: see `Outcome`.
     """
 
     target: Target
@@ -62,6 +65,11 @@ class Session:
     seconds: float = 0.0
     jacobian: JacobianReport | None = None
     plot: bytes = b""
+    recorded: tuple[int, ...] = ()
+    processes: int = 0
+    durations: tuple[Duration, ...] = ()
+    strayed: tuple[str, ...] = ()
+    listing: KernelListing | None = None
 
 
 def run_session(
@@ -95,10 +103,14 @@ def run_session(
             )
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
-        tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        out, failure = _conclude(process.returncode, stopped, last, timeout, folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
+        listing = _listing(folder) if job.listing and failure is None else None
     seconds = time.monotonic() - start
-    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot)
+    return Session(
+        job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
+        out.recorded, out.processes, out.durations, out.strayed, listing,
+    )  # fmt: skip
 
 
 def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
@@ -108,6 +120,13 @@ def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
         report = codec.loads(JacobianReport, (folder / files.JACOBIAN).read_text(encoding="ascii"))
         plot = folder / files.PLOT
         return report, plot.read_bytes() if plot.exists() else b""
+
+
+def _listing(folder: Path) -> KernelListing:
+    from adtool.kernel_listing import KernelListing
+
+    with _blaming("the results cannot be read", _TEMPORARY):
+        return codec.loads(KernelListing, (folder / files.LISTING).read_text(encoding="ascii"))
 
 
 def _require_script(script: str) -> None:
@@ -200,7 +219,8 @@ def _wait(
     finally:
         last = status.read(folder / files.STATUS)
         if process.returncode is None:
-            if stopped and stopped != "timeout":
+            # Past the limit, what was checked by then is asked for; a script is just ended.
+            if stopped and (stopped != "timeout" or last.phase == status.CHECK):
                 _signal_group(process, signal.SIGINT)  # lets it clean up
                 with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
                     process.wait(_GRACE)
@@ -216,28 +236,30 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 def _conclude(
     code: int, stopped: str, last: status.Status, timeout: float, folder: Path
-) -> tuple[tuple[TapeResult, ...], tuple[str, ...], Failure | None]:
+) -> tuple[Outcome, Failure | None]:
     from adtool import endings
     from adtool.outcome import Outcome
 
-    if stopped == "timeout":
-        return (), (), endings.timed_out(last, timeout)
+    nothing = Outcome("interrupted")
     if stopped:
+        found = nothing
         with suppress(OSError, UnicodeDecodeError, codec.CodecError):  # it may not have come so far
-            so_far = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
-            if any(t.launches for t in so_far.tapes):
-                failure = endings.interrupted(last, stopped, "what was checked by then is reported")
-                return so_far.tapes, so_far.kernels, failure
-        return (), (), endings.interrupted(last, stopped)
+            found = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+        if not any(t.launches for t in found.tapes):
+            found = nothing
+        some = found is not nothing
+        if stopped == "timeout":
+            return found, endings.timed_out(last, timeout, some)
+        return found, endings.interrupted(last, stopped, some)
     try:
         outcome = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
     except OSError:
         if not folder.is_dir():
-            return (), (), endings.removed(str(folder))
+            return nothing, endings.removed(str(folder))
         crash = ""
         with suppress(OSError):  # not there where the child did not even start
             crash = (folder / files.CRASH).read_text(errors="replace")
-        return (), (), endings.died(code, last, crash)
+        return nothing, endings.died(code, last, crash)
     except (codec.CodecError, UnicodeDecodeError) as error:
-        return (), (), Failure("internal", f"the child's result cannot be read: {error}")
-    return outcome.tapes, outcome.kernels, endings.reported(outcome)
+        return nothing, Failure("internal", f"the child's result cannot be read: {error}")
+    return outcome, endings.reported(outcome)

@@ -40,6 +40,8 @@ def check_tape(
     seed: int = 0,
     progress: Progress | None = None,
     order: int = 1,
+    launches: Sequence[int] = (),
+    end_to_end: bool = True,
 ) -> TapeResult:
     """Checks each launch of a tape (or of what `engine.capturing` kept of one).
 
@@ -52,7 +54,10 @@ def check_tape(
     order=2, the gradients of launches are checked for their own derivatives, too, where an
     adjoint can be differentiated; the result's `unchecked` says where not.
 
-    progress: called with how many launches are done, of how many, and the next one's kernel.
+    launches: numbers of the launches to check; all where empty. end_to_end: False leaves out the
+    tape as a whole.
+    progress: called with how many steps are done, of how many, and the next one's kernel. A
+    step is a launch, or the tape as a whole, which comes last and has an empty name.
     An interrupt (Ctrl-C) ends the check with CheckInterrupted, a KeyboardInterrupt whose
     `result` has what was found so far.
     """
@@ -63,7 +68,7 @@ def check_tape(
         )  # fmt: skip
     options = Options(
         Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
-        seed, order=order,
+        seed, order=order, whole=end_to_end, launches=tuple(launches),
     )  # fmt: skip
     return check(tape, options, progress)
 
@@ -84,13 +89,16 @@ def check(
         )  # fmt: skip
     except CheckInterrupted as stopped:
         raise CheckInterrupted(replace(stopped.result, tape=number)) from None
-    if not options.whole or options.partial:
+    if not options.end_to_end:
         return found
     try:
         whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed)
-        return replace(found, whole=whole)
     except KeyboardInterrupt:
         raise CheckInterrupted(found) from None
+    if progress is not None:
+        steps = len(found.launches) + 1
+        progress(steps, steps, "")
+    return replace(found, whole=whole)
 
 
 def check_records(
@@ -103,11 +111,12 @@ def check_records(
     found: list[LaunchResult] = []
     alike: set[Hashable] = set()
     todo = list(_selected(records, options))
+    steps = len(todo) + options.end_to_end
     try:
         for done, (index, record) in enumerate(todo):
             kernel = record.kernel.key
             if progress is not None:
-                progress(done, len(todo), kernel)
+                progress(done, steps, kernel)
             checked = check_launch(index, record, options.of_launch(kernel), alike)
             found.append(checked.result)
             alike.add(checked.alike)
@@ -116,7 +125,7 @@ def check_records(
     except KeyboardInterrupt:
         raise CheckInterrupted(_result(records, found)) from None
     if progress is not None:
-        progress(len(todo), len(todo), "")
+        progress(len(todo), steps, "")
     return _result(records, found)
 
 
@@ -135,7 +144,7 @@ def _selected(records: Sequence[Record], options: Options) -> Iterator[tuple[int
     launches = list(enumerate(r for r in records if isinstance(r, LaunchRecord)))
     launches = launches[options.skip_to :]
     for index, r in reversed(launches) if options.reverse else launches:
-        if options.wants(r.kernel.key):
+        if options.wants(r.kernel.key) and (not options.launches or index in options.launches):
             yield index, r
 
 
