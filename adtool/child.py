@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import sysconfig
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import CheckInterrupted, TapeResult, Witness, check_tape
+from engine.autograd import CheckInterrupted, Enough, Mover, TapeResult, Witness, check_tape
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -90,21 +91,29 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
-    with engine.capturing(on_launch, wants, Witness()) as capture:
+    moving = job.moving
+    mover = None if moving is None else Mover(moving.tape, moving.step)
+    start = time.monotonic()
+    with engine.capturing(on_launch, wants, mover or Witness()) as capture:
         try:
             _use_device(job.options.device)
             with _modules_kept():
                 run_target(job.target)
+        except Enough:
+            pass
         except BaseException as raised:
             error = raised
         if isinstance(error, SystemExit) and error.code in (None, 0):
             error = None
             join_threads()
+    seconds = time.monotonic() - start
     if os.getpid() != owner:  # a fork of the target that ran off its end: not ours to report
         _end_fork(error)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the target may have closed it
             stream.flush()
+    if mover is not None:
+        return Outcome("done", moved=mover.result)
     if error is not None:
         outcome = _failed(error)
     elif job.jacobian is not None:
@@ -113,7 +122,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         outcome = _list(capture.tapes, job.listing, folder)
     else:
         outcome = _check(capture.tapes, job.options, page)
-    return replace(outcome, strayed=strays.unused(job.target, job.suspects))
+    strayed = strays.unused(job.target, job.suspects)
+    return replace(outcome, strayed=strayed, script_seconds=seconds)
 
 
 def _look(

@@ -20,7 +20,8 @@ class CheckOptions:
     how many scalars of an array are compared, all for values <= 0. memory: GiB that
     copies of what launches read may take. tapes, launches: numbers, all where empty; a launch
     is `N`, of any tape, or `TAPE:N`. order: 2 checks second derivatives, too. durations: how
-    many of the slowest checks are told.
+    many of the slowest checks are told. rerun: whether the target may be run again, with inputs
+    moved; None if it is short.
     """
 
     eps: float | None = None
@@ -38,6 +39,7 @@ class CheckOptions:
     order: int = 1
     end_to_end: bool = True
     durations: int = 0
+    rerun: bool | None = None
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:
         """Which launches of a tape are checked, all where empty; None where the tape is not."""
@@ -95,6 +97,14 @@ class ListingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """Which tape's inputs to move, and by how much; see `engine.autograd.Mover`."""
+
+    tape: int
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A script's path or a module's name (one of them), and its arguments."""
 
@@ -112,7 +122,7 @@ class Target:
 class Job:
     """A target with its options, as it is handed to the child process.
 
-    jacobian, listing: what to look at in place of a check. suspects: arguments of the target
+    jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool.
     """
 
@@ -120,4 +130,5 @@ class Job:
     options: CheckOptions
     jacobian: JacobianOptions | None = None
     listing: ListingOptions | None = None
+    moving: Moving | None = None
     suspects: tuple[str, ...] = ()

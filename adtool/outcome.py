@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adtool.report import Duration, Problem
-from engine.autograd import TapeResult
+from engine.autograd import Moved, TapeResult
 
 Kind = Literal[
     "done", "raised", "exited", "target", "engine", "environment", "internal", "interrupted"
@@ -24,6 +24,7 @@ class Outcome:
     of all kernels on the tapes, also of those that the options leave out. recorded: how many
     launches each tape has. processes: how many the target started. strayed: words among the
     target's arguments that are options of the tool, and that the target does not seem to use.
+    script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     """
 
     kind: Kind
@@ -37,3 +38,5 @@ class Outcome:
     processes: int = 0
     durations: tuple[Duration, ...] = ()
     strayed: tuple[str, ...] = ()
+    script_seconds: float = 0.0
+    moved: Moved | None = None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adtool.kernel_listing import KernelListing
     from adtool.outcome import Outcome
     from adtool.report import Duration
-    from engine.autograd import TapeResult
+    from engine.autograd import Moved, TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
 
@@ -54,7 +54,8 @@ class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
-    the job asked for in place of a check. recorded, processes, durations, strayed: see `Outcome`.
+    the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
+    moved: see `Outcome`.
     """
 
     target: Target
@@ -70,6 +71,8 @@ class Session:
     durations: tuple[Duration, ...] = ()
     strayed: tuple[str, ...] = ()
     listing: KernelListing | None = None
+    script_seconds: float = 0.0
+    moved: Moved | None = None
 
 
 def run_session(
@@ -78,12 +81,13 @@ def run_session(
     timeout: float = 0.0,
     stdout_to_stderr: bool = False,
     watch: Callable[[status.Status], None] | None = None,
+    silent: bool = False,
 ) -> Session:
     """Runs the job's target and has its tapes checked.
 
     timeout: seconds for script and checks together, 0 for no limit. stdout_to_stderr:
     keeps standard output free of what the target prints. watch: called ten times a
-    second with the child's status.
+    second with the child's status. silent: what the target prints and reads is nothing.
 
     Raises:
         ToolError: the script is not there to be run, or the system does not let it run.
@@ -91,6 +95,7 @@ def run_session(
     if job.target.script is not None:
         _require_script(job.target.script)
     start = time.monotonic()
+    nowhere = subprocess.DEVNULL if silent else None
     with _private_folder() as folder:
         with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
             (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
@@ -98,7 +103,9 @@ def run_session(
         with _blaming("the target's process cannot be started"):
             process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, str(folder), _ROOT],
-                stdout=_stderr_descriptor() if stdout_to_stderr else None,
+                stdin=subprocess.DEVNULL if silent else None,
+                stdout=_stderr_descriptor() if stdout_to_stderr else nowhere,
+                stderr=nowhere,
                 start_new_session=True,
             )
         deadline = start + timeout if timeout > 0 else None
@@ -110,6 +117,7 @@ def run_session(
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
         out.recorded, out.processes, out.durations, out.strayed, listing,
+        out.script_seconds, out.moved,
     )  # fmt: skip
 
 

@@ -103,6 +103,15 @@ def check(
             help="2: check the derivatives of gradients of launches, too.",
         ),
     ] = 1,
+    rerun: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerun/--no-rerun",
+            rich_help_panel=opt.CHOICE,
+            help="Run the script again with inputs moved, where values go through the host or "
+            "Tape.record_func is used (default: if it takes less than 5 s).",
+        ),
+    ] = None,
     max_inputs: Annotated[
         int,
         typer.Option(

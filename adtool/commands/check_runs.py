@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from adtool.commands.running import run
 from adtool.exits import Exit
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Report, Severity
+from adtool.reruns import settled
 from adtool.strays import suspects
 from adtool.suppressions import Choice
 from adtool.writing import write_file
@@ -70,10 +72,12 @@ class CheckRuns:
     def _one(self, target: Target) -> Report:
         job = Job(target, self.options, suspects=suspects(target, self.known))
         to_stderr = self.style.json and not self.style.output
+        start = time.monotonic()
         session = run(
             job, self.timeout, stdout_to_stderr=to_stderr, no_color=self.style.no_color,
             quiet=self.style.quiet,
         )  # fmt: skip
+        session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
         return build_report(session, self.gate, self.choice, self.exit_zero)
 
     def _console(self, stream: TextIO) -> Any:
