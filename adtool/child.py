@@ -21,6 +21,7 @@ import numpy as np
 import engine
 from adtool import codec, files, memory, status, streams
 from adtool.exits import because
+from adtool.faults import FaultLog
 from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
@@ -89,7 +90,9 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
-    with engine.capturing(on_launch, wants) as capture:
+    noted = FaultLog(folder)
+    with engine.capturing(on_launch, wants) as capture, _watched(job, noted):
+        noted.capture = capture
         try:
             _use_device(job.options.device)
             with _modules_kept():
@@ -104,11 +107,20 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the target may have closed it
             stream.flush()
+    noted.close()
     if error is not None:
         return _failed(error)
     if job.jacobian is not None:
         return _look(capture.tapes, job.jacobian, page, folder)
-    return _check(capture.tapes, job.options, page)
+    with _watched(job, None):
+        return _check(capture.tapes, job.options, page)
+
+
+def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
+    """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
+    if not job.options.bounds or job.jacobian is not None:
+        return contextlib.nullcontext()
+    return engine.watching(noted, races=noted is not None)
 
 
 def _look(

@@ -27,6 +27,7 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
 if TYPE_CHECKING:
+    from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
     from engine.autograd import TapeResult
 
@@ -51,7 +52,7 @@ class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot: what
-    the job asked for in place of a check.
+    the job asked for in place of a check. faults: what launches did wrong, on a tape or not.
     """
 
     target: Target
@@ -62,6 +63,7 @@ class Session:
     seconds: float = 0.0
     jacobian: JacobianReport | None = None
     plot: bytes = b""
+    faults: tuple[Seen, ...] = ()
 
 
 def run_session(
@@ -96,9 +98,16 @@ def run_session(
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        noted = _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
     seconds = time.monotonic() - start
-    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot)
+    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot, noted)
+
+
+def _noted(folder: Path) -> tuple[Seen, ...]:
+    from adtool import faults
+
+    return faults.read(folder)
 
 
 def _seen(folder: Path) -> tuple[JacobianReport, bytes]:

@@ -148,6 +148,14 @@ def check(
             help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
         ),
     ] = None,
+    bounds: Annotated[
+        bool,
+        typer.Option(
+            "--bounds/--no-bounds",
+            help="Look for accesses outside of arrays and for races of threads.",
+            rich_help_panel=_RUN,
+        ),
+    ] = True,
     format: Annotated[
         Format,
         typer.Option(
@@ -182,7 +190,7 @@ def check(
     target = target_of("check", script, module, ctx.meta.get("adtool.target_args", ()))
     options = CheckOptions(
         eps, atol, rtol, tuple(kernel or ()), tuple(skip_kernel or ()),
-        max_inputs, max_outputs, device, seed, memory,
+        max_inputs, max_outputs, device, seed, memory, bounds,
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)
     session = run(Job(target, options), timeout, format, plain)

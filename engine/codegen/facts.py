@@ -18,9 +18,9 @@ class Facts:
     """Of a function with all that it calls.
 
     context: touches the thread's stack or journal, gives messages, or is watched. writes,
-    reads: the journal. tids: which parts of the thread's index it reads. axes: how many coordinates it
-    asks for; 0 if none.
-    arrays: has array parameters, so that its code depends on whether they are contiguous.
+    reads: the journal. tids: which parts of the thread's index it reads. axes: how many
+    coordinates it asks for; 0 if none. arrays: has array parameters, so that its code depends on
+    whether they are contiguous.
     """
 
     context: bool

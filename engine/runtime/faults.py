@@ -41,55 +41,54 @@ class Fault:
     other_access: str = ""
     site: Span | None = None
 
+    @property
+    def element(self) -> str:
+        """As a program names it: `x[3, 1]`."""
+        return f"{self.name or 'it'}[{', '.join(map(str, self.index))}]"
 
-def element(fault: Fault) -> str:
-    """The element as a program names it: `x[3, 1]`."""
-    return f"{fault.name or 'it'}[{', '.join(map(str, fault.index))}]"
+    @property
+    def at(self) -> str:
+        """The thread as a program sees it: a number, or several in parentheses."""
+        return _coordinates(self.thread)
+
+    @property
+    def other_at(self) -> str:
+        """The other thread of a race."""
+        return _coordinates(self.other)
+
+    @property
+    def words(self) -> str:
+        """What happened outside of something, to be put behind the name of the kernel."""
+        whole = f"of `{self.name}`" if self.name else "of a vector or matrix"
+        if self.access == "component":
+            index = ", ".join(map(str, self.index))
+            size = " x ".join(map(str, self.shape))
+            return f"names component [{index}] {whole}, which has {size}"
+        if self.access == "view":
+            whole = f"of `{self.name}`" if self.name else "of an array"
+            return f"names place {self.index[0]} of a part {whole}, which has {self.shape[0]}"
+        does = _DOES[self.access]
+        if not any(self.shape):
+            return f"{does} `{self.element}`, but `{self.name}` is None or empty"
+        return f"{does} `{self.element}` outside of its shape {self.shape}"
 
 
-def coordinates(thread: tuple[int, ...]) -> str:
-    """A thread as a program sees it: a number, or several in parentheses."""
+_DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+def _coordinates(thread: tuple[int, ...]) -> str:
     return str(thread[0]) if len(thread) == 1 else str(thread)
-
-
-_DOES = {
-    "load": "reads", "store": "writes", "atomic": "updates", "component": "names", "view": "names",
-}  # fmt: skip
-
-
-def words(fault: Fault) -> str:
-    """What happened, after the name of the kernel."""
-    what = element(fault)
-    if fault.access == "component":
-        kind = "component" if len(fault.shape) < 2 else "entry"
-        of = f"of `{fault.name}`" if fault.name else "of a vector or matrix"
-        at = ", ".join(map(str, fault.index))
-        return f"names {kind} [{at}] {of}, which has {_sizes(fault.shape)}"
-    if fault.access == "view":
-        of = f"of `{fault.name}`" if fault.name else "of an array"
-        return f"names place {fault.index[0]} of a view {of}, which has {_sizes(fault.shape)}"
-    if not fault.shape or fault.shape == (0,) * len(fault.shape):
-        return f"{_DOES[fault.access]} `{what}`, but `{fault.name}` is None or empty"
-    return f"{_DOES[fault.access]} `{what}` outside of its shape {_tuple(fault.shape)}"
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
-
-
-def _tuple(shape: tuple[int, ...]) -> str:
-    return str(tuple(shape))
 
 
 def diagnostic(fault: Fault) -> Diagnostic:
     """An E211 for an access outside of something."""
-    notes = [f"in thread {coordinates(fault.thread)}"]
+    notes = [f"in thread {fault.at}"]
     if fault.count > 1:
         notes.append(f"{fault.count - 1} more such accesses in the same launch")
     if fault.site is not None:
         notes.append(f"launched at {fault.site}")
     return Diagnostic(
-        "E211", f"kernel {fault.kernel!r} {words(fault)}", fault.span,
+        "E211", f"kernel {fault.kernel!r} {fault.words}", fault.span,
         "the launch has run to its end: such loads gave zero, and such stores nothing",
         tuple(notes),
     )  # fmt: skip

@@ -162,7 +162,7 @@ class Kernel:
             plan = self._latest
             if plan is None or names != self._bindings:
                 plan = Plan(self, Variants(lower(self)), get_device().backend)
-                plan.variants.debug = debugging(self)
+                plan.variants.name, plan.variants.debug = self.key, debugging(self)
                 warn_of_unassigned_reads(plan.variants.ir)
                 modules.compile_group(self.module, self, plan)
                 self._latest, self._bindings = plan, names

@@ -117,7 +117,7 @@ def _look(
     backend: Backend, variants: Variants, dim: tuple[int, ...], args: bytes,
     arrays: Sequence[Placed], open_: Sequence[Placed],
 ) -> list[Fault]:  # fmt: skip
-    name, total = variants.ir.name, int(np.prod(dim, dtype=np.int64))
+    name, total = variants.name, int(np.prod(dim, dtype=np.int64))
     shadow = _Shadow(open_)
     if shadow.bytes > SHADOW_BYTES:
         return [Fault("unwatched", name, variants.ir.span, "forward", "store", "", (), (), (), 1)]

@@ -7,6 +7,7 @@ gives zero and changes nothing, so that no memory is damaged.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from engine.compile.pipeline import Form, Names, Variants
 from engine.compile.watching import watched
 from engine.diagnostics import Span
 from engine.diagnostics.site import call_span
+from engine.ir.nodes import Store
 from engine.ir.sites import Place
 from engine.locks import Lock
 from engine.runtime.faults import Fault
@@ -81,6 +83,15 @@ def tell(faults: list[Fault]) -> None:
                 w.tell(f)
 
 
+def clash(variants: Variants, s: Store, dim: tuple[int, ...], site: Span | None) -> Fault:
+    """A race that is certain: all threads store a value of their own to one element."""
+    total = math.prod(dim)
+    return Fault(
+        "race", variants.name, s.span, "forward", "store", s.array.name,
+        coordinates(total - 1, dim), (), (), total, coordinates(0, dim), s.span, "store", site,
+    )  # fmt: skip
+
+
 class WatchedRun:
     """A form of a kernel for one launch of it, watched. at: what follows its arguments."""
 
@@ -124,7 +135,7 @@ class WatchedRun:
             i - n if i < 0 and not raw else i for i, n, raw in zip(at, shape, loaded, strict=True)
         )
         return Fault(
-            "outside", self._kernel.ir.name, p.span, _FORMS.get(self._form, self._form), p.access,
+            "outside", self._kernel.name, p.span, _FORMS.get(self._form, self._form), p.access,
             p.name, coordinates(row[THREAD], dim), index, shape, row[COUNT], site=site,
         )  # fmt: skip
 

@@ -28,13 +28,15 @@ class CapturedTape:
     """What one tape recorded between two resets. Outlives the tape, and its arrays.
 
     records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
-    first backward pass that was run, None where none was.
+    first backward pass that was run, None where none was. numbers: for each record, how many
+    launches had begun by then, on a tape or not.
     """
 
     index: int
     capture: Capture = field(repr=False)
     records: list[Record] = field(default_factory=list)
     first_backward: Backward | None = None
+    numbers: list[int] = field(default_factory=list)
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -110,6 +112,7 @@ class Captures:
             if t.capture.open:
                 seen = seen or captured(record, self.copies(record.name))
                 t.records.append(seen)
+                t.numbers.append(t.capture.launches)
 
     def look(self) -> None:
         """To be called before a backward pass."""
