@@ -43,6 +43,7 @@ class FaultLog:
         self._path = folder / files.FAULTS
         self._owner = os.getpid()
         self._seen: dict[Hashable, Seen] = {}
+        self._last: dict[Hashable, int] = {}
         self.capture: Capture | None = None
 
     def __call__(self, fault: Fault) -> None:
@@ -52,8 +53,9 @@ class FaultLog:
         if known is None:
             self._seen[key] = Seen(fault, number)
             self._write()
-        elif known.launch != number:
+        elif self._last[key] != number:
             self._seen[key] = replace(known, count=known.count + 1)
+        self._last[key] = number
 
     def close(self) -> None:
         """Writes what is known at the end: counts, and where on the tapes."""
@@ -73,7 +75,7 @@ class FaultLog:
 
 
 def _key(f: Fault) -> Hashable:
-    return f.kind, f.kernel, f.span, f.access, f.name, f.other_span
+    return f.kind, f.kernel, f.form, f.span, f.access, f.name, f.other_span
 
 
 def _place(tapes: Sequence[CapturedTape], seen: Seen) -> tuple[int, int]:

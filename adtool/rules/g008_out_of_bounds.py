@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from adtool.faults import Seen
     from adtool.session import Session
     from engine import Fault
+    from engine.diagnostics import Span
 
 
 class OutOfBounds(Rule):
@@ -77,10 +79,16 @@ def own(fault: Fault) -> bool:
     return fault.form == "forward"
 
 
-def where(seen: Seen) -> str:
-    """The launch, to be put behind a message."""
-    many = f", first of {seen.count} launches" if seen.count > 1 else ""
+def where(seen: Seen, which: str = "") -> str:
+    """The launch, to be put behind a message. which: of which launches it was the first."""
+    many = f", first of {seen.count} launches{which}" if seen.count > 1 else ""
     if seen.tape >= 0:
         return f", launch {seen.index} of tape {seen.tape}{many}"
     site = seen.fault.site
-    return (f", launched at {site.file}:{site.line}" if site is not None else "") + many
+    return (f", launched {place(site, seen.fault)}" if site is not None else "") + many
+
+
+def place(span: Span, fault: Fault) -> str:
+    """Where something stands, in a sentence about a fault."""
+    line = f"in line {span.line}"
+    return line if span.file == fault.span.file else f"{line} of {Path(span.file).name}"

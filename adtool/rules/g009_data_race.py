@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adtool.report import Finding, Severity
 from adtool.rules.base import Manual, Rule, grouped
-from adtool.rules.g008_out_of_bounds import where
+from adtool.rules.g008_out_of_bounds import place, where
 
 if TYPE_CHECKING:
     from adtool.faults import Seen
@@ -70,24 +70,30 @@ class DataRace(Rule):
         element = f"`{fault.element}`" if fault.index else f"an element of `{fault.name}`"
         first, second = _DOES[fault.other_access], _DOES[fault.access]
         what = f"thread {other} {first} it, thread {mine} {second} it"
+        if fault.access == fault.other_access:
+            what = f"both {first.removesuffix('s')} it"
         if fault.kind == "same":
             what += ", with values of their own that are equal in this launch"
         span = fault.other_span
         notes = []
         if span is not None and span != fault.span:
-            notes.append(f"thread {other} {first} it at {span.file}:{span.line}:{span.col}")
+            notes.append(f"thread {other} {first} it {place(span, fault)}, column {span.col}")
         if fault.count > 1:
             notes.append(f"{fault.count} such meetings in the launch")
         return self.finding(
             f"threads {other} and {mine} of kernel `{fault.kernel}` meet in {element}: "
-            f"{what}{where(seen)}",
-            f"use `wp.atomic_add({fault.name}, ...)` or the like, or an element for each thread",
+            f"{what}{where(seen, ' that were looked at')}",
+            _HELP["load" in (fault.access, fault.other_access)].format(fault.name),
             span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
             count=seen.count, notes=tuple(notes),
         )  # fmt: skip
 
 
 _SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "warning", "same": "note"}
+_HELP = {
+    True: "read from one array and write to another, or split the work into two launches",
+    False: "use `wp.atomic_add({0}, ...)` or the like, or an element for each thread",
+}
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 

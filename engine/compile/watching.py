@@ -26,7 +26,9 @@ class Watched(Variants):
         self.what = what
         self._entries = {}
         self._watched: dict[tuple[Form, Key], tuple[Function, tuple[Place, ...]]] = {}
+        # Launches that need no watching: by what decides it, and the last ones by their bytes.
         self._inside: dict[object, bool] = {}
+        self._last: dict[object, bool] = {}
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
 
@@ -67,6 +69,17 @@ class Watched(Variants):
         self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes
     ) -> bool:
         """Whether no access of a launch can be outside of anything, as far as is known."""
+        last = (form, wrt, journaled, dim, args)
+        found = self._last.get(last)
+        if found is None:
+            if len(self._last) >= _KEPT:
+                self._last.clear()
+            found = self._last[last] = self._proven(form, wrt, journaled, dim, args)
+        return found
+
+    def _proven(
+        self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes
+    ) -> bool:
         threads = self.own.threads_of(form, wrt, journaled)
         arrays = threads.arrays(args)
         given = threads.given(args, arrays)
