@@ -26,11 +26,12 @@ class DataRace(Rule):
             One thread of a launch wrote an element that another one read or wrote, and not by an
             atomic update: what stays there, or what is read, depends on the order in which the
             threads run. Element by element, components and views included; atomics meet each
-            other without harm, and `x[i] += v` is one.
+            other without harm, and `x[i] += v` is one. To read what other threads of the launch
+            add to is a race as well.
 
-            A warning: an element was updated atomically, and read by another thread in the same
-            launch. A note: threads stored a value of their own in one element, and the values
-            happened to be equal. Stores of one constant by all threads are no finding.
+            A note only: threads stored values of their own that happened to be equal, or looked
+            at an element before an atomic minimum or maximum. Stores of one value that is the
+            same for all threads (a flag) are no finding.
 
             Launches that are proven to be free of races are not looked at; of the others the
             first of each kernel for its arguments, and where floats decide, later ones now and
@@ -89,7 +90,7 @@ class DataRace(Rule):
         )  # fmt: skip
 
 
-_SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "warning", "same": "note"}
+_SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note"}
 _HELP = {
     True: "read from one array and write to another, or split the work into two launches",
     False: "use `wp.atomic_add({0}, ...)` or the like, or an element for each thread",

@@ -14,10 +14,10 @@ Kind = Literal["outside", "race", "mixed", "same", "unwatched"]
 class Fault:
     """An access outside of something, or two threads that meet in one element.
 
-    kind: `outside`; `race`, of which one side stores something else than was there; `mixed`,
-    one side updates atomically and the other only reads; `same`, what is stored is what was
-    there already, for which the program gives no reason; `unwatched`, there was no memory to
-    look for races.
+    kind: `outside`; `race`, of which one side changes what is there; `mixed`, one side is an
+    atomic minimum or maximum and the other only reads; `same`, what is stored is what was there
+    already, for which the program gives no reason; `unwatched`, there was no memory to look for
+    races.
     kernel: its key. span: of the access. form: what ran, `forward` for the kernel itself.
     access: `load`, `store` or `atomic`; `component` of a vector, matrix or local array, `view`.
     name: of the array or variable, empty where it has none. thread: its coordinates. index,

@@ -133,12 +133,18 @@ def _look(
     site = call_span()
     out = []
     for p, row in zip(places, words[HEAD:].reshape(-1, FAULT).tolist(), strict=False):
-        kind: Kind = "race" if row[COUNT] else "mixed" if row[MIXED] else "same"
         count = row[COUNT] or row[MIXED] or row[SAME]
-        if not count or (kind == "same" and (p.constant or places[row[PLACE]].constant)):
+        if not count:
             continue
-        owner, index = _named(row[AT], arrays, p.name)
         other = places[row[PLACE]]
+        kind: Kind = "race"
+        if not row[COUNT] and row[MIXED] and (p.extremum or other.extremum):
+            kind = "mixed"
+        elif not row[COUNT] and not row[MIXED]:
+            if p.constant or other.constant:
+                continue
+            kind = "same"
+        owner, index = _named(row[AT], arrays, p.name)
         out.append(
             Fault(
                 kind, name, p.span, "forward", p.access, owner.name,

@@ -8,6 +8,7 @@ gives zero and changes nothing, so that no memory is damaged.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ HEAD, FAULT = 4, 14
 COUNT, THREAD, AT, SHAPE, OTHER, PLACE, SAME, MIXED = 0, 1, 2, 6, 10, 11, 12, 13
 # What an index outside of a view is made, or less.
 _STRAYED = -(1 << 24)
+# An array of indices of an indexed array: what is outside of it is outside of that.
+_TABLE = re.compile(r"\.\d+_indices$")
 _FORMS = {"recorded": "forward", "accesses": "forward", "checkpointed": "adjoint"}
 
 
@@ -134,9 +137,10 @@ class WatchedRun:
         index = tuple(
             i - n if i < 0 and not raw else i for i, n, raw in zip(at, shape, loaded, strict=True)
         )
+        form, name = _FORMS.get(self._form, self._form), _TABLE.sub("", p.name)
         return Fault(
-            "outside", self._kernel.name, p.span, _FORMS.get(self._form, self._form), p.access,
-            p.name, coordinates(row[THREAD], dim), index, shape, row[COUNT], site=site,
+            "outside", self._kernel.name, p.span, form, p.access, name,
+            coordinates(row[THREAD], dim), index, shape, row[COUNT], site=site,
         )  # fmt: skip
 
 

@@ -43,6 +43,8 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G005": ("kink", "note"),
         "G006": ("inconclusive", "warning"),
         "G007": ("nondeterministic", "warning"),
+        "G008": ("out-of-bounds", "error"),
+        "G009": ("data-race", "error"),
         "G010": ("composition", "error"),
         "G011": ("rounding", "warning"),
         "G012": ("unchecked", "note"),
