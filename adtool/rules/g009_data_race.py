@@ -62,8 +62,18 @@ class DataRace(Rule):
         races = [s for s in session.faults if s.fault.kind in _SEVERITY]
         for group in grouped(races, _key):
             seen = min(group, key=lambda s: list(_SEVERITY).index(s.fault.kind))
-            found = self._finding(seen)
+            found = self._finding(seen) if seen.fault.kind != "unwatched" else self._gap(seen)
             yield replace(found, severity=_SEVERITY[seen.fault.kind])
+
+    def _gap(self, seen: Seen) -> Finding:
+        fault = seen.fault
+        return self.finding(
+            f"kernel `{fault.kernel}` was not looked at for races{where(seen)}: its arrays are "
+            "too large",
+            "run the script on a smaller problem",
+            span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
+            count=seen.count,
+        )  # fmt: skip
 
     def _finding(self, seen: Seen) -> Finding:
         fault = seen.fault
@@ -90,7 +100,8 @@ class DataRace(Rule):
         )  # fmt: skip
 
 
-_SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note"}
+_SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note",
+                                   "unwatched": "note"}  # fmt: skip
 _HELP = {
     True: "read from one array and write to another, or split the work into two launches",
     False: "use `wp.atomic_add({0}, ...)` or the like, or an element for each thread",
