@@ -31,6 +31,7 @@ class Watched(Variants):
         self._last: dict[object, bool] = {}
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
+        self._free: dict[object, None] = {}
 
     def watched(
         self, form: Form, wrt: Names, journaled: Names
@@ -64,6 +65,16 @@ class Watched(Variants):
             for f in (*callees(self.ir), self.ir)
             for s in walk(f.body)
         )
+
+    def known_free(self, dim: tuple[int, ...], args: bytes) -> bool:
+        """Whether the threads of this very launch are known to keep apart."""
+        return (dim, args) in self._free
+
+    def note_free(self, dim: tuple[int, ...], args: bytes) -> None:
+        """Notes that they are."""
+        if len(self._free) >= _KEPT:
+            self._free.clear()
+        self._free[dim, args] = None
 
     def inside(
         self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes

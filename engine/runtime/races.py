@@ -69,6 +69,9 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
     total = int(np.prod(dim, dtype=np.int64))
     if total < 2 or total >= (1 << 31) - 1 or not variants.written:
         return []
+    kernel = watched(variants, "races")
+    if kernel.known_free(dim, args):
+        return []
     arrays = [a for a in variants.threads.arrays(args) if not a.empty]
     classes = variants.threads.classes(dim, args, arrays)
     open_ = {
@@ -77,8 +80,8 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
         for name in g.names
     } if classes.known else {a.name for a in arrays}  # fmt: skip
     if not open_:
+        kernel.note_free(dim, args)
         return []
-    kernel = watched(variants, "races")
     key = (dim, _scalars(variants, args), tuple((a.name, a.shape, a.strides) for a in arrays),
            _digest(variants, arrays))  # fmt: skip
     seen: _Known = kernel.book.setdefault(key, _Known())

@@ -55,18 +55,30 @@ static __attribute__((noinline, cold, unused)) bool outside(
     return false;
 }
 
+// By value, so that what is looked at need not live in memory.
+template <class T, int N, bool FLAT, class... I>
+static __attribute__((noinline, cold)) bool astray(
+    const ctx_t& c, int64_t place, array_t<T, N, FLAT> a, I... i) {
+    const int64_t at[] = {int64_t(i)...};
+    return outside(c, place, at, a.shape, N);
+}
+
 // Whether an index is inside of an array; notes it if not.
 template <class T, int N, bool FLAT, class... I>
 ENG_INLINE bool inside(const ctx_t& c, int64_t place, const array_t<T, N, FLAT>& a, I... i) {
     const int64_t at[] = {int64_t(i)...};
     bool ok = true;
     for (int d = 0; d < N; ++d) ok &= uint64_t(at[d]) < uint64_t(a.shape[d]);
-    return ENG_LIKELY(ok) ? true : outside(c, place, at, a.shape, N);
+    return ENG_LIKELY(ok) ? true : astray(c, place, a, i...);
 }
 
 // The same for an index of something of a known length, or two of them.
+static __attribute__((noinline, cold, unused)) bool astray(
+    const ctx_t& c, int64_t place, int64_t n, int64_t i) {
+    return outside(c, place, &i, &n, 1);
+}
 ENG_INLINE bool among(const ctx_t& c, int64_t place, int64_t n, int64_t i) {
-    return ENG_LIKELY(uint64_t(i) < uint64_t(n)) ? true : outside(c, place, &i, &n, 1);
+    return ENG_LIKELY(uint64_t(i) < uint64_t(n)) ? true : astray(c, place, n, i);
 }
 ENG_INLINE bool among(const ctx_t& c, int64_t place, int64_t n, int64_t m, int64_t i, int64_t j) {
     const int64_t at[] = {i, j}, shape[] = {n, m};
@@ -76,9 +88,8 @@ ENG_INLINE bool among(const ctx_t& c, int64_t place, int64_t n, int64_t m, int64
 // An index along a dimension of a view. For one outside of it, an index that no array has: what it
 // accesses is outside of the array too.
 template <class I> ENG_INLINE I within(const ctx_t& c, int64_t place, I i, int64_t n) {
-    const int64_t at = int64_t(i);
-    if (ENG_LIKELY(uint64_t(at) < uint64_t(n))) return i;
-    outside(c, place, &at, &n, 1);
+    if (ENG_LIKELY(uint64_t(int64_t(i)) < uint64_t(n))) return i;
+    astray(c, place, n, int64_t(i));
     return I(-(int64_t(1) << 28));
 }
 
