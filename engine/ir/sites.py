@@ -25,8 +25,8 @@ class Place:
 
     name: of the array or variable, empty where it has none. loaded: for each index, whether it
     is an element of an array of indices, in which a negative one does not count from the end.
-    constant: of a store, whether it stores the same value in every thread. extremum: of an
-    atomic, whether it is a minimum or a maximum, which threads may look at before.
+    constant: of a store, whether it stores the same value in every thread. monotone: of an
+    atomic, whether threads may well look at the element before, to see whether it is needed.
     """
 
     access: Access
@@ -34,7 +34,7 @@ class Place:
     span: Span
     loaded: tuple[bool, ...] = ()
     constant: bool = False
-    extremum: bool = False
+    monotone: bool = False
 
 
 def indices(s: n.Let) -> tuple[n.Atom, ...]:
@@ -114,8 +114,8 @@ def _of(s: n.Stmt, f: n.Function, tables: set[n.Var], varying: set[n.Atom]) -> l
             kind = "store" if isinstance(s, n.Store) else "atomic"
         constant = isinstance(s, n.Store) and s.value not in varying
         loaded = tuple(a in tables for a in s.index)
-        extremum = isinstance(s, n.Atomic) and s.kind in ("min", "max")
-        out = [Place(kind, s.array.name, s.span, loaded, constant, extremum)]
+        monotone = isinstance(s, n.Atomic) and s.kind in ("min", "max", "and", "or", "cas")
+        out = [Place(kind, s.array.name, s.span, loaded, constant, monotone)]
         if computed(s.path):
             out.append(Place("component", s.array.name, s.span))
         return out

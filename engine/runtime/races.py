@@ -7,7 +7,8 @@ comes after it, is as it would have been.
 
 What a launch does depends on its arguments, and on what its arrays of integers contain; where
 floats decide nothing, it is looked at once for each of these. Else, and where something was
-found, it is looked at again: eight times, and then each time that the count doubles.
+found, it is looked at again: eight times, and then each time that the count doubles. So are
+launches that differ in their integers alone, after the first 64 of them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from engine.codegen.layout import arg_bytes, arg_offsets
 from engine.compile.backend import Backend, Limits
+from engine.compile.cpu.copies import view
 from engine.compile.pipeline import NONE, Variants
 from engine.compile.threads import Placed
 from engine.compile.watching import watched
@@ -49,8 +51,9 @@ from engine.runtime.watch import (
 SHADOW_BYTES = 1 << 30
 _CELL = 48
 # Bytes of integers by which launches are told apart.
-_DIGEST_BYTES = 64 << 20
-_ALWAYS = 8  # times
+_DIGEST_BYTES = 8 << 20
+_ALWAYS = 8  # times that equal launches are looked at, if they may differ
+_MOST = 64  # times that launches which differ in their integers alone are
 
 
 @dataclass(slots=True)
@@ -82,16 +85,26 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
     if not open_:
         kernel.note_free(dim, args)
         return []
-    key = (dim, _scalars(variants, args), tuple((a.name, a.shape, a.strides) for a in arrays),
-           _digest(variants, arrays))  # fmt: skip
+    shapes = (dim, tuple((a.name, a.shape, a.strides) for a in arrays))
+    key = (shapes, _scalars(variants, args), _digest(variants, arrays))
+    if key not in kernel.book:
+        kinds: _Known = kernel.book.setdefault(shapes, _Known())
+        kinds.came += 1
+        if not _now(kinds.came, _MOST):
+            return []
     seen: _Known = kernel.book.setdefault(key, _Known())
     seen.came += 1
-    often = seen.came <= _ALWAYS or seen.came & (seen.came - 1) == 0
-    if seen.came > 1 and not (often and (seen.found or kernel.floats_decide)):
+    again = seen.found or kernel.floats_decide
+    if seen.came > 1 and not (again and _now(seen.came, _ALWAYS)):
         return []
     found = _look(backend, variants, dim, args, arrays, [a for a in arrays if a.name in open_])
     seen.found = seen.found or bool(found)
     return found
+
+
+def _now(came: int, always: int) -> bool:
+    """Whether to look at a launch of a kind: at the first ones, and then whenever it doubles."""
+    return came <= always or came & (came - 1) == 0
 
 
 def _scalars(variants: Variants, args: bytes) -> bytes:
@@ -141,7 +154,7 @@ def _look(
             continue
         other = places[row[PLACE]]
         kind: Kind = "race"
-        if not row[COUNT] and row[MIXED] and (p.extremum or other.extremum):
+        if not row[COUNT] and row[MIXED] and (p.monotone or other.monotone):
             kind = "mixed"
         elif not row[COUNT] and not row[MIXED]:
             if p.constant or other.constant:
@@ -206,9 +219,9 @@ class _Shadow:
 @contextmanager
 def _kept(arrays: Sequence[Placed]) -> Iterator[None]:
     """Puts back what arrays contain."""
-    before = [(a.ends[0], ctypes.string_at(a.ends[0], a.ends[1] - a.ends[0])) for a in arrays]
+    before = [(v, v.copy()) for v in map(view, arrays)]
     try:
         yield
     finally:
-        for address, contents in before:
-            ctypes.memmove(address, contents, len(contents))
+        for v, contents in before:
+            v[...] = contents
