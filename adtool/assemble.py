@@ -19,6 +19,7 @@ from adtool.report import (
     Report,
     Severity,
     Worst,
+    at_gate,
     exit_code,
 )
 from adtool.rules import load_rules
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from adtool.session import Session
     from engine.autograd import LaunchResult, PairResult, WholeResult
 
+_SEEN = ("G008", "G009")  # found as launches ran
 _REASONS = 3  # named where nothing was checked
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
@@ -100,6 +102,8 @@ def _nothing(
 ) -> Failure | None:
     if any(p.decided for launch in launches for p in launch.pairs):
         return None
+    if session.tapes and any(f.code in _SEEN and at_gate(f.severity, gate) for f in findings):
+        return None  # what the launches did was seen, and that it is wrong
     if any(t.whole is not None and t.whole.verdict in ("fail", "nan") for t in session.tapes):
         return None
     if not session.tapes and session.recorded:

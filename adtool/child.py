@@ -23,6 +23,7 @@ import engine
 from adtool import codec, files, memory, status, strays, streams
 from adtool.check_progress import CheckProgress
 from adtool.exits import because
+from adtool.faults import FaultLog
 from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
@@ -93,8 +94,13 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     )
     moving = job.moving
     mover = None if moving is None else Mover(moving.tape, moving.step)
+    noted = FaultLog(folder)
     start = time.monotonic()
-    with engine.capturing(on_launch, wants, mover or Witness()) as capture:
+    with (
+        engine.capturing(on_launch, wants, mover or Witness()) as capture,
+        _watched(job, noted),
+    ):
+        noted.capture = capture
         try:
             _use_device(job.options.device)
             with _modules_kept():
@@ -112,6 +118,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the target may have closed it
             stream.flush()
+    noted.close()
     if mover is not None:
         return Outcome("done", moved=mover.result)
     if error is not None:
@@ -121,9 +128,17 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     elif job.listing is not None:
         outcome = _list(capture.tapes, job.listing, folder)
     else:
-        outcome = _check(capture.tapes, job.options, page)
+        with _watched(job, None):
+            outcome = _check(capture.tapes, job.options, page)
     strayed = strays.unused(job.target, job.suspects)
     return replace(outcome, strayed=strayed, script_seconds=seconds)
+
+
+def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
+    """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
+    if not job.options.bounds or job.jacobian is not None or job.moving is not None:
+        return contextlib.nullcontext()
+    return engine.watching(noted, races=noted is not None)
 
 
 def _look(

@@ -18,7 +18,8 @@ class CheckOptions:
 
     kernels, skip_kernels: glob patterns of kernel names. max_inputs, max_outputs:
     how many scalars of an array are compared, all for values <= 0. memory: GiB that
-    copies of what launches read may take. tapes, launches: numbers, all where empty; a launch
+    copies of what launches read may take. bounds: whether launches are watched for accesses
+    outside of arrays, and for races. tapes, launches: numbers, all where empty; a launch
     is `N`, of any tape, or `TAPE:N`. order: 2 checks second derivatives, too. durations: how
     many of the slowest checks are told. rerun: whether the target may be run again, with inputs
     moved; None if it is short.
@@ -34,6 +35,7 @@ class CheckOptions:
     device: str | None = None
     seed: int = 0
     memory: float | None = None
+    bounds: bool = True
     tapes: tuple[int, ...] = ()
     launches: tuple[str, ...] = ()
     order: int = 1

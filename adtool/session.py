@@ -27,6 +27,7 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
 if TYPE_CHECKING:
+    from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
     from adtool.kernel_listing import KernelListing
     from adtool.outcome import Outcome
@@ -55,7 +56,7 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved: see `Outcome`.
+    moved: see `Outcome`. faults: what launches did wrong, on a tape or not.
     """
 
     target: Target
@@ -73,6 +74,7 @@ class Session:
     listing: KernelListing | None = None
     script_seconds: float = 0.0
     moved: Moved | None = None
+    faults: tuple[Seen, ...] = ()
 
 
 def run_session(
@@ -111,14 +113,21 @@ def run_session(
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         out, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        noted = _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
     seconds = time.monotonic() - start
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
         out.recorded, out.processes, out.durations, out.strayed, listing,
-        out.script_seconds, out.moved,
+        out.script_seconds, out.moved, noted,
     )  # fmt: skip
+
+
+def _noted(folder: Path) -> tuple[Seen, ...]:
+    from adtool import faults
+
+    return faults.read(folder)
 
 
 def _seen(folder: Path) -> tuple[JacobianReport, bytes]:

@@ -130,6 +130,14 @@ def check(
     ] = 0,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
+    bounds: Annotated[
+        bool,
+        typer.Option(
+            "--bounds/--no-bounds",
+            help="Look for accesses outside of arrays and for races of threads.",
+            rich_help_panel=opt.CHOICE,
+        ),
+    ] = True,
     format: opt.FormatOption = Format.text,
     gate: Annotated[
         Gate,

@@ -79,7 +79,8 @@ class CapturedTape:
 
     records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
     first backward pass that was run, None where none was. passes: how many were. facts: what the
-    capture's watcher found out.
+    capture's watcher found out. numbers: for each record, how many launches had begun by then, on
+    a tape or not.
     """
 
     index: int
@@ -88,6 +89,7 @@ class CapturedTape:
     first_backward: Backward | None = None
     passes: int = 0
     facts: list[Any] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -185,6 +187,7 @@ class Captures:
             if t.capture.open:
                 seen = seen or captured(record, self.copies(record.name))
                 t.records.append(seen)
+                t.numbers.append(t.capture.launches)
                 if t.capture.watcher is not None:
                     t.capture.watcher.recorded(t, record)
 
