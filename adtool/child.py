@@ -25,7 +25,7 @@ from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import CheckInterrupted, TapeResult, check_tape
+from engine.autograd import CheckInterrupted, Experience, TapeResult, check_tape
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -180,6 +180,7 @@ def _check(
     tapes = [t for t in captured if t.records]
     kernels = _kernels(tapes)
     done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
+    experience = Experience()
     try:
         for number, tape in enumerate(tapes):
             page.check(number, len(tapes), 0, len(tape.records), "")
@@ -195,6 +196,7 @@ def _check(
                     max_outputs=options.max_outputs,
                     seed=options.seed,
                     progress=_Progress(page, number, len(tapes)),
+                    experience=experience,
                 )
             done.append(replace(result, tape=number))
             tape.records.clear()

@@ -21,6 +21,7 @@ from engine.autograd.jacobians.difference import error_jacobians
 from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.summary import MatrixSummary, summarise
 from engine.autograd.jvp import Tangents, jvp
+from engine.autograd.launch.experience import Experience
 from engine.autograd.mutation.mutants import MUTATIONS, Mutation, Trial, compile_trials
 from engine.autograd.plots.differences import error_plot
 from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
@@ -44,7 +45,7 @@ from engine.autograd.variables.metadata import FunctionMetadata
 __all__ = [
     # checks
     "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
-    "CheckInterrupted",
+    "CheckInterrupted", "Experience",
     # what they return
     "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",

@@ -125,7 +125,7 @@ def compare_directions(
         for a in launch.inputs:
             asked = [b for b in launch.outputs if (a, b) in out]
             found = [Disagreement(a, b, w[b], grads[b][a], v[a]) for b in asked]
-            sums = displaced.slope_of(displaced.weighted(a, v[a], {b: w[b] for b in asked}))
+            sums = displaced.slope_of(displaced.weighted({a: v[a]}, {b: w[b] for b in asked}))
             for d, c in zip(found, _along(displaced, found, sums, out), strict=True):
                 out[d.a, d.b] = c
                 if c.verdict == "fail":
@@ -188,7 +188,7 @@ def _opinions(
     """What forward mode and a closer look at the differences may be asked."""
     return Opinions(
         ad, ref, error, allowed, lambda: forward_along(displaced, d),
-        lambda: remeasured(displaced.weighted(d.a, d.v, {d.b: d.w}), 1.0, displaced.precision),
+        lambda: remeasured(displaced.weighted({d.a: d.v}, {d.b: d.w}), 1.0, displaced.precision),
     )  # fmt: skip
 
 
@@ -216,25 +216,31 @@ def _in_own_precision(
         if not np.all(np.isfinite(mine)):
             c = c.judged(displaced.unjudged if displaced.nonfinite else NAN)
         elif np.all(np.isfinite(lifted)):
-            unit = float(np.finfo(own.grads[a].dtype).eps)
-            c = _rounded(c, largest(lifted), largest(mine - lifted), unit, rtol)
+            c = _rounded(c, largest(lifted), largest(mine - lifted), own.grads[a].dtype, rtol)
         out[a, b] = c
     return out
 
 
-def _rounded(
-    c: Comparison, scale: float, off: float, unit: float, rtol: float | None
-) -> Comparison:
-    """Judges how far the launch's own adjoint is from the lifted one. unit: of rounding."""
+def _rounded(c: Comparison, scale: float, off: float, kind: Any, rtol: float | None) -> Comparison:
+    """Judges how far the launch's own adjoint, of a type of float, is from the lifted one."""
     # One cotangent may make next to nothing of a derivative by cancellation.
     c = replace(c, scale=max(c.scale, scale), off=max(c.off, off))
-    limit = max(ROUNDING if rtol is None else rtol, UNITS * unit)
-    if c.directional < DIRECTIONS or not c.off > limit * c.scale > 0:
+    if c.directional < DIRECTIONS or not off_by_rounding(c.scale, c.off, kind, rtol):
         return c
+    unit = float(np.finfo(kind).eps)
     most = -float(np.log10(unit))
     lost = min(most, float(np.log10(c.off / c.scale / unit)))
     why = f"{lost:.1f} of {most:.1f} digits are lost to rounding"
     return replace(c, digits_lost=lost).judged(Judgement("rounding", why))
+
+
+def off_by_rounding(scale: float, off: float, kind: Any, rtol: float | None) -> bool:
+    """Whether an adjoint of a type of float is off by more than its rounding makes likely.
+
+    scale: its largest element. rtol: what was asked for, if anything.
+    """
+    unit = float(np.finfo(kind).eps)
+    return off > max(ROUNDING if rtol is None else rtol, UNITS * unit) * scale > 0
 
 
 def levelled(v: Array, grads: Sequence[Array]) -> Array:
@@ -245,8 +251,11 @@ def levelled(v: Array, grads: Sequence[Array]) -> Array:
     """
     with np.errstate(all="ignore"):
         part = np.max([np.abs(g * v) for g in grads], axis=0)
-        counts = part[np.isfinite(part) & (part > 0)]
-        if not counts.size:
-            return v
-        level = max(float(counts.min()), LEVEL * float(np.median(counts)))
-        return np.where(part > 0, v * np.fmin(1.0, level / part), v)
+        level = level_of(part, LEVEL)
+        return np.where(part > 0, v * np.fmin(1.0, level / part), v) if level > 0.0 else v
+
+
+def level_of(part: Array, least: float) -> float:
+    """What parts are to count for at most: as the weakest, or that part of their median."""
+    counts = part[np.isfinite(part) & (part > 0)]
+    return max(float(counts.min()), least * float(np.median(counts))) if counts.size else 0.0

@@ -91,25 +91,28 @@ class DisplacedLaunch:
 
         return evaluate
 
-    def weighted(self, a: str, v: Array, weights: dict[str, Array]) -> Line:
-        """A weighted sum of each output, with input `a` displaced by t times v."""
-        exact, start, x = self.exact, self.exact.initial[a], self.exact.memory[a]
-        step = np.where(v == 0, 0.0, v)
+    def weighted(self, moves: Mapping[str, Array], weights: Mapping[str, Array]) -> Line:
+        """A weighted sum of each output, with inputs displaced by t times a direction each."""
+        exact = self.exact
+        steps = [(exact.memory[a], exact.initial[a], np.where(v == 0, 0.0, v))
+                 for a, v in moves.items()]  # fmt: skip
+        others = [name for name in exact.changed if name not in moves]
         # What is not finite is never moved, and its outputs count for nothing.
-        partly = not (self.live[a].all() and self.live_rows.all())
+        partly = not (all(self.live[a].all() for a in moves) and self.live_rows.all())
 
         def evaluate(t: float) -> Array:
             with np.errstate(all="ignore"):
-                np.multiply(step, t, out=x)
-                np.add(x, start, out=x)
-                if partly:
-                    np.copyto(x, start, where=step == 0)
-                for name in exact.changed:
-                    if name != a:
-                        np.copyto(exact.memory[name], exact.initial[name])
+                for x, start, step in steps:
+                    np.multiply(step, t, out=x)
+                    np.add(x, start, out=x)
+                    if partly:
+                        np.copyto(x, start, where=step == 0)
+                for name in others:
+                    np.copyto(exact.memory[name], exact.initial[name])
                 exact.forward_again()
                 sums = [_inner(w, exact.memory[b], partly) for b, w in weights.items()]
-            np.copyto(x, start)
+            for x, start, _ in steps:
+                np.copyto(x, start)
             return np.asarray(sums)
 
         return evaluate

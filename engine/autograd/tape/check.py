@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import check_launch
+from engine.autograd.launch.experience import Experience
 from engine.autograd.results import LaunchResult, TapeResult, Unchecked
 from engine.autograd.tape.end_to_end import check_end_to_end
 from engine.autograd.tape.options import Options, Progress
@@ -39,13 +40,16 @@ def check_tape(
     seed: int = 0,
     progress: Progress | None = None,
     order: int = 1,
+    experience: Experience | None = None,
 ) -> TapeResult:
     """Checks each launch of a tape (or of what `engine.capturing` kept of one).
 
     Every launch is compared along random directions. Single Jacobian entries are
     compared for the first launch of each kernel and shape, and wherever a direction
     disagrees; max_inputs and max_outputs limit them for each array. User arrays are
-    only read. See `Tolerance` for eps, atol and rtol.
+    only read. See `Tolerance` for eps, atol and rtol, and `Experience` for how closely the later
+    launches of a kernel are looked at. experience: of the checks of other tapes of the same
+    program, to go on from.
 
     The tape as a whole is checked as well, unless only some kernels are asked for. With
     order=2, the gradients of launches are checked for their own derivatives, too, where an
@@ -62,7 +66,7 @@ def check_tape(
         )  # fmt: skip
     options = Options(
         Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
-        seed, order=order,
+        seed, order=order, experience=experience,
     )  # fmt: skip
     return check(tape, options, progress)
 
@@ -93,17 +97,16 @@ def check_records(
     Raises CheckInterrupted.
     """
     found: list[LaunchResult] = []
-    alike: set[Hashable] = set()
+    experience = options.experience or Experience()
     todo = list(_selected(records, options))
     try:
         for done, (index, record) in enumerate(todo):
             kernel = record.kernel.key
             if progress is not None:
                 progress(done, len(todo), kernel)
-            checked = check_launch(index, record, options.of_launch(kernel), alike)
+            checked = check_launch(index, record, options.of_launch(kernel), experience)
             found.append(checked.result)
-            alike.add(checked.alike)
-            if options.keep is not None and checked.alike is not None:
+            if options.keep is not None and checked.blocks is not None:
                 options.keep(checked.result, checked.blocks)
     except KeyboardInterrupt:
         raise CheckInterrupted(_result(records, found)) from None

@@ -108,8 +108,8 @@ class TapeEvaluation:
     def displaced(self, v: Direction, t: float) -> Array:
         """The value from leaves displaced by t times a direction, as an array of one number."""
         self.replay.begin()
-        for (now, start, where), d in zip(self._leaves, v, strict=True):
-            now[...] = np.where(where & (d != 0), start + t * d, now)
+        for (now, _, _), d in zip(self._leaves, v, strict=True):
+            np.add(now, t * d, out=now, where=d != 0)  # other elements are no part of the leaf
         self.replay.forward()
         return np.asarray([self._weighted(self._outputs)])
 
@@ -142,10 +142,7 @@ class TapeEvaluation:
     def _gradient(self, k: int) -> Array:
         """The gradient of a leaf, as the sum over all gradients of its memory."""
         leaf = self.replay.leaves[k]
-        total = np.zeros(leaf.where.shape)
-        for memory in self.memories.grads.roots.values():
-            total += memory.view(leaf.part)
-        return np.where(leaf.where, total, 0.0)
+        return np.where(leaf.where, self.memories.grads.total(leaf.part), 0.0)
 
     def _weighted(self, values: Sequence[Array]) -> float:
         total = 0.0
