@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.comparison.arbitration import Opinions, arbitrate
+from engine.autograd.comparison.arbitration import OUTVOTED, Opinions, arbitrate
 from engine.autograd.comparison.judgement import FAIL, NAN, PASS, Comparison, Judgement
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
@@ -128,7 +128,7 @@ def compare_directions(
             sums = displaced.slope_of(displaced.weighted({a: v[a]}, {b: w[b] for b in asked}))
             for d, c in zip(found, _along(displaced, found, sums, out), strict=True):
                 out[d.a, d.b] = c
-                if c.verdict == "fail":
+                if c.verdict == "fail" or c.reason == OUTVOTED.reason:
                     disagreements.setdefault((d.a, d.b), d)
         for b in launch.outputs:
             out |= _in_own_precision(launch, out, b, w[b], grads[b], rtol)
@@ -188,7 +188,7 @@ def _opinions(
     """What forward mode and a closer look at the differences may be asked."""
     return Opinions(
         ad, ref, error, allowed, lambda: forward_along(displaced, d),
-        lambda: remeasured(displaced.weighted({d.a: d.v}, {d.b: d.w}), 1.0, displaced.precision),
+        lambda t: remeasured(displaced.weighted({d.a: d.v}, {d.b: d.w}), t, displaced.precision),
     )  # fmt: skip
 
 

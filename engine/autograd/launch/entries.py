@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.autograd.comparison.arbitration import Opinions, arbitrate
+from engine.autograd.comparison.arbitration import OUTVOTED, Opinions, arbitrate
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.judgement import (
     FAIL,
@@ -24,6 +24,7 @@ from engine.autograd.comparison.tolerance import COARSE_RTOL, largest
 from engine.autograd.launch.directions import ComparedLaunch, Comparisons, Directional, Pair
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.tracing import (
+    agrees_forward,
     between_one_sided,
     columns_behind,
     differs_near_by,
@@ -208,7 +209,7 @@ def _compare(
     c = _judged(displaced, before, *pair, block)
     if c.checked == size(pair[0]) * size(pair[1]) or c.verdict in ("fail", "nan"):
         return c
-    if before.verdict == "inconclusive" and c.verdict == "pass":
+    if before.verdict == "inconclusive" and c.verdict == "pass" and d is None:
         why = f"{before.reason} (along random directions; no sampled entry shows it)"
         return c.judged(Judgement("inconclusive", why))
     if d is None or (complete and c.verdict == "kink"):
@@ -216,11 +217,10 @@ def _compare(
     # The directions saw something that the sampled entries do not account for.
     if only_by_size(displaced, d):
         return c.judged(UNEQUAL)
-    if differs_near_by(displaced, d, launch.rng):
-        return c.judged(UNSAMPLED)
-    if c.verdict == "kink" or between_one_sided(displaced, d):
+    near_by = differs_near_by(displaced, d, launch.rng)
+    if not near_by and (c.verdict == "kink" or between_one_sided(displaced, d)):
         return c.judged(KINK)
-    return c.judged(UNSAMPLED)
+    return c.judged(OUTVOTED if agrees_forward(displaced, d) else UNSAMPLED)
 
 
 def _judged(
@@ -307,8 +307,8 @@ def _column(
         out.append(arbitrate(Opinions(
             float(ad[i]), float(ref[i]), float(error[i]), float(limit[i]),
             lambda row=row: displaced.forward_column(a, col, row),  # type: ignore[misc]
-            lambda row=row: remeasured(displaced.one(a, col, row), displaced.scale(a, col),  # type: ignore[misc]
-                                       displaced.precision),
+            lambda t, row=row: remeasured(displaced.one(a, col, row),  # type: ignore[misc]
+                                          t * displaced.scale(a, col), displaced.precision),
         )))  # fmt: skip
     return out
 
