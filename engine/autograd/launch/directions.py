@@ -136,7 +136,7 @@ def compare_directions(
 
 
 def _along(
-    displaced: DisplacedLaunch, found: Sequence[Disagreement], sums: Slope, pairs: Comparisons
+    displaced: DisplacedLaunch, asked: Sequence[Disagreement], sums: Slope, pairs: Comparisons
 ) -> list[Comparison]:
     """Compares w'Jv of an input with several outputs. sums: by differences, one for each.
 
@@ -145,7 +145,7 @@ def _along(
     """
     slope: Slope | None = None
     out = []
-    for k, d in enumerate(found):
+    for k, d in enumerate(asked):
         c = pairs[d.a, d.b]
         c = replace(c, directional=c.directional + 1)
         ref, error = float(sums.value[k]), float(sums.error[k])
@@ -161,13 +161,15 @@ def _along(
                 slope = slope or displaced.slope_along(d.a, d.v)
                 ref, error = _summed(displaced, d, slope)
                 allowed = allowed_along(displaced, d.w, d.g, d.v, ref)
-        c = c.measured(ad, ref, max(allowed, 1e-300), size=size)
         if allowed > 0 and TIGHT * allowed < abs(ad - ref) <= allowed:
             # It passes, if not as clearly as it should.
             forward = forward_along(displaced, d)
-            c = c.judged(FAIL if np.isfinite(forward) and abs(ad - forward) > allowed else PASS)
+            found = FAIL if np.isfinite(forward) and abs(ad - forward) > allowed else PASS
         else:
-            c = c.judged(arbitrate(_opinions(displaced, d, ad, ref, error, allowed)))
+            found = arbitrate(_opinions(displaced, d, ad, ref, error, allowed))
+        if found != PASS or abs(ad - ref) <= allowed:  # else these differences were no reference
+            c = c.measured(ad, ref, max(allowed, 1e-300), size=size)
+        c = c.judged(found)
         out.append(c)
     return out
 
