@@ -97,6 +97,8 @@ def wholes(report: Report) -> list[str]:
         which = f"tape {group[0].tape}" if len(group) == 1 else f"{len(group)} tapes"
         worst = _most(e.rel_error for e in group)
         size = f", relative error {error(worst)}" if verdict in ("pass", "fail") else ""
+        if worst > HUGE:
+            size = f", relative error >{HUGE:.0e}"
         why = f" ({reason})" if reason else ""
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}")
     return out

@@ -208,6 +208,8 @@ def _print_summary(report: Report, console: Console) -> None:
         _plural(len(report.launches), "launch", "launches"),
         _plural(report.decided, "pair") + " checked",
     ]
+    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
+        parts.append(f"{_plural(left_out, 'tape')} not end to end")
     counts = [
         _plural(n, severity)
         for severity in ("error", "warning", "note")

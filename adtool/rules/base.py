@@ -56,13 +56,14 @@ class Rule(ABC):
         kernel: str = "",
         count: int = 1,
         notes: tuple[str, ...] = (),
+        severity: Severity | None = None,
     ) -> Finding:
-        """A finding of this rule at `span`."""
+        """A finding of this rule at `span`. severity: where it is not the rule's own."""
         place = ("", 0, 0, 0, 0)
         if span is not None:
             place = (span.file, span.line, span.col, span.end_line, span.end_col)
         return Finding(
-            self.code, self.name, self.severity, message, help, kernel, tape, launch,
+            self.code, self.name, severity or self.severity, message, help, kernel, tape, launch,
             *place, count, notes,
         )  # fmt: skip
 
@@ -99,6 +100,11 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
             for pair in launch.pairs:
                 if pair.verdict == verdict:
                     yield Hit(tape.tape, launch, pair)
+
+
+def fed_by_nan(session: Session) -> list[Hit]:
+    """Pairs that nothing can be said of, because their launch was given NaN or Inf."""
+    return [h for h in hits(session, "inconclusive") if "holds NaN or Inf" in h.pair.reason]
 
 
 def grouped(items: Iterable[H], key: Callable[[H], Hashable]) -> list[list[H]]:

@@ -35,7 +35,9 @@ class NonFinite:
 
     `array` and `element` (a full index, components last) name the gradient entry;
     `span` the source line of the operation whose derivative is not finite, and
-    `operands` its operand names and values there (empty where not found).
+    `operands` its operand names and values there (empty where not found). expression: the
+    operation as the source has it, `log(x[i])`; empty where it is not to be had on one line.
+    selected: whether it stands among what a `where` or `select` chooses from.
     """
 
     array: str
@@ -44,6 +46,8 @@ class NonFinite:
     span: Span | None = None
     operation: str = ""
     operands: tuple[tuple[str, str], ...] = ()
+    expression: str = ""
+    selected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 Three numbers stand for one derivative: what the adjoint says, differences with their error,
 and forward mode of the kernel's own code, which needs no step: <J v, w> = <v, J' w>. Two that
 agree outvote the third. Where it is the differences that are outvoted, they are taken again at
-ever smaller scales, with their noise measured: of a chaotic or very steep function, only steps far
-below those of a tame one see the slope. What they confirm at one scale passes; if at none, it is left
-open and never called wrong: forward mode does not run the derivatives that users wrote, so the
-two agree on a wrong one only where a builtin's own rule is wrong.
+ever smaller scales, with their noise measured: of a chaotic or very steep function, only steps
+far below those of a tame one see the slope. What they confirm at one scale passes; if at none, it
+is left open and never called wrong: forward mode does not run the derivatives that users wrote, so
+the two agree on a wrong one only where a builtin's own rule is wrong.
 """
 
 from __future__ import annotations

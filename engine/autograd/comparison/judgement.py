@@ -83,9 +83,9 @@ class Comparison:
         """Without a disagreement that a closer look is about to judge anew."""
         if self.verdict not in ("fail", "inconclusive", "kink"):
             return self
-        return replace(
-            self, verdict="skipped", reason="", worst=None, excess=-1.0, max_abs=0.0, max_rel=0.0
-        )
+        again = replace(self, verdict="skipped", reason="", worst=None, excess=-1.0)
+        # What was not to be trusted is no error, either.
+        return replace(again, max_abs=0.0, max_rel=0.0) if self.verdict == "inconclusive" else again
 
     def measured(
         self, ad: float, ref: float, allowed: float, row: int = -1, col: int = -1,

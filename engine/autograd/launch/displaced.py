@@ -253,8 +253,8 @@ class DisplacedLaunch:
     def one_sided(self, a: str, col: int, part: float = 1.0) -> tuple[Array, Array, Array]:
         """Slopes to the right and to the left and their noise; NaN where no step is sharp.
 
-        part: of the usual step. Beside a value other than zero, the step is far smaller than the value, so that
-        a kink near by is not taken for one at this point.
+        part: of the usual step. Beside a value other than zero, the step is far smaller than the
+        value, so that a kink near by is not taken for one at this point.
         """
         x, typical = abs(self.value(a, col)), self.typical(a)
         right, left, noise = (np.full(len(self.live_rows), np.nan) for _ in range(3))

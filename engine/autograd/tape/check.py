@@ -9,7 +9,7 @@ from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import check_launch
 from engine.autograd.launch.experience import Experience
-from engine.autograd.results import LaunchResult, TapeResult, Unchecked
+from engine.autograd.results import LaunchResult, TapeResult, Unchecked, WholeResult
 from engine.autograd.tape.end_to_end import check_end_to_end
 from engine.autograd.tape.options import Options, Progress
 from engine.autograd.variables.roles import Pair
@@ -17,6 +17,8 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.tape import Tape
+
+PARTIAL = "only a part of its launches was asked for"
 
 
 class CheckInterrupted(KeyboardInterrupt):
@@ -51,7 +53,8 @@ def check_tape(
     launches of a kernel are looked at. experience: of the checks of other tapes of the same
     program, to go on from.
 
-    The tape as a whole is checked as well, unless only some kernels are asked for. With
+    The tape as a whole is checked as well; where only some kernels are asked for, `whole` says that
+    it was not. With
     order=2, the gradients of launches are checked for their own derivatives, too, where an
     adjoint can be differentiated; the result's `unchecked` says where not.
 
@@ -80,8 +83,10 @@ def check(
         found = replace(check_records(tape.records, options, progress), tape=number)
     except CheckInterrupted as stopped:
         raise CheckInterrupted(replace(stopped.result, tape=number)) from None
-    if not options.whole or options.partial:
+    if not options.whole:
         return found
+    if options.partial:
+        return replace(found, whole=WholeResult("skipped", reason=PARTIAL))
     try:
         whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed)
         return replace(found, whole=whole)
