@@ -20,6 +20,7 @@ from adtool.report import (
 )
 from adtool.rules import load_rules
 from adtool.rules.base import more_memory
+from adtool.taylor_report import taylor_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -55,6 +56,7 @@ def build_report(session: Session, gate: Severity) -> Report:
         tapes=len(session.tapes),
         seconds=round(session.seconds, 3),
         notes=_unmatched(session),
+        taylor=taylor_of(session.tapes),
     )
 
 

@@ -197,6 +197,8 @@ def _check(
                     seed=options.seed,
                     progress=_Progress(page, number, len(tapes)),
                     experience=experience,
+                    taylor=options.taylor,
+                    order=options.order,
                 )
             done.append(replace(result, tape=number))
             tape.records.clear()

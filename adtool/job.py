@@ -13,7 +13,8 @@ class CheckOptions:
 
     kernels, skip_kernels: glob patterns of kernel names. max_inputs, max_outputs:
     how many scalars of an array are compared, all for values <= 0. memory: GiB that
-    copies of what launches read may take.
+    copies of what launches read may take. taylor: adds the remainder test. order: 2 checks
+    second derivatives, too.
     """
 
     eps: float | None = None
@@ -26,6 +27,8 @@ class CheckOptions:
     device: str | None = None
     seed: int = 0
     memory: float | None = None
+    taylor: bool = False
+    order: int = 1
 
     def deselects(self, kernel: str) -> bool:
         """Whether the user asked for this kernel to be left out."""

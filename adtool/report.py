@@ -10,6 +10,7 @@ from typing import Literal
 
 from adtool.codec import CodecError, dumps, loads
 from adtool.exits import Exit
+from adtool.taylor_report import Taylor
 
 SCHEMA = 1
 
@@ -165,6 +166,7 @@ class Report:
     tapes: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    taylor: tuple[Taylor, ...] = ()
 
     @property
     def decided(self) -> int:

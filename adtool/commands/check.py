@@ -124,6 +124,26 @@ def check(
             help="Output scalars compared for each array; -1: all.", rich_help_panel=_CHOICE
         ),
     ] = -1,
+    taylor: Annotated[
+        bool,
+        typer.Option(
+            "--taylor",
+            help="Add the remainder test: rates of convergence, by step.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = False,
+    order: Annotated[
+        int,
+        typer.Option(help="2: second derivatives, too.", min=1, max=2, rich_help_panel=_CHOICE),
+    ] = 1,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --taylor: a log-log plot of the remainders (png, svg, pdf).",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     device: Annotated[
         str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=_RUN)
     ] = None,
@@ -182,7 +202,7 @@ def check(
     target = target_of("check", script, module, ctx.meta.get("adtool.target_args", ()))
     options = CheckOptions(
         eps, atol, rtol, tuple(kernel or ()), tuple(skip_kernel or ()),
-        max_inputs, max_outputs, device, seed, memory,
+        max_inputs, max_outputs, device, seed, memory, taylor or plot is not None, order,
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)
     session = run(Job(target, options), timeout, format, plain)
@@ -190,6 +210,10 @@ def check(
 
     report = build_report(session, gate.value)
     _print(report, format, verbose, plain)
+    if plot is not None and report.error is None:
+        from adtool.figures.remainders import save_remainders
+
+        save_remainders(report.taylor, plot)
     raise typer.Exit(report.exit_code)
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from adtool.render import styles
 from adtool.render.rows import Row, TableData, tables, wholes
+from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table, short
 from adtool.report import Failure, Finding, Problem, Report
 
@@ -60,6 +61,7 @@ def print_report(report: Report, console: Console, verbose: bool = False) -> Non
         words = "checked: Jacobian entries, and random directions (d) over the whole array"
         _wrapped(console, words, styles.DIM)
         console.print()
+    print_taylor(report.taylor, console)
     for finding in report.findings:
         _print_finding(finding, console)
     for note in report.notes:

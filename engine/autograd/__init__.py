@@ -33,6 +33,8 @@ from engine.autograd.results import (
     LaunchResult,
     NonFinite,
     PairResult,
+    RemainderRow,
+    Remainders,
     TapeResult,
     Unchecked,
     Verdict,
@@ -40,14 +42,16 @@ from engine.autograd.results import (
 )
 from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
+from engine.autograd.taylor import taylor_test
 from engine.autograd.variables.metadata import FunctionMetadata
 
 __all__ = [
     # checks
     "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
-    "CheckInterrupted", "Experience",
+    "CheckInterrupted", "Experience", "taylor_test",
     # what they return
-    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
+    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
+    "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",

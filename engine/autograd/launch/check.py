@@ -99,7 +99,7 @@ def _checked(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
             blame=blamed(found, evaluated, rng),
         )  # fmt: skip
-        if options.order > 1:
+        if options.order > 1 and look != "jointly":
             try:
                 second = check_second(evaluated, options.compare.tolerance, rng)
                 result = replace(result, pairs=(*result.pairs, *second))

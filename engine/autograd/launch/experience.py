@@ -22,6 +22,7 @@ class Experience:
 
     def __init__(self) -> None:
         self._met: Counter[Hashable] = Counter()
+        self._asked: set[Hashable] = set()
 
     def count(self, kind: Hashable) -> int:
         """How many launches of a kind were checked."""
@@ -33,6 +34,12 @@ class Experience:
         if not met:
             return "entries"
         return "jointly" if met & (met - 1) else "pairs"
+
+    def new(self, what: Hashable) -> bool:
+        """Whether this is asked for the first time."""
+        known = what in self._asked
+        self._asked.add(what)
+        return not known
 
     def add(self, kind: Hashable) -> None:
         """Counts a launch that was checked."""

@@ -9,9 +9,11 @@ from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import check_launch
 from engine.autograd.launch.experience import Experience
-from engine.autograd.results import LaunchResult, TapeResult, Unchecked, WholeResult
+from engine.autograd.results import LaunchResult, Remainders, TapeResult, Unchecked, WholeResult
 from engine.autograd.tape.end_to_end import check_end_to_end
 from engine.autograd.tape.options import Options, Progress
+from engine.autograd.tape.recorded_tape import recorded_tape
+from engine.autograd.tape.taylor import of_launch, of_whole
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
@@ -43,6 +45,7 @@ def check_tape(
     progress: Progress | None = None,
     order: int = 1,
     experience: Experience | None = None,
+    taylor: bool = False,
 ) -> TapeResult:
     """Checks each launch of a tape (or of what `engine.capturing` kept of one).
 
@@ -51,7 +54,8 @@ def check_tape(
     disagrees; max_inputs and max_outputs limit them for each array. User arrays are
     only read. See `Tolerance` for eps, atol and rtol, and `Experience` for how closely the later
     launches of a kernel are looked at. experience: of the checks of other tapes of the same
-    program, to go on from.
+    program, to go on from. taylor: adds the remainder test (see `taylor_test`), for kinds of
+    launches and of tapes that `experience` has not seen yet.
 
     The tape as a whole is checked as well; where only some kernels are asked for, `whole` says that
     it was not. With
@@ -62,16 +66,37 @@ def check_tape(
     An interrupt (Ctrl-C) ends the check with CheckInterrupted, a KeyboardInterrupt whose
     `result` has what was found so far.
     """
+    check_order(order)
+    options = Options(
+        Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
+        seed, order=order, experience=experience or Experience(),
+    )  # fmt: skip
+    found = check(tape, options, progress)
+    return replace(found, remainders=taylor_of(tape, options)) if taylor else found
+
+
+def check_order(order: int) -> None:
+    """Raises LaunchError (E405) for an order of derivatives that is not checked."""
     if order not in (1, 2):
         raise LaunchError(
             Diagnostic("E405", f"order must be 1 or 2, got {order!r}",
                        help="2 checks the gradients of gradients, too")
         )  # fmt: skip
-    options = Options(
-        Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
-        seed, order=order, experience=experience,
-    )  # fmt: skip
-    return check(tape, options, progress)
+
+
+def taylor_of(
+    tape: Tape | CapturedTape, options: Options, directions: int = 1
+) -> tuple[Remainders, ...]:
+    """The remainder tests of launches and tapes of new kinds."""
+    experience = options.experience or Experience()
+    found: list[Remainders] = []
+    for index, record in _selected(tape.records, options):
+        if experience.new((record.plan.variants, tuple(record.dim))):
+            found += of_launch(index, record, options.order, directions, options.seed)
+    kernels = tuple(r.name for r in tape.records)
+    if not options.partial and experience.new(kernels):
+        found += of_whole(recorded_tape(tape), options.order, directions, options.seed)
+    return tuple(found)
 
 
 def check(

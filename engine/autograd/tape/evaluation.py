@@ -5,7 +5,8 @@ Its value is a random weighted sum of what the tape's outputs hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,18 @@ class TapeEvaluation:
             np.add(now, t * d, out=now, where=d != 0)  # other elements are no part of the leaf
         self.replay.forward()
         return np.asarray([self._weighted(self._outputs)])
+
+    @contextmanager
+    def moved(self, v: Direction, t: float) -> Iterator[None]:
+        """Has the tape begin at leaves displaced by t times a direction for a while."""
+        kept = [start.copy() for _, start, _ in self._leaves]
+        try:
+            for (_, start, _), d in zip(self._leaves, v, strict=True):
+                np.add(start, t * d, out=start, where=d != 0)
+            yield
+        finally:
+            for (_, start, _), was in zip(self._leaves, kept, strict=True):
+                start[...] = was
 
     def forward_along(self, v: Direction) -> float:
         """The derivative by forward mode. Raises EvaluationFailed."""
