@@ -205,6 +205,10 @@ def check(
         max_inputs, max_outputs, device, seed, memory, taylor or plot is not None, order,
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)
+    if plot is not None:
+        from adtool.figures.remainders import format_of
+
+        format_of(plot)
     session = run(Job(target, options), timeout, format, plain)
     from adtool.assemble import build_report
 

@@ -15,6 +15,14 @@ MOST = 12  # panels
 _COLOURS = ("0.6", "tab:blue", "tab:orange")
 
 
+def format_of(file: str) -> str:
+    """The format that a file's name asks for. Raises ToolError for one that is not known."""
+    kind = Path(file).suffix[1:].lower()
+    if kind not in ("png", "svg", "pdf"):
+        raise ToolError(f"`{file}` is no png, svg or pdf", "name the plot as in remainders.png")
+    return kind
+
+
 def save_remainders(tests: tuple[Taylor, ...], file: str) -> None:
     """Writes a panel for each test that has remainders, the last ones where there are too many.
 
@@ -25,9 +33,7 @@ def save_remainders(tests: tuple[Taylor, ...], file: str) -> None:
     if not shown:
         raise ToolError("the Taylor test left no remainders to plot",
                         "where nothing but rounding is left, there is no slope to see")  # fmt: skip
-    kind = Path(file).suffix[1:].lower()
-    if kind not in ("png", "svg", "pdf"):
-        raise ToolError(f"`{file}` is no png, svg or pdf", "name the plot as in remainders.png")
+    kind = format_of(file)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
