@@ -25,6 +25,7 @@ from adtool.report import (
 from adtool.rules import load_rules
 from adtool.rules.base import more_memory
 from adtool.suppressions import Choice, suppressed
+from adtool.taylor_report import taylor_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -64,6 +65,7 @@ def build_report(
         seconds=round(session.seconds, 3),
         notes=(*_unmatched(session), *_strayed(session)),
         durations=session.durations,
+        taylor=taylor_of(session.tapes),
     )
 
 

@@ -28,7 +28,15 @@ from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import CheckInterrupted, Enough, Mover, TapeResult, Witness, check_tape
+from engine.autograd import (
+    CheckInterrupted,
+    Enough,
+    Experience,
+    Mover,
+    TapeResult,
+    Witness,
+    check_tape,
+)
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -226,6 +234,7 @@ def _check(
     done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
     progress = CheckProgress(page, tapes, options)
     number = 0
+    experience = Experience()
     try:
         for number, tape in enumerate(tapes):
             launches = options.launches_of(number)
@@ -233,7 +242,10 @@ def _check(
                 continue
             progress.begin(number)
             with _calm():
-                result = check_tape(tape, **options.of_tape(), launches=launches, progress=progress)
+                result = check_tape(
+                    tape, **options.of_tape(), launches=launches, progress=progress,
+                    experience=experience,
+                )  # fmt: skip
             done.append(replace(result, tape=number))
             tape.records.clear()
     except KeyboardInterrupt as stop:

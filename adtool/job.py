@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 _OF_TAPE = (
     "eps", "atol", "rtol", "kernels", "skip_kernels", "max_inputs", "max_outputs", "seed",
-    "order", "end_to_end",
+    "order", "end_to_end", "taylor",
 )  # fmt: skip
 
 
@@ -20,9 +20,9 @@ class CheckOptions:
     how many scalars of an array are compared, all for values <= 0. memory: GiB that
     copies of what launches read may take. bounds: whether launches are watched for accesses
     outside of arrays, and for races. tapes, launches: numbers, all where empty; a launch
-    is `N`, of any tape, or `TAPE:N`. order: 2 checks second derivatives, too. durations: how
-    many of the slowest checks are told. rerun: whether the target may be run again, with inputs
-    moved; None if it is short.
+    is `N`, of any tape, or `TAPE:N`. taylor: adds the remainder test. order: 2 checks second
+    derivatives, too. durations: how many of the slowest checks are told. rerun: whether the target
+    may be run again, with inputs moved; None if it is short.
     """
 
     eps: float | None = None
@@ -42,6 +42,7 @@ class CheckOptions:
     end_to_end: bool = True
     durations: int = 0
     rerun: bool | None = None
+    taylor: bool = False
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:
         """Which launches of a tape are checked, all where empty; None where the tape is not."""

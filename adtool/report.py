@@ -10,6 +10,7 @@ from typing import Literal
 
 from adtool.codec import CodecError, dumps, loads
 from adtool.exits import Exit
+from adtool.taylor_report import Taylor
 
 SCHEMA = 1
 
@@ -191,6 +192,7 @@ class Report:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     durations: tuple[Duration, ...] = ()
+    taylor: tuple[Taylor, ...] = ()
 
     @property
     def decided(self) -> int:

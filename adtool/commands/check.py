@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -124,6 +125,22 @@ def check(
             help="Output scalars compared for each array; -1: all.", rich_help_panel=opt.CHOICE
         ),
     ] = -1,
+    taylor: Annotated[
+        bool,
+        typer.Option(
+            "--taylor",
+            help="Add the remainder test: rates of convergence, by step.",
+            rich_help_panel=opt.CHOICE,
+        ),
+    ] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --taylor: a log-log plot of the remainders (png, svg, pdf).",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
     device: opt.DeviceName = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)
@@ -209,13 +226,20 @@ def check(
     for launch in launches or ():
         if re.fullmatch(r"(\d+:)?\d+", launch) is None:
             raise ToolError(f"--launch {launch} is no number", "write --launch 3, or TAPE:LAUNCH")
+    options = opt.chosen(CheckOptions, ctx)
+    if plot is not None:
+        from adtool.figures.remainders import format_of
+
+        format_of(plot)
+        if len(targets) > 1:
+            raise ToolError("--plot makes one picture", "name one script")
+        options = replace(options, taylor=True)
     choice = Choice(codes("--select", select or ()), codes("--ignore", ignore or ()))
     style = Style(
         format.value, str(output) if output is not None else "", verbose, quiet,
         no_color or bool(ctx.obj),
     )  # fmt: skip
     runs = CheckRuns(
-        opt.chosen(CheckOptions, ctx), timeout, style, gate.value, choice, exit_zero,
-        opt.names(ctx),
+        options, timeout, style, gate.value, choice, exit_zero, opt.names(ctx), plot or "",
     )  # fmt: skip
     raise typer.Exit(runs.run(targets))

@@ -39,7 +39,10 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class CheckRuns:
-    """How targets are run and judged. known: names of the command's options."""
+    """How targets are run and judged. known: names of the command's options.
+
+    plot: a file for the plot of remainders, empty for none.
+    """
 
     options: CheckOptions
     timeout: float
@@ -48,6 +51,7 @@ class CheckRuns:
     choice: Choice
     exit_zero: bool
     known: tuple[str, ...]
+    plot: str = ""
 
     def run(self, targets: Sequence[Target]) -> int:
         """Runs them one after the other, reports, and gives the exit code.
@@ -78,7 +82,12 @@ class CheckRuns:
             quiet=self.style.quiet,
         )  # fmt: skip
         session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
-        return build_report(session, self.gate, self.choice, self.exit_zero)
+        report = build_report(session, self.gate, self.choice, self.exit_zero)
+        if self.plot and report.error is None:
+            from adtool.figures.remainders import save_remainders
+
+            save_remainders(report.taylor, self.plot)
+        return report
 
     def _console(self, stream: TextIO) -> Any:
         from adtool.render.text import make_console

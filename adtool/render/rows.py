@@ -100,6 +100,8 @@ def wholes(report: Report) -> list[str]:
         worst = _most(e.rel_error for e in group)
         known = worst is not None and verdict in ("pass", "fail")
         size = f", relative error {error(worst)}" if known else ""
+        if worst is not None and worst > HUGE:
+            size = f", relative error >{HUGE:.0e}"
         why = f" ({reason})" if reason else ""
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}")
     return out

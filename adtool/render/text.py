@@ -16,6 +16,7 @@ from rich.text import Text
 from adtool.places import short, shortened
 from adtool.render import styles
 from adtool.render.rows import Row, TableData, tables, wholes
+from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
 
@@ -125,6 +126,7 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
         words = "checked: Jacobian entries, and random directions (d) over the whole array"
         _wrapped(console, words, styles.DIM)
         console.print()
+    print_taylor(report.taylor, console)
 
 
 def print_failure(failure: Failure, console: Console) -> None:
@@ -245,6 +247,8 @@ def print_summary(report: Report, console: Console) -> None:
         _plural(len(report.launches), "launch", "launches"),
         _plural(report.decided, "pair") + " checked",
     ]
+    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
+        parts.append(f"{_plural(left_out, 'tape')} not end to end")
     counts = [
         _plural(n, severity)
         for severity in ("error", "warning", "note")

@@ -105,6 +105,11 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
                     yield Hit(tape.tape, launch, pair)
 
 
+def fed_by_nan(session: Session) -> list[Hit]:
+    """Pairs that nothing can be said of, because their launch was given NaN or Inf."""
+    return [h for h in hits(session, "inconclusive") if "holds NaN or Inf" in h.pair.reason]
+
+
 def grouped(items: Iterable[H], key: Callable[[H], Hashable]) -> list[list[H]]:
     """The items with equal keys together, groups and items in first-seen order."""
     groups: dict[Hashable, list[H]] = {}

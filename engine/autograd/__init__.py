@@ -32,6 +32,7 @@ from engine.autograd.jacobians.difference import error_jacobians
 from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.summary import MatrixSummary, summarise
 from engine.autograd.jvp import Tangents, jvp
+from engine.autograd.launch.experience import Experience
 from engine.autograd.mutation.mutants import MUTATIONS, Mutation, Trial, compile_trials
 from engine.autograd.plots.differences import error_plot
 from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
@@ -43,6 +44,8 @@ from engine.autograd.results import (
     LaunchResult,
     NonFinite,
     PairResult,
+    RemainderRow,
+    Remainders,
     TapeResult,
     Unchecked,
     Verdict,
@@ -50,6 +53,7 @@ from engine.autograd.results import (
 )
 from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
+from engine.autograd.taylor import taylor_test
 from engine.autograd.variables.metadata import FunctionMetadata
 from engine.autograd.watch.moved import STEPS, Enough, Mover, judged
 from engine.autograd.watch.witness import Witness
@@ -57,9 +61,10 @@ from engine.autograd.watch.witness import Witness
 __all__ = [
     # checks
     "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
-    "CheckInterrupted",
+    "CheckInterrupted", "Experience", "taylor_test",
     # what they return
-    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
+    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
+    "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
     "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Moved", "Mover", "Overwritten",

@@ -11,6 +11,7 @@ from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.check import LaunchOptions
 from engine.autograd.launch.compare import CompareOptions
 from engine.autograd.launch.directions import Pair
+from engine.autograd.launch.experience import Experience
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask
 
@@ -27,8 +28,8 @@ class Options:
 
     all_entries: compares entries of every launch, not only of the first of its kind. reverse:
     the last launch first. skip_to: the first launch that is checked. launches: numbers of those to
-    check, all where empty. whole: checks the tape as
-    a whole, too, unless only a part of it was asked for.
+    check, all where empty. whole: checks the tape as a whole, too, unless only a part of it was
+    asked for. experience: of earlier checks.
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -45,6 +46,7 @@ class Options:
     order: int = 1
     keep: Keep | None = None
     launches: tuple[int, ...] = ()
+    experience: Experience | None = None
 
     @property
     def partial(self) -> bool:
