@@ -40,12 +40,12 @@ class Site:
 def call_site(depth: int = 1) -> Site | None:
     """The nearest user frame, at least `depth` frames up; None where there is none."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and _own(frame):
+    while frame is not None and is_own(frame):
         frame = frame.f_back
     return None if frame is None else Site(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
-def _own(frame: FrameType) -> bool:
+def is_own(frame: FrameType) -> bool:
     """Whether a frame is the package's, or of code that was generated for it (dataclasses)."""
     file = frame.f_code.co_filename
     if file.startswith(_PACKAGE):

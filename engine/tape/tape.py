@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Token
 from copy import copy
@@ -227,6 +228,58 @@ class Tape:
             run_backward(self.records, restored)
         finally:
             recording.active.reset(token)
+
+    def visualize(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        simplify_graph: bool = True,
+        hide_readonly_arrays: bool = False,
+        array_labels: Mapping[array, str] | None = None,
+        choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False,
+        track_inputs: Sequence[array] | None = None,
+        track_outputs: Sequence[array] | None = None,
+        track_input_names: Sequence[str] | None = None,
+        track_output_names: Sequence[str] | None = None,
+        graph_direction: str = "LR",
+    ) -> str:
+        """The tape as a picture in the dot language of Graphviz; the same tape, the same text.
+
+        Kernels are grey boxes with ports for their arguments. Arrays are ellipses, green ones
+        require a gradient; their names are those of the caller's variables, struct members
+        included, where there are any. Views hang by dashed lines on what they are views of.
+
+        Args:
+            filename: where to write the text to.
+            simplify_graph: draw what repeats itself once, and leave out the middle of
+                what is too long to be read; the picture says what it does not show.
+            hide_readonly_arrays: leave out arrays that no operation on the tape writes.
+            array_labels: names of arrays.
+            choose_longest_node_name: of several names take the longest, else the shortest.
+            ignore_graph_scopes: draw no frames for scopes.
+            track_inputs: arrays that are drawn in any case.
+            track_outputs: the same, of what the tape computes.
+            track_input_names: names of the former, one for each.
+            track_output_names: names of the latter.
+            graph_direction: LR, RL, TB or BT.
+
+        Raises TapeError E401 for arguments that do not fit, OSError where the file cannot be
+        written.
+        """
+        from engine.tape.graph.visualize import visualized
+
+        text = visualized(
+            self.records, self.scopes, list(self._seeded.values()),
+            simplify=simplify_graph, hide_readonly=hide_readonly_arrays,
+            labels=array_labels, longest=choose_longest_node_name,
+            scoped=not ignore_graph_scopes, inputs=track_inputs, outputs=track_outputs,
+            input_names=track_input_names, output_names=track_output_names,
+            direction=graph_direction,
+        )  # fmt: skip
+        if filename is not None:
+            with open(filename, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
 
     @property
     def memory(self) -> MemoryUse:

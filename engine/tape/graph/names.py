@@ -1,0 +1,127 @@
+"""What a program calls its arrays: found in the variables of its functions, and in structs."""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import FrameType, ModuleType
+from typing import Any, TypeAlias
+
+from engine.diagnostics.site import is_own
+from engine.runtime.array import array
+from engine.runtime.structs import Struct
+from engine.tape.outline import Key, key_of
+
+# The longest and the shortest name of an array.
+Names: TypeAlias = Mapping[Key, tuple[str, str]]
+
+_INDEX = re.compile(r"\d+")
+_DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
+_FRAMES = 16
+_VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
+_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
+_OTHERS = frozenset({"numpy", "engine", "builtins", "torch", "jax", "matplotlib", "scipy"})
+
+
+def variable_names(wanted: Collection[Key]) -> dict[Key, tuple[str, str]]:
+    """The names that the calling program has for some arrays.
+
+    Looks at the variables of the functions that are running, from the innermost outwards, and
+    at those of their modules; in them at the members of structs and objects, and at the items
+    of lists, tuples and dictionaries: `x`, `state.q`, `states[3]`, `self.model["x"].q`.
+    """
+    if not wanted:
+        return {}
+    search = _Search(frozenset(wanted))
+    for variables in _scopes(sys._getframe(1)):
+        search.look(variables)
+    return search.names
+
+
+def _scopes(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
+    modules: list[dict[str, Any]] = []
+    count = 0
+    while frame is not None and count < _FRAMES:
+        if not is_own(frame) and not frame.f_code.co_filename.startswith(_LIBRARIES):
+            count += 1
+            top = frame.f_locals is frame.f_globals
+            if not top:
+                yield frame.f_locals
+            if not any(m is frame.f_globals for m in modules):
+                modules.append(frame.f_globals)
+            if top and frame.f_globals.get("__name__") == "__main__":
+                break  # what is further out runs the program
+        frame = frame.f_back
+    yield from modules
+
+
+class _Search:
+    def __init__(self, wanted: frozenset[Key]) -> None:
+        self._wanted = wanted
+        self._left = _VISITS
+        self.names: dict[Key, tuple[str, str]] = {}
+        self._seen: set[tuple[Key, str]] = set()
+
+    def look(self, variables: Mapping[str, Any]) -> None:
+        """Notes the names that lead to arrays from some variables."""
+        for name, value in list(variables.items()):
+            if isinstance(name, str) and not name.startswith("__"):
+                self._visit(name, value, _DEPTH)
+
+    def _visit(self, path: str, value: Any, depth: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            return
+        if isinstance(value, array):
+            self._found(path, value)
+        elif depth:
+            for step, item in _members(value):
+                self._visit(path + step, item, depth - 1)
+
+    def _found(self, path: str, a: array) -> None:
+        key = key_of(a)
+        if key not in self._wanted:
+            return
+        # Of the many places of one array in a list, the first will do.
+        place = (key, _INDEX.sub("", path))
+        if place in self._seen:
+            return
+        self._seen.add(place)
+        known = self.names.get(key)
+        if known is None:
+            self.names[key] = (path, path)
+        else:
+            long, short = known
+            self.names[key] = (
+                max(long, path, key=lambda s: (len(s), s)),
+                min(short, path, key=lambda s: (len(s), s)),
+            )
+
+
+def _members(value: Any) -> Iterable[tuple[str, Any]]:
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return [(f"[{i}]", v) for i, v in enumerate(value)]
+    if kind is dict:
+        return [(f"[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int))]
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return [(f".{f}", v) for f, v in zip(kind._fields, value, strict=False)]
+    if isinstance(value, (type, ModuleType)):
+        return []
+    if not isinstance(value, Struct):
+        package = str(kind.__module__).split(".")[0]
+        if package in _OTHERS or (package in sys.stdlib_module_names and package != "__main__"):
+            return []
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        fields = {s: getattr(value, s, None) for s in _slots(kind)}
+    return [(f".{k}", v) for k, v in list(fields.items()) if isinstance(k, str)]
+
+
+def _slots(kind: type) -> list[str]:
+    """The slots of a dataclass, which reading has no side effect."""
+    slots = getattr(kind, "__slots__", ()) if hasattr(kind, "__dataclass_fields__") else ()
+    return [slots] if isinstance(slots, str) else [s for s in slots if isinstance(s, str)]
