@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 import engine
-from adtool import codec, files, memory, status, streams
+from adtool import codec, files, memory, status, streams, traces
 from adtool.exits import because
 from adtool.job import CheckOptions, JacobianOptions, Job
 from adtool.outcome import Outcome
@@ -84,12 +84,12 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             page.launch(kernel, index, site.code.co_filename, site.line)
 
     def wants(kernel: str) -> bool:
-        return not job.options.deselects(kernel)
+        return job.check and not job.options.deselects(kernel)
 
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
-    with engine.capturing(on_launch, wants) as capture:
+    with engine.capturing(on_launch, wants, job.traces) as capture:
         try:
             _use_device(job.options.device)
             with _modules_kept():
@@ -108,6 +108,11 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         return _failed(error)
     if job.jacobian is not None:
         return _look(capture.tapes, job.jacobian, page, folder)
+    if job.traces:
+        traces.write(capture.tapes, job.traces, folder / files.TRACES)
+    if not job.check:
+        tapes = [t for t in capture.tapes if t.records]
+        return Outcome("done", kernels=_kernels(tapes))
     return _check(capture.tapes, job.options, page)
 
 

@@ -12,6 +12,7 @@ import typer
 from adtool import __version__, streams
 from adtool.commands.check import CheckCommand, check
 from adtool.commands.explain import explain
+from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
 from adtool.commands.selftest import selftest
 from adtool.exits import Exit, ToolError, because
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.command(cls=CheckCommand)(check)
 app.command(cls=CheckCommand)(jacobian)
+app.command(cls=CheckCommand)(graph)
 app.command()(explain)
 app.command()(selftest)
 

@@ -69,9 +69,12 @@ class Target:
 class Job:
     """A target with its options, as it is handed to the child process.
 
-    jacobian: what to look at in place of a check.
+    jacobian: what to look at in place of a check. check: whether to check at all. traces: how
+    many operations of the tapes to trace and to hand back.
     """
 
     target: Target
     options: CheckOptions
     jacobian: JacobianOptions | None = None
+    check: bool = True
+    traces: int = 0

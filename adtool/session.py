@@ -51,7 +51,8 @@ class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot: what
-    the job asked for in place of a check.
+    the job asked for in place of a check. traces: JSON of `adtool.traces.Traces`, not read yet,
+    where the job asked for it and the script came to its end.
     """
 
     target: Target
@@ -62,6 +63,7 @@ class Session:
     seconds: float = 0.0
     jacobian: JacobianReport | None = None
     plot: bytes = b""
+    traces: str = ""
 
 
 def run_session(
@@ -97,8 +99,11 @@ def run_session(
         stopped, last = _wait(process, deadline, folder, watch)
         tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
+        traces = ""
+        with suppress(OSError, UnicodeDecodeError):  # not there where the script failed
+            traces = (folder / files.TRACES).read_text(encoding="ascii")
     seconds = time.monotonic() - start
-    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot)
+    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot, traces)
 
 
 def _seen(folder: Path) -> tuple[JacobianReport, bytes]:

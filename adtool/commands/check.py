@@ -185,10 +185,14 @@ def check(
         max_inputs, max_outputs, device, seed, memory,
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)
-    session = run(Job(target, options), timeout, format, plain)
+    from adtool.traces import LIMIT
+
+    session = run(Job(target, options, traces=LIMIT), timeout, format, plain)
     from adtool.assemble import build_report
+    from adtool.last import remember
 
     report = build_report(session, gate.value)
+    remember(session, report)
     _print(report, format, verbose, plain)
     raise typer.Exit(report.exit_code)
 

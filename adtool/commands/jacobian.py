@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import tempfile
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -14,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from adtool.commands.check import TIMEOUT, Format, above, run, target_of
-from adtool.exits import Exit, ToolError, because
+from adtool.exits import Exit, ToolError
+from adtool.outputs import write_file
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -100,7 +98,7 @@ def jacobian(
     plain = no_color or bool(ctx.obj)
     session = run(Job(target, check, options), timeout, format, plain)
     if session.failure is None and plot is not None:
-        _write(session.plot, plot)
+        write_file(session.plot, plot)
     _print(session, format, plain, "" if plot is None else str(plot))
     raise typer.Exit(_code(session))
 
@@ -129,29 +127,6 @@ def _kind(plot: Path | None) -> Literal["", "png", "svg", "pdf"]:
     if not plot.parent.is_dir():
         raise ToolError(f"no directory `{plot.parent}` to plot to", "make it first")
     return cast(Literal["png", "svg", "pdf"], kind)
-
-
-def _write(data: bytes, plot: Path) -> None:
-    """Writes the file in one step, so that no half of it is ever seen."""
-    try:
-        if plot.exists() and not plot.is_file():  # a pipe or a device
-            plot.write_bytes(data)
-            return
-        descriptor, name = tempfile.mkstemp(dir=plot.parent, prefix=".adtool-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-            os.replace(name, plot)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
-    except OSError as error:
-        raise ToolError(f"`{plot}` cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
 
 
 def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:

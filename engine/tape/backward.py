@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -91,7 +91,18 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         return found.astype(a._parts.dtype)
 
 
-def run_backward(records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]]) -> None:
+class Runner(Protocol):
+    """Runs a record backwards in place of its own method, and looks at what happens."""
+
+    def run(self, number: int, record: Record, restored: Sequence[Restoration]) -> None:
+        """Runs record `number`."""
+
+
+def run_backward(
+    records: Sequence[Record],
+    restored: Mapping[int, Sequence[Restoration]],
+    watch: Runner | None = None,
+) -> None:
     """Runs every record backwards, on restored contents where its number has some.
 
     An array made with retain_grad keeps the gradient of its last value: it is set
@@ -106,7 +117,10 @@ def run_backward(records: Sequence[Record], restored: Mapping[int, Sequence[Rest
             record = records[number]
             if waiting:
                 waiting = _set_aside(record, waiting, kept)
-            record.backward(restored.get(number, ()))
+            if watch is None:
+                record.backward(restored.get(number, ()))
+            else:
+                watch.run(number, record, restored.get(number, ()))
     finally:
         for grad, value in kept:
             grad.storage.before_write(grad.lo, grad.hi)

@@ -12,9 +12,11 @@ from engine.locks import Lock
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.tape.captured import Backward, captured, ran
-from engine.tape.memory import memory_of
+from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.records import Record
 from engine.tape.restoration import Restoration
+from engine.tape.scopes import Scope
+from engine.tape.tracing import Tracer, Watch
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -28,13 +30,15 @@ class CapturedTape:
     """What one tape recorded between two resets. Outlives the tape, and its arrays.
 
     records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
-    first backward pass that was run, None where none was.
+    first backward pass that was run, None where none was. tracer: what else is noted, where
+    that was asked for.
     """
 
     index: int
     capture: Capture = field(repr=False)
     records: list[Record] = field(default_factory=list)
     first_backward: Backward | None = None
+    tracer: Tracer | None = None
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -48,6 +52,7 @@ class Capture:
     """Everything captured so far. launches: how many launches ran, on a tape or not.
 
     wants: says for a kernel's key whether to copy what its launches read; None for all.
+    traces: how many more operations to trace.
     """
 
     tapes: list[CapturedTape] = field(default_factory=list)
@@ -55,6 +60,7 @@ class Capture:
     on_launch: OnLaunch | None = None
     wants: Callable[[str], bool] | None = None
     open: bool = True
+    traces: int = 0
 
     def copies(self, kernel: str) -> bool:
         """Whether to copy what launches of a kernel read."""
@@ -82,7 +88,7 @@ _lock = Lock()
 class Captures:
     """Where one tape's records go: to each capture that was open when recording began."""
 
-    __slots__ = ("_records", "_tapes")
+    __slots__ = ("_records", "_tapes", "_traced")
 
     def __init__(self, records: list[Record]) -> None:
         self._begin(records)
@@ -93,14 +99,20 @@ class Captures:
         with _lock:
             self._tapes = [CapturedTape(len(c.tapes), c) for c in _open]
             for t in self._tapes:
+                if t.capture.traces > 0:
+                    t.tracer = Tracer()
                 t.capture.tapes.append(t)
+        self._traced = any(t.tracer is not None for t in self._tapes)
 
     def copies(self, kernel: str) -> bool:
         """Whether anyone needs what launches of a kernel read."""
         return any(t.capture.copies(kernel) for t in self._tapes)
 
-    def add(self, record: Record, records: list[Record]) -> None:
-        """Tells of a record that is about to be added to the tape's records."""
+    def add(self, record: Record, records: list[Record], seconds: float | None = None) -> None:
+        """Tells of a record that is about to be added to the tape's records.
+
+        seconds: what the operation took.
+        """
         if not self._tapes:
             return
         if records is not self._records:
@@ -109,13 +121,42 @@ class Captures:
         for t in self._tapes:
             if t.capture.open:
                 seen = seen or captured(record, self.copies(record.name))
+                if t.tracer is not None:
+                    t.capture.traces -= 1
+                    t.tracer.add(record, seconds)
                 t.records.append(seen)
 
-    def look(self) -> None:
+    def look(self, scopes: Sequence[Scope] = ()) -> None:
         """To be called before a backward pass."""
         for t in self._tapes:
             if t.capture.open:
                 t.look()
+                if t.tracer is not None:
+                    t.tracer.look(scopes)
+
+    def left(self, scopes: Sequence[Scope], memory: Callable[[], MemoryUse]) -> None:
+        """To be called where a recording block ends. memory: gives what the tape takes up."""
+        if self._traced:
+            for t in self._tapes:
+                if t.capture.open and t.tracer is not None:
+                    t.tracer.left(scopes, memory)
+
+    def watch(self, records: list[Record]) -> Watch | None:
+        """What runs the first backward pass of a tape that is traced; before `ran` is called."""
+        if not self._traced or records is not self._records:
+            return None
+        for t in self._tapes:
+            new = t.tracer is not None and not t.tracer.ran
+            if new and t.capture.open and len(t.records) == len(records):
+                assert t.tracer is not None
+                return t.tracer.watch()
+        return None
+
+    def watched(self, memory: Callable[[], MemoryUse]) -> None:
+        """To be called after that pass."""
+        for t in self._tapes:
+            if t.tracer is not None and t.capture.open:
+                t.tracer.memory = memory()
 
     def ran(
         self, records: list[Record], seeded: Sequence[array],
@@ -137,7 +178,9 @@ class Captures:
 
 @contextmanager
 def capturing(
-    on_launch: OnLaunch | None = None, wants: Callable[[str], bool] | None = None
+    on_launch: OnLaunch | None = None,
+    wants: Callable[[str], bool] | None = None,
+    traces: int = 0,
 ) -> Iterator[Capture]:
     """While active, every tape that is made is captured, with copies of all launch inputs.
 
@@ -147,8 +190,10 @@ def capturing(
 
     on_launch: called before each launch runs, also of launches off any tape. wants: says
     for a kernel's key whether its launches will be checked; what others read is not copied.
+    traces: how many operations to trace (see `engine.autograd.trace`), so that one long program
+    costs no more than that.
     """
-    capture = Capture(on_launch=on_launch, wants=wants)
+    capture = Capture(on_launch=on_launch, wants=wants, traces=traces)
     with _lock:
         _open.append(capture)
     recording.observers.append(capture._observe)

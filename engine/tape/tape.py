@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Token
 from copy import copy
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from engine import config
@@ -68,6 +69,7 @@ class Tape:
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
         self._overwrites.left(self.records)
+        self._captures.left(self.scopes, lambda: self.memory)
         if token is not None:
             try:
                 recording.active.reset(token)
@@ -180,8 +182,8 @@ class Tape:
         if not self._scopes.end(len(self.records), remove_scope_if_empty):
             raise self._misused("record_scope_end without an open scope")
 
-    def _append(self, record: Record) -> None:
-        self._captures.add(record, self.records)
+    def _append(self, record: Record, seconds: float | None = None) -> None:
+        self._captures.add(record, self.records, seconds)
         self.records.append(record)
 
     # ---- backward
@@ -209,11 +211,12 @@ class Tape:
         is "error" and a value that is needed was overwritten; CompilerError where an adjoint
         does not compile; LaunchError E209 where memory runs out.
         """
-        self._captures.look()
+        self._captures.look(self.scopes)
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
         restored = self._overwrites.needed(self.records)
+        watch = self._captures.watch(self.records)
         self._captures.ran(
             self.records, [a for a, _ in seeds] + ([] if loss is None else [loss]), restored
         )
@@ -225,9 +228,11 @@ class Tape:
             if loss is not None:
                 _seed(loss, 1.0)
                 self._seeded[id(loss)] = loss
-            run_backward(self.records, restored)
+            run_backward(self.records, restored, watch)
         finally:
             recording.active.reset(token)
+        if watch is not None:
+            self._captures.watched(lambda: self.memory)
 
     def visualize(
         self,
@@ -332,17 +337,19 @@ class Tape:
 class _Pending:
     """A launch between being prepared and having run."""
 
-    __slots__ = ("changes", "executable", "record", "tape")
+    __slots__ = ("began", "changes", "executable", "record", "tape")
 
     def __init__(self, tape: Tape, record: LaunchRecord, changes: Sequence[Change]) -> None:
         self.tape = tape
         self.record = record
         self.changes = changes
         self.executable = record.selection.executable
+        self.began = perf_counter()
 
     def finish(self, journal: Journal | None) -> None:
+        seconds = perf_counter() - self.began
         self.record.journal = journal
-        self.tape._append(self.record)
+        self.tape._append(self.record, seconds)
         if self.changes:
             self.tape._overwrites.wrote(self.changes)
 

@@ -278,7 +278,8 @@ class _Builder:
         label = self._label(members[0])
         lines: list[str] = []
         if len(members) > 1:
-            label += f" \u2026 {self._label(members[-1])}"
+            last = self._label(members[-1])
+            label += "" if last == label else f" \u2026 {last}"
             lines.append(f"{len(members)} arrays")
         shape = " x ".join(map(str, first.shape))
         if any(x.shape != first.shape or x.dtype != first.dtype for x in arrays):

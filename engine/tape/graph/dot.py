@@ -25,6 +25,7 @@ _MEANING: dict[Level, str] = {
 }
 # Norms of gradients, from the smallest to the largest: blue, white, orange.
 _SCALE = ((146, 190, 224), (244, 244, 244), (245, 174, 97))
+_DECADES = 2.0  # from the middle of the scale to its ends, at least
 _PORTS = 24  # drawn of one operation's inputs, and of its outputs
 _LABEL = 120  # characters of one line
 
@@ -49,6 +50,8 @@ class _Writer:
         values = [abs(m.value) for m in marks if m.value is not None and m.level == "gradient"]
         logs = [math.log10(v) for v in values if v > 0 and math.isfinite(v)]
         self.low, self.high = (min(logs), max(logs)) if logs else (0.0, 0.0)
+        self.middle = (self.low + self.high) / 2
+        self.half = max((self.high - self.low) / 2, _DECADES)
 
     def text(self) -> str:
         """All of it."""
@@ -181,7 +184,7 @@ class _Writer:
             return _FILL.get(mark.level, "")
         if mark.value is None or not mark.value > 0 or self.low == self.high:
             return ""
-        at = 2.0 * (math.log10(mark.value) - self.low) / (self.high - self.low)
+        at = 1.0 + (math.log10(mark.value) - self.middle) / self.half
         k = min(1, int(at))
         a, b = _SCALE[k], _SCALE[k + 1]
         mixed = (round(x + (y - x) * (at - k)) for x, y in zip(a, b, strict=True))

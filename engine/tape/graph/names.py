@@ -32,12 +32,17 @@ def variable_names(wanted: Collection[Key]) -> dict[Key, tuple[str, str]]:
     at those of their modules; in them at the members of structs and objects, and at the items
     of lists, tuples and dictionaries: `x`, `state.q`, `states[3]`, `self.model["x"].q`.
     """
+    return search_names(wanted)[0]
+
+
+def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], int]:
+    """The same, and how many objects were looked at."""
     if not wanted:
-        return {}
+        return {}, 0
     search = _Search(frozenset(wanted))
     for variables in _scopes(sys._getframe(1)):
         search.look(variables)
-    return search.names
+    return search.names, _VISITS - search.left
 
 
 def _scopes(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
@@ -60,7 +65,7 @@ def _scopes(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
 class _Search:
     def __init__(self, wanted: frozenset[Key]) -> None:
         self._wanted = wanted
-        self._left = _VISITS
+        self.left = _VISITS
         self.names: dict[Key, tuple[str, str]] = {}
         self._seen: set[tuple[Key, str]] = set()
 
@@ -71,8 +76,8 @@ class _Search:
                 self._visit(name, value, _DEPTH)
 
     def _visit(self, path: str, value: Any, depth: int) -> None:
-        self._left -= 1
-        if self._left < 0:
+        self.left -= 1
+        if self.left < 0:
             return
         if isinstance(value, array):
             self._found(path, value)

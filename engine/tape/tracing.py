@@ -1,0 +1,227 @@
+"""What a capture notes of a tape beside its records: names, times, norms of gradients, memory.
+
+Norms are taken while the program's own backward pass runs, since gradients of what is
+overwritten are consumed by it. Nothing of the program is changed by that, nor kept alive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine.runtime.array import array
+from engine.runtime.leaves import float_parts
+from engine.tape.graph.listing import Lister, TapeListing
+from engine.tape.graph.names import search_names
+from engine.tape.memory import MemoryUse
+from engine.tape.outline import Key, key_of, outline
+from engine.tape.record import Record
+from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
+from engine.tape.restoration import Restoration
+from engine.tape.scopes import Scope
+
+_SEARCHES = 64  # for names, of one tape
+_LOOKS = 64  # at the memory of a tape that has not run backward
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Norms of gradients around one operation of a backward pass: one for each parameter.
+
+    Euclidean, over all elements, in float64; None where there is no gradient.
+    incoming: of what it writes, when the pass came to it. outgoing: of what it reads, after
+    it. added: of what it added to that; None where that cannot be told.
+    """
+
+    incoming: tuple[float | None, ...]
+    outgoing: tuple[float | None, ...]
+    added: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTrace:
+    """One operation: seconds that it took, and its gradients; None where not known.
+
+    Times of launches, without compilation.
+    """
+
+    forward: float | None = None
+    backward: float | None = None
+    flow: Flow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TapeTrace:
+    """A tape with times and gradients of its first backward pass.
+
+    operations: one for each of the listing's. tape: its number among those captured. ran:
+    whether there was a backward pass. memory: see `MemoryUse`; None where not known.
+    """
+
+    tape: int
+    listing: TapeListing
+    operations: tuple[OperationTrace, ...]
+    ran: bool
+    memory: MemoryUse | None
+
+
+class Tracer:
+    """Takes notes on one tape."""
+
+    def __init__(self) -> None:
+        self.forward: list[float | None] = []
+        self.steps: dict[int, OperationTrace] = {}
+        self.functions: dict[int, Sequence[Any]] = {}
+        self.names: dict[Key, tuple[str, str]] = {}
+        self.scopes: Sequence[Scope] = ()
+        self.memory: MemoryUse | None = None
+        self.ran = False
+        self._unnamed: set[Key] = set()
+        self._searches = _SEARCHES
+        self._looks = _LOOKS
+
+    def add(self, record: Record, seconds: float | None) -> None:
+        """Notes a record that is about to be added. seconds: what the operation took."""
+        if isinstance(record, FuncRecord):
+            arrays = [a for a in record.arrays if isinstance(a, array)]
+            self.functions[len(self.forward)] = [outline(a) for a in arrays]
+        self.forward.append(seconds)
+        for a in record.arrays:
+            if isinstance(a, array) and (key := key_of(a)) not in self.names:
+                self._unnamed.add(key)
+
+    def look(self, scopes: Sequence[Scope]) -> None:
+        """Looks for names in the variables of whoever called."""
+        self.scopes = scopes
+        if not self._unnamed or self._searches <= 0:
+            return
+        self._searches -= 1
+        found, spent = search_names(self._unnamed)
+        self.names |= found
+        self._unnamed -= found.keys()
+        self._searches -= spent // 4096
+
+    def left(self, scopes: Sequence[Scope], memory: Callable[[], MemoryUse]) -> None:
+        """To be called where a recording block ends. memory: gives what the tape takes up."""
+        self.look(scopes)
+        if not self.ran:
+            self._looks -= 1
+            self.memory = memory() if self._looks >= 0 else None
+
+    def watch(self) -> Watch:
+        """What follows the backward pass that is about to begin."""
+        self.ran = True
+        return Watch(self.steps)
+
+    def trace(
+        self, tape: int, records: Sequence[Record], seeded: Sequence[Any], limit: int | None
+    ) -> TapeTrace:
+        """All of it as data. limit: how many operations to keep."""
+        lister = Lister()
+        lister.add(records, self.functions, limit)
+        listing = lister.done(self.scopes, seeded, self.names)
+        forward = self.forward
+        operations = []
+        for x in listing.operations:
+            seconds = forward[x.index] if x.index < len(forward) else None
+            step = self.steps.get(x.index, OperationTrace())
+            operations.append(OperationTrace(seconds, step.backward, step.flow))
+        return TapeTrace(tape, listing, tuple(operations), self.ran, self.memory)
+
+
+class Watch:
+    """Runs the records of one backward pass, and looks at gradients around them."""
+
+    def __init__(self, steps: dict[int, OperationTrace]) -> None:
+        self._steps = steps
+
+    def run(self, number: int, record: Record, restored: Sequence[Restoration]) -> None:
+        """Runs a record backward."""
+        arrays, reads, writes = _parameters(record)
+        incoming = [_norm(a) if k in writes else None for k, a in enumerate(arrays)]
+        before: dict[int, list[Any]] = {}
+        for k in reads:
+            if k not in writes and _norm(arrays[k]):
+                before[k] = [p.copy() for p in _parts(arrays[k])]
+        start = perf_counter()
+        record.backward(restored)
+        seconds = perf_counter() - start
+        outgoing = [_norm(a) if k in reads else None for k, a in enumerate(arrays)]
+        added = list(outgoing)
+        for k in reads:
+            if k in before:
+                added[k] = _difference(arrays[k], before[k])
+        flow = Flow(tuple(incoming), tuple(outgoing), tuple(added))
+        self._steps[number] = OperationTrace(None, seconds, flow)
+
+
+def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]]:
+    """Its arrays as a listing has them, and which of them it reads and writes."""
+    if isinstance(record, LaunchRecord):
+        plan = record.plan
+        at = [p.index for p in plan.array_params]
+        reads = [k for k, i in enumerate(at) if i in plan.inputs]
+        return (
+            [record.values[i] for i in at],
+            reads,
+            [k for k, i in enumerate(at) if i in plan.writes],
+        )
+    arrays = list(record.arrays)
+    if isinstance(record, CopyRecord):
+        return arrays, (1,), (0,)
+    if isinstance(record, FuncRecord):
+        arrays = [a for a in arrays if isinstance(a, array)]
+        return arrays, range(len(arrays)), ()
+    return arrays, (), (0,)
+
+
+def _parts(a: array) -> list[np.ndarray[Any, Any]]:
+    """The numbers of a gradient that has been made; none are zero."""
+    grad = a.existing_grad
+    return [] if grad is None else [grad.device.backend.to_host(p) for p in float_parts(grad)]
+
+
+def _norm(a: array | None) -> float | None:
+    if a is None or not a.requires_grad:
+        return None
+    return _length([np.asarray(p) for p in _parts(a)])
+
+
+def _difference(a: array, before: Sequence[np.ndarray[Any, Any]]) -> float | None:
+    now = _parts(a)
+    if len(now) != len(before):  # it was replaced by a function of the user's
+        return None
+    with np.errstate(all="ignore"):
+        return _length(
+            [np.subtract(x, y, dtype=np.float64) for x, y in zip(now, before, strict=True)]
+        )
+
+
+def _length(parts: Sequence[np.ndarray[Any, Any]]) -> float:
+    """The Euclidean norm, in float64: NaN where there is one, infinite only where a number is."""
+    total = 0.0
+    with np.errstate(all="ignore"):
+        for p in parts:
+            every = "abcdefgh"[: p.ndim]
+            total += float(
+                np.einsum(f"{every},{every}->", p, p, dtype=np.float64, casting="unsafe")
+            )
+        if math.isfinite(total) and (total > 1e-290 or (total == 0.0 and not _any(parts))):
+            return math.sqrt(total)
+        if math.isnan(total):
+            return math.nan
+        # Squares of float64 overflow, and vanish, before the numbers do.
+        largest = max((float(np.max(np.abs(p))) for p in parts if p.size), default=0.0)
+        if largest == 0.0 or not math.isfinite(largest):
+            return largest
+        scaled = sum(float(np.sum((p.astype(np.float64) / largest) ** 2)) for p in parts)
+        return largest * math.sqrt(scaled)
+
+
+def _any(parts: Sequence[np.ndarray[Any, Any]]) -> bool:
+    return any(p.dtype == np.float64 and p.any() for p in parts)
