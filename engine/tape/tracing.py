@@ -26,6 +26,7 @@ from engine.tape.restoration import Restoration
 from engine.tape.scopes import Scope
 
 _SEARCHES = 64  # for names, of one tape
+_SMALL = 1 << 14  # numbers
 _LOOKS = 64  # at the memory of a tape that has not run backward
 
 
@@ -183,13 +184,18 @@ def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]
 def _parts(a: array) -> list[np.ndarray[Any, Any]]:
     """The numbers of a gradient that has been made; none are zero."""
     grad = a.existing_grad
-    return [] if grad is None else [grad.device.backend.to_host(p) for p in float_parts(grad)]
+    if grad is None:
+        return []
+    to_host = grad.device.backend.to_host
+    if grad._info.numpy.names is None:
+        return [to_host(grad._parts)]
+    return [to_host(p) for p in float_parts(grad)]
 
 
 def _norm(a: array | None) -> float | None:
     if a is None or not a.requires_grad:
         return None
-    return _length([np.asarray(p) for p in _parts(a)])
+    return length(_parts(a))
 
 
 def _difference(a: array, before: Sequence[np.ndarray[Any, Any]]) -> float | None:
@@ -197,31 +203,41 @@ def _difference(a: array, before: Sequence[np.ndarray[Any, Any]]) -> float | Non
     if len(now) != len(before):  # it was replaced by a function of the user's
         return None
     with np.errstate(all="ignore"):
-        return _length(
+        return length(
             [np.subtract(x, y, dtype=np.float64) for x, y in zip(now, before, strict=True)]
         )
 
 
-def _length(parts: Sequence[np.ndarray[Any, Any]]) -> float:
+def length(parts: Sequence[np.ndarray[Any, Any]]) -> float:
     """The Euclidean norm, in float64: NaN where there is one, infinite only where a number is."""
     total = 0.0
-    with np.errstate(all="ignore"):
-        for p in parts:
+    for p in parts:
+        if p.dtype == np.float64:
+            with np.errstate(all="ignore"):
+                x = p.ravel()
+                total += float(x.dot(x))
+        elif p.size <= _SMALL:
+            x = p.astype(np.float64).ravel()
+            total += float(x.dot(x))
+        else:  # without a copy in float64
             every = "abcdefgh"[: p.ndim]
-            total += float(
-                np.einsum(f"{every},{every}->", p, p, dtype=np.float64, casting="unsafe")
-            )
-        if math.isfinite(total) and (total > 1e-290 or (total == 0.0 and not _any(parts))):
-            return math.sqrt(total)
-        if math.isnan(total):
-            return math.nan
-        # Squares of float64 overflow, and vanish, before the numbers do.
-        largest = max((float(np.max(np.abs(p))) for p in parts if p.size), default=0.0)
-        if largest == 0.0 or not math.isfinite(largest):
+            square = f"{every},{every}->"
+            total += float(np.einsum(square, p, p, dtype=np.float64, casting="unsafe"))
+    if 1e-290 < total < math.inf:
+        return math.sqrt(total)
+    return _scaled_length(parts)
+
+
+def _scaled_length(parts: Sequence[np.ndarray[Any, Any]]) -> float:
+    """The same where squares of float64 overflow, or vanish, and where numbers are not finite."""
+    with np.errstate(all="ignore"):
+        largest = 0.0
+        for p in parts:
+            if p.size:
+                largest = max(float(np.max(np.abs(p))), largest)  # NaN stays where it is first
+                if math.isnan(largest):
+                    return math.nan
+        if largest == 0.0 or math.isinf(largest):
             return largest
         scaled = sum(float(np.sum((p.astype(np.float64) / largest) ** 2)) for p in parts)
         return largest * math.sqrt(scaled)
-
-
-def _any(parts: Sequence[np.ndarray[Any, Any]]) -> bool:
-    return any(p.dtype == np.float64 and p.any() for p in parts)
