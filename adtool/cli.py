@@ -15,6 +15,7 @@ from adtool.commands.explain import explain
 from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
 from adtool.commands.selftest import selftest
+from adtool.commands.trace import trace
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command(cls=CheckCommand)(check)
 app.command(cls=CheckCommand)(jacobian)
 app.command(cls=CheckCommand)(graph)
+app.command(cls=CheckCommand)(trace)
 app.command()(explain)
 app.command()(selftest)
 

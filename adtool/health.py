@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from adtool.gradients import ends_at, together
 from adtool.last import Last
 from adtool.report import Finding
-from engine.autograd import ListedOperation, Mark, TapeListing, TapeTrace
+from engine.autograd import Mark, TapeListing, TapeTrace
 
 _VERDICTS = {
     "fail": ("error", "wrong gradient"),
@@ -59,18 +60,6 @@ def health(last: Last, trace: TapeTrace) -> Health:
     nonfinite = _gradients(trace, put)
     first, why = _first(trace, operations, nonfinite)
     return Health(operations, _arrays(trace), first, why)
-
-
-def incoming(trace: TapeTrace, position: int) -> float | None:
-    """The norm of the gradient that came to an operation; None where there was none."""
-    flow = trace.operations[position].flow
-    return None if flow is None else together(flow.incoming)
-
-
-def together(norms: Iterable[float | None]) -> float | None:
-    """The norm of several arrays as one; None where none has a gradient."""
-    known = [x for x in norms if x is not None]
-    return math.hypot(*known) if known else None
 
 
 def _at(listing: TapeListing, f: Finding) -> int | None:
@@ -138,33 +127,10 @@ def _first(
             index = nonfinite if level == "nonfinite" and nonfinite in found else found[0]
             assert index is not None
             return index, operations[index].text
-    broken = broken_at(trace)
-    return (None, "") if broken is None else (broken.index, "the gradient ends here")
-
-
-def broken_at(trace: TapeTrace) -> ListedOperation | None:
-    """The first operation of the backward pass that a gradient came to and none went on from.
-
-    Only where there was somewhere to go: an input that has a gradient, or one that the tape
-    computed from such an array.
-    """
-    listing = trace.listing
-    moving = {i for i, a in enumerate(listing.arrays) if a.requires_grad}
-    written: set[int] = set()
-    onward: list[bool] = []
-    for x in listing.operations:
-        reads = [a for a in listing.inputs(x) if a in moving]
-        onward.append(any(listing.arrays[a].requires_grad or a in written for a in reads))
-        if reads:
-            moving |= set(listing.outputs(x))
-            written |= set(listing.outputs(x))
-    for position in reversed(range(len(trace.operations))):
-        flow = trace.operations[position].flow
-        if flow is None or not together(flow.incoming) or not onward[position]:
-            continue
-        if not together(flow.added):
-            return listing.operations[position]
-    return None
+    end = ends_at(trace)
+    if end is None:
+        return None, ""
+    return trace.listing.operations[end].index, "the gradient ends here"
 
 
 def path_of(listing: TapeListing, index: int) -> frozenset[int]:

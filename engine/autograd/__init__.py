@@ -41,7 +41,7 @@ from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
 from engine.autograd.traces import trace
 from engine.autograd.variables.metadata import FunctionMetadata
-from engine.tape.graph.build import array_label, graph
+from engine.tape.graph.build import array_label, graph, used_as
 from engine.tape.graph.dot import dot
 from engine.tape.graph.listing import (
     ListedArray,
@@ -67,7 +67,7 @@ __all__ = [
     # tapes as data, and as pictures
     "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel", "ListedOperation",
     "ListedScope", "Mark", "MemoryUse", "OperationTrace", "TapeListing", "TapeTrace",
-    "array_label", "dot", "graph", "trace",
+    "array_label", "dot", "graph", "trace", "used_as",
     # plots
     "error_plot", "jacobian_plot", "plot_kernel_jacobians",
     # checks of the checks

@@ -166,7 +166,7 @@ def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]
     if isinstance(record, LaunchRecord):
         plan = record.plan
         at = [p.index for p in plan.array_params]
-        reads = [k for k, i in enumerate(at) if i in plan.inputs]
+        reads = [k for k, i in enumerate(at) if i in plan.reads]
         return (
             [record.values[i] for i in at],
             reads,

@@ -60,7 +60,7 @@ class _Builder:
             items = folded(items, self._same, self._alike)
             items = shortened(items, self._matters)
         self._unite(items)
-        self._name_by_use(kept)
+        self.users = used_as(self.tape)
         for a in range(len(self.group)):
             self.members.setdefault(self._root(a), []).append(a)
         self.written = written = {
@@ -150,19 +150,6 @@ class _Builder:
                     together = sorted({self._root(a) for a in slot if a >= 0})
                     for a in together[1:]:
                         self.group[a] = together[0]
-
-    def _name_by_use(self, kept: Sequence[int]) -> None:
-        """Arrays that the program has no name for are called as what writes them calls them."""
-        fallback: dict[int, str] = {}
-        for p in kept:
-            x = self.tape.operations[p]
-            kernel = self.tape.kernels[x.kernel]
-            for k, a in enumerate(x.arrays):
-                if a >= 0:
-                    into = self.users if k in kernel.writes else fallback
-                    into.setdefault(a, kernel.parameters[k])
-        for a, name in fallback.items():
-            self.users.setdefault(a, name)
 
     # ---- nodes and edges
 
@@ -317,3 +304,15 @@ def array_label(tape: TapeListing, a: int, options: GraphOptions, used_as: str =
         if named:
             return f"view of {named}"
     return used_as or f"array {a}"
+
+
+def used_as(tape: TapeListing) -> dict[int, str]:
+    """What kernels call the arrays: the parameter by which one is written first, else read."""
+    written: dict[int, str] = {}
+    read: dict[int, str] = {}
+    for x in tape.operations:
+        kernel = tape.kernels[x.kernel]
+        for k, a in enumerate(x.arrays):
+            if a >= 0:
+                (written if k in kernel.writes else read).setdefault(a, kernel.parameters[k])
+    return read | written
