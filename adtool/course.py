@@ -71,9 +71,9 @@ def course(trace: TapeTrace, explodes: float = EXPLODES, vanishes: float = VANIS
     explodes, vanishes: the norm that counts as such, in units of the first that is not zero.
     """
     rows = _rows(trace)
-    return Course(
-        rows, _growth(rows), _dies(trace, rows, vanishes), _explodes(trace, rows, explodes)
-    )
+    growth, along = _growth(rows)
+    turns = _dies(trace, rows, vanishes), _explodes(trace, rows, explodes)
+    return Course(rows, growth, along, *turns)
 
 
 def _rows(trace: TapeTrace) -> tuple[Row, ...]:

@@ -126,7 +126,7 @@ def trace(
     from adtool.render import text, trace_text
 
     seen = course(found, explodes, vanishes)
-    rows = _rows(seen.rows, kernel or (), sort, reverse)
+    rows = sorted_rows(seen.rows, kernel or (), sort, reverse)
     if kernel and not rows:
         names = ", ".join(f"`{k}`" for k in dict.fromkeys(r.kernel for r in seen.rows))
         raise ToolError(f"no operation of tape {tape} matches --kernel", f"it holds {names}")
@@ -171,7 +171,10 @@ def _tape(last: Last | None, number: int) -> TapeTrace:
     return found
 
 
-def _rows(rows: Sequence[Row], patterns: Sequence[str], sort: Sort, reverse: bool) -> list[Row]:
+def sorted_rows(
+    rows: Sequence[Row], patterns: Sequence[str], sort: Sort, reverse: bool
+) -> list[Row]:
+    """The rows of some kernels (all without a pattern), in that order."""
     kept = [r for r in rows if not patterns or any(fnmatchcase(r.kernel, p) for p in patterns)]
     if sort is Sort.kernel:
         kept.sort(key=lambda r: r.kernel)
