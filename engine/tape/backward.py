@@ -91,17 +91,20 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         return found.astype(a._parts.dtype)
 
 
-class Runner(Protocol):
-    """Runs a record backwards in place of its own method, and looks at what happens."""
+class Watcher(Protocol):
+    """Looks at what happens around each record of a backward pass."""
 
-    def run(self, number: int, record: Record, restored: Sequence[Restoration]) -> None:
-        """Runs record `number`."""
+    def before(self, number: int, record: Record) -> None:
+        """Record `number` is about to run backwards."""
+
+    def after(self) -> None:
+        """It has run."""
 
 
 def run_backward(
     records: Sequence[Record],
     restored: Mapping[int, Sequence[Restoration]],
-    watch: Runner | None = None,
+    watch: Watcher | None = None,
 ) -> None:
     """Runs every record backwards, on restored contents where its number has some.
 
@@ -117,10 +120,11 @@ def run_backward(
             record = records[number]
             if waiting:
                 waiting = _set_aside(record, waiting, kept)
-            if watch is None:
-                record.backward(restored.get(number, ()))
-            else:
-                watch.run(number, record, restored.get(number, ()))
+            if watch is not None:
+                watch.before(number, record)
+            record.backward(restored.get(number, ()))
+            if watch is not None:
+                watch.after()
     finally:
         for grad, value in kept:
             grad.storage.before_write(grad.lo, grad.hi)

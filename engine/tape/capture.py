@@ -16,7 +16,7 @@ from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.records import Record
 from engine.tape.restoration import Restoration
 from engine.tape.scopes import Scope
-from engine.tape.tracing import Tracer, Watch
+from engine.tape.tracing import Budget, Tracer, Watch
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -52,7 +52,7 @@ class Capture:
     """Everything captured so far. launches: how many launches ran, on a tape or not.
 
     wants: says for a kernel's key whether to copy what its launches read; None for all.
-    traces: how many more operations to trace.
+    traces: how many more operations to trace; budget: for their names.
     """
 
     tapes: list[CapturedTape] = field(default_factory=list)
@@ -61,6 +61,7 @@ class Capture:
     wants: Callable[[str], bool] | None = None
     open: bool = True
     traces: int = 0
+    budget: Budget = field(default_factory=Budget)
 
     def copies(self, kernel: str) -> bool:
         """Whether to copy what launches of a kernel read."""
@@ -100,7 +101,7 @@ class Captures:
             self._tapes = [CapturedTape(len(c.tapes), c) for c in _open]
             for t in self._tapes:
                 if t.capture.traces > 0:
-                    t.tracer = Tracer()
+                    t.tracer = Tracer(t.capture.traces, t.capture.budget)
                 t.capture.tapes.append(t)
         self._traced = any(t.tracer is not None for t in self._tapes)
 

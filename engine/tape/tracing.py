@@ -16,13 +16,12 @@ import numpy as np
 
 from engine.runtime.array import array
 from engine.runtime.leaves import float_parts
-from engine.tape.graph.listing import Lister, TapeListing
+from engine.tape.graph.listing import Lister, TapeListing, left_out
 from engine.tape.graph.names import search_names
 from engine.tape.memory import MemoryUse
 from engine.tape.outline import Key, key_of, outline
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
-from engine.tape.restoration import Restoration
 from engine.tape.scopes import Scope
 
 _SEARCHES = 64  # for names, of one tape
@@ -71,10 +70,23 @@ class TapeTrace:
     memory: MemoryUse | None
 
 
-class Tracer:
-    """Takes notes on one tape."""
+@dataclass(slots=True)
+class Budget:
+    """What all tapes of a capture may look at for names: objects."""
 
-    def __init__(self) -> None:
+    visits: int = 4_000_000
+
+
+class Tracer:
+    """Takes notes on one tape.
+
+    limit: how many operations to follow backwards; those in the middle are left out. budget:
+    for names; none are looked for without.
+    """
+
+    def __init__(self, limit: int = 0, budget: Budget | None = None) -> None:
+        self._limit = limit
+        self._budget = budget or Budget(0)
         self.forward: list[float | None] = []
         self.steps: dict[int, OperationTrace] = {}
         self.functions: dict[int, Sequence[Any]] = {}
@@ -101,11 +113,13 @@ class Tracer:
         self.scopes = scopes
         if not self._unnamed or self._searches <= 0:
             return
+        if self._budget.visits <= 0:
+            return
         self._searches -= 1
         found, spent = search_names(self._unnamed)
         self.names |= found
         self._unnamed -= found.keys()
-        self._searches -= spent // 4096
+        self._budget.visits -= spent
 
     def left(self, scopes: Sequence[Scope], memory: Callable[[], MemoryUse]) -> None:
         """To be called where a recording block ends. memory: gives what the tape takes up."""
@@ -117,7 +131,7 @@ class Tracer:
     def watch(self) -> Watch:
         """What follows the backward pass that is about to begin."""
         self.ran = True
-        return Watch(self.steps)
+        return Watch(self.steps, left_out(len(self.forward), self._limit))
 
     def trace(
         self, tape: int, records: Sequence[Record], seeded: Sequence[Any], limit: int | None
@@ -136,29 +150,50 @@ class Tracer:
 
 
 class Watch:
-    """Runs the records of one backward pass, and looks at gradients around them."""
+    """Looks at gradients around the records of one backward pass, but for some of them."""
 
-    def __init__(self, steps: dict[int, OperationTrace]) -> None:
+    def __init__(self, steps: dict[int, OperationTrace], skipped: range) -> None:
         self._steps = steps
+        self._skipped = skipped
+        self._now: _Around | None = None
 
-    def run(self, number: int, record: Record, restored: Sequence[Restoration]) -> None:
-        """Runs a record backward."""
-        arrays, reads, writes = _parameters(record)
-        incoming = [_norm(a) if k in writes else None for k, a in enumerate(arrays)]
-        before: dict[int, list[Any]] = {}
-        for k in reads:
+    def before(self, number: int, record: Record) -> None:
+        """A record is about to run backwards."""
+        if number not in self._skipped:
+            self._now = _Around(number, record)
+
+    def after(self) -> None:
+        """It has run."""
+        if self._now is not None:
+            self._steps[self._now.number] = self._now.trace()
+            self._now = None
+
+
+class _Around:
+    """One record of a backward pass, from before it to after it."""
+
+    __slots__ = ("_arrays", "_before", "_incoming", "_reads", "_start", "number")
+
+    def __init__(self, number: int, record: Record) -> None:
+        self.number = number
+        self._arrays, self._reads, writes = _parameters(record)
+        arrays = self._arrays
+        self._incoming = tuple(_norm(a) if k in writes else None for k, a in enumerate(arrays))
+        self._before: dict[int, list[Any]] = {}
+        for k in self._reads:
             if k not in writes and _norm(arrays[k]):
-                before[k] = [p.copy() for p in _parts(arrays[k])]
-        start = perf_counter()
-        record.backward(restored)
-        seconds = perf_counter() - start
-        outgoing = [_norm(a) if k in reads else None for k, a in enumerate(arrays)]
+                self._before[k] = [p.copy() for p in _parts(arrays[k])]
+        self._start = perf_counter()
+
+    def trace(self) -> OperationTrace:
+        """What it did."""
+        seconds = perf_counter() - self._start
+        arrays, reads = self._arrays, self._reads
+        outgoing = tuple(_norm(a) if k in reads else None for k, a in enumerate(arrays))
         added = list(outgoing)
-        for k in reads:
-            if k in before:
-                added[k] = _difference(arrays[k], before[k])
-        flow = Flow(tuple(incoming), tuple(outgoing), tuple(added))
-        self._steps[number] = OperationTrace(None, seconds, flow)
+        for k, before in self._before.items():
+            added[k] = _difference(arrays[k], before)
+        return OperationTrace(None, seconds, Flow(self._incoming, outgoing, tuple(added)))
 
 
 def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]]:

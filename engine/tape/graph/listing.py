@@ -103,6 +103,11 @@ class TapeListing:
         return list(dict.fromkeys(a for a in found if a >= 0))
 
 
+def left_out(total: int, limit: int) -> range:
+    """The operations in the middle that are left out where there are more than `limit`."""
+    return range((limit + 1) // 2, total - limit // 2) if total > limit else range(0)
+
+
 class Lister:
     """Makes a listing of records. keys: the arrays seen so far, with their positions."""
 
@@ -127,13 +132,11 @@ class Lister:
         """
         self._functions = functions or {}
         total = self._records = len(records)
-        left_out = range(0)
-        if limit is not None and total > limit:
-            left_out = range((limit + 1) // 2, total - limit // 2)
+        gap = range(0) if limit is None else left_out(total, limit)
         launches = 0
         for i, r in enumerate(records):
             is_launch = isinstance(r, LaunchRecord)
-            if i not in left_out:
+            if i not in gap:
                 self._operations.append(self._operation(i, launches if is_launch else -1, r))
             launches += is_launch
 

@@ -6,6 +6,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any, TypeAlias
 
@@ -73,7 +74,9 @@ class _Search:
         """Notes the names that lead to arrays from some variables."""
         for name, value in list(variables.items()):
             if isinstance(name, str) and not name.startswith("__"):
-                self._visit(name, value, _DEPTH)
+                # Objects of the user's may answer anything, and another thread may change them.
+                with suppress(Exception):
+                    self._visit(name, value, _DEPTH)
 
     def _visit(self, path: str, value: Any, depth: int) -> None:
         self.left -= 1
@@ -108,6 +111,8 @@ class _Search:
 def _members(value: Any) -> Iterable[tuple[str, Any]]:
     kind = type(value)
     if kind is list or kind is tuple:
+        if value and isinstance(value[0], (int, float, str, bytes)):
+            return []  # data
         return [(f"[{i}]", v) for i, v in enumerate(value)]
     if kind is dict:
         return [(f"[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int))]

@@ -10,7 +10,14 @@ import pytest
 import engine as wp
 from engine.autograd import GraphOptions, dot, graph, trace
 from engine.tape.tracing import length
-from tests.unit.tape.kernels import double, source, square, square_in_place, total
+from tests.unit.tape.kernels import (
+    double,
+    no_backward,
+    source,
+    square,
+    square_in_place,
+    total,
+)
 
 
 def traced(run, **options):
@@ -188,3 +195,48 @@ def test_no_memory_is_kept_alive():
 )
 def test_length(parts, expected):
     assert length(parts) == pytest.approx(expected, rel=1e-6, nan_ok=True)
+
+
+def test_of_a_long_tape_the_middle_is_not_followed():
+    x, y = source(), wp.zeros(3, requires_grad=True)
+    with wp.capturing(traces=6) as capture:
+        with wp.Tape() as tape:
+            for _ in range(20):
+                wp.launch(double, 3, [x], [y])
+        tape.backward(grads={y: np.ones(3, np.float32)})
+    t = trace(capture.tapes[0])
+    followed = [
+        o.index
+        for o, s in zip(t.listing.operations, t.operations, strict=True)
+        if s.flow is not None
+    ]
+    assert followed == [0, 1, 2, 17, 18, 19]
+    assert all(o.forward is not None for o in t.operations)
+
+
+def test_warnings_of_a_backward_pass_point_to_the_user_as_ever():
+    x, y = source(), wp.zeros(3, requires_grad=True)
+
+    def run():
+        with wp.Tape() as tape:
+            wp.launch(no_backward, 3, [x], [y])
+        with pytest.warns(UserWarning, match="no gradient flows") as seen:
+            tape.backward(grads={y: np.ones(3, np.float32)})
+        return [w.filename for w in seen]
+
+    plain = run()
+    with wp.capturing(traces=10):
+        assert run() == plain == [__file__]
+
+
+def test_names_survive_objects_that_do_not_want_to_be_looked_at():
+    class Rude:
+        @property
+        def __class__(self):
+            raise RuntimeError("no")
+
+    x, y, rude = source(), wp.zeros(3, requires_grad=True), Rude()
+    with wp.capturing(traces=10) as capture, wp.Tape():
+        wp.launch(double, 3, [x], [y])
+    assert rude is not None
+    assert [a.name for a in trace(capture.tapes[0]).listing.arrays] == ["x", "y"]
