@@ -26,6 +26,7 @@ from engine.tape.graph.model import (
 )
 
 _NOTES = 12
+_GAP_EDGES = 16
 
 
 def graph(tape: TapeListing, options: GraphOptions) -> Graph:
@@ -239,14 +240,17 @@ class _Builder:
     def _views(self, written: set[int]) -> None:
         """What is left out touches arrays that are drawn; views touch what they are views of."""
         for name, gone in self.gaps:
+            edges: dict[Edge, None] = {}
             for p in gone:
                 x = self.tape.operations[p]
                 for a in map(self._root, self.tape.inputs(x)):
                     if a in self.shown:
-                        self.edges.setdefault(Edge(f"a{a}", name))
+                        edges.setdefault(Edge(f"a{a}", name))
                 for a in map(self._root, self.tape.outputs(x)):
                     if a in self.shown:
-                        self.edges.setdefault(Edge(name, f"a{a}"))
+                        edges.setdefault(Edge(name, f"a{a}"))
+            if len(edges) <= _GAP_EDGES:  # more would hide all others
+                self.edges |= edges
         for a, known in enumerate(self.tape.arrays):
             if known.base < 0:
                 continue

@@ -19,8 +19,8 @@ Likeness: TypeAlias = Callable[[int], Hashable]
 
 _PERIOD = 4096  # operations in the longest loop body that is looked for
 _ROUNDS = 4
-_ITEMS = 48  # drawn of one sequence
-_ENDS = 16  # of these at its beginning, and at its end
+_ITEMS = 24  # drawn of one sequence
+_ENDS = 8  # of these at its beginning, and at its end
 
 
 @dataclass(frozen=True)
@@ -141,15 +141,19 @@ def shortened(items: Sequence[Item], matters: Callable[[int], bool]) -> tuple[It
         if any(map(matters, positions([item]))):
             keep.add(k)
     out: list[Item] = []
-    gone: list[int] = []
-    for k, item in enumerate(inner):
-        if k not in keep:
-            gone += positions([item])
+    gone: list[Item] = []
+    for k in range(len(inner) + 1):
+        item = inner[k] if k < len(inner) else None
+        if item is not None and k not in keep:
+            gone.append(item)
             continue
-        if gone:
-            out.append(LeftOut(tuple(gone)))
-            gone = []
-        out.append(item)
+        if len(gone) == 1:
+            out += gone
+        elif gone:
+            out.append(LeftOut(tuple(positions(gone))))
+        gone = []
+        if item is not None:
+            out.append(item)
     return tuple(out)
 
 
