@@ -176,7 +176,9 @@ def graph(
     options = _named(trace, options, label or (), track_input or (), track_output or ())
     lines = []
     if not no_health:
-        options = replace(options, operations=health.operations, arrays=health.arrays)
+        options = replace(
+            options, operations=health.operations, arrays=health.arrays, focus=health.first
+        )
     if failing and health.first is None:
         lines.append("nothing has failed: the whole tape is drawn")
     elif failing:

@@ -59,7 +59,7 @@ class _Builder:
         items = tuple(self._tree(kept))
         if o.simplify:
             items = folded(items, self._same, self._alike)
-            items = shortened(items, self._matters)
+            items = shortened(items, self._weight)
         self._unite(items)
         self.users = used_as(self.tape)
         for a in range(len(self.group)):
@@ -130,8 +130,9 @@ class _Builder:
         mark = self.options.operations.get(index)
         return "" if mark is None or mark.level == "gradient" else mark.level
 
-    def _matters(self, position: int) -> bool:
-        return bool(self._level_of(self.tape.operations[position].index))
+    def _weight(self, position: int) -> int:
+        index = self.tape.operations[position].index
+        return 2 if index == self.options.focus else 1 if self._level_of(index) else 0
 
     # ---- which arrays share a node
 

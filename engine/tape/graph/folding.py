@@ -58,44 +58,47 @@ def folded(items: Sequence[Item], same: Likeness, alike: Likeness) -> tuple[Item
         Block(i.name, folded(i.items, same, alike), i.repeated) if isinstance(i, Block) else i
         for i in items
     )
-    for likeness in (same, alike):
+    # Arrays become one where launches are only alike: not for what two lines of a program do.
+    for likeness, least in ((same, 2), (alike, 3)):
         for _ in range(_ROUNDS):
-            found = _once(inner, likeness)
+            found = _once(inner, likeness, least)
             if len(found) == len(inner):
                 break
             inner = found
     return inner
 
 
-def _once(items: tuple[Item, ...], likeness: Likeness) -> tuple[Item, ...]:
-    """Folds the repetitions that cover most, once."""
+def _once(items: tuple[Item, ...], likeness: Likeness, least: int) -> tuple[Item, ...]:
+    """Folds the repetitions that cover most, once. least: how many make one."""
     numbers: dict[Hashable, int] = {}
     codes = np.array(
         [numbers.setdefault(_signature(i, likeness), len(numbers)) for i in items], np.int64
     )
     out: list[Item] = []
     at = 0
-    for begin, period, count in _repetitions(codes):
+    for begin, period, count in _repetitions(codes, least):
         out += items[at:begin]
         runs = [items[begin + k * period : begin + (k + 1) * period] for k in range(count)]
         body = tuple(_merged(list(column)) for column in zip(*runs, strict=True))
         # A body may have repetitions of its own.
-        out.append(Block("", _once(body, likeness) if period > 1 else body, count))
+        out.append(Block("", _once(body, likeness, least) if period > 1 else body, count))
         at = begin + period * count
     return (*out, *items[at:])
 
 
-def _repetitions(codes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[tuple[int, int, int]]:
-    """Begin, period and count of repetitions that do not overlap, in order."""
+def _repetitions(
+    codes: np.ndarray[tuple[int], np.dtype[np.int64]], least: int
+) -> list[tuple[int, int, int]]:
+    """Begin, period and count (from `least` on) of repetitions that do not overlap, in order."""
     n = len(codes)
     found: list[tuple[int, int, int, int]] = []
-    for period in range(1, min(n // 2, _PERIOD) + 1):
+    for period in range(1, min(n // least, _PERIOD) + 1):
         equal = codes[period:] == codes[:-period]
         if not equal.any():
             continue
         edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.view(np.int8), [0]))))
         begins, lengths = edges[::2], edges[1::2] - edges[::2]
-        for k in np.flatnonzero(lengths >= period):
+        for k in np.flatnonzero(lengths >= (least - 1) * period):
             count = int(lengths[k]) // period + 1
             found.append((-count * period, period, int(begins[k]), count))
     taken = np.zeros(n, bool)
@@ -126,35 +129,34 @@ def _merged(items: Sequence[Item]) -> Item:
     return first
 
 
-def shortened(items: Sequence[Item], matters: Callable[[int], bool]) -> tuple[Item, ...]:
-    """The items with the middle of each long sequence left out, but for what matters."""
+def shortened(items: Sequence[Item], weight: Callable[[int], int]) -> tuple[Item, ...]:
+    """The items with the middle of each long sequence left out, but for what has weight."""
     inner = [
-        Block(i.name, shortened(i.items, matters), i.repeated) if isinstance(i, Block) else i
+        Block(i.name, shortened(i.items, weight), i.repeated) if isinstance(i, Block) else i
         for i in items
     ]
     if len(inner) <= _ITEMS:
         return tuple(inner)
     keep = {*range(_ENDS), *range(len(inner) - _ENDS, len(inner))}
-    for k, item in enumerate(inner):
-        if len(keep) >= _ITEMS - 2:
+    weights = [max(map(weight, positions([item]))) for item in inner]
+    for k in sorted(range(len(inner)), key=lambda k: (-weights[k], k)):
+        if len(keep) >= _ITEMS - 2 or not weights[k]:
             break
-        if any(map(matters, positions([item]))):
-            keep.add(k)
+        keep.add(k)
     out: list[Item] = []
     gone: list[Item] = []
-    for k in range(len(inner) + 1):
-        item = inner[k] if k < len(inner) else None
-        if item is not None and k not in keep:
-            gone.append(item)
-            continue
-        if len(gone) == 1:
-            out += gone
-        elif gone:
-            out.append(LeftOut(tuple(positions(gone))))
-        gone = []
-        if item is not None:
+    for k, item in enumerate(inner):
+        if k in keep:
+            out += _gap(gone)
             out.append(item)
-    return tuple(out)
+            gone = []
+        else:
+            gone.append(item)
+    return (*out, *_gap(gone))
+
+
+def _gap(gone: list[Item]) -> list[Item]:
+    return [LeftOut(tuple(positions(gone)))] if len(gone) > 1 else gone
 
 
 def positions(items: Sequence[Item]) -> list[int]:

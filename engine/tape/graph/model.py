@@ -32,7 +32,8 @@ class GraphOptions:
 
     labels: names of arrays, by their positions in the listing. inputs, outputs: positions of
     arrays that are always drawn. only: the operations to draw, by index; None for all.
-    operations, arrays: marks, by index and by position.
+    operations, arrays: marks, by index and by position. focus: the operation that is drawn
+    whatever is left out.
     """
 
     simplify: bool = True
@@ -46,6 +47,7 @@ class GraphOptions:
     only: frozenset[int] | None = None
     operations: Mapping[int, Mark] = field(default_factory=dict)
     arrays: Mapping[int, Mark] = field(default_factory=dict)
+    focus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from adtool.exits import ToolError
 from adtool.job import CheckOptions, Target
 from adtool.session import Session
 from adtool.traces import Traces
-from engine.autograd import trace
+from engine.autograd import GraphOptions, Mark, dot, trace
+from engine.autograd import graph as draw
 
 
 @wp.kernel
@@ -113,6 +114,18 @@ def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
     assert code == 0
     assert "first failure: launch 0:5 of kernel `scale`: the gradient ends here" in out
     assert "1 operations are not on the path that is drawn" in out
+
+
+def test_the_first_failure_is_drawn_whatever_is_left_out() -> None:
+    x, y = wp.ones(9, requires_grad=True), wp.ones(9, requires_grad=True)
+    with wp.capturing(traces=1 << 20, wants=lambda kernel: False) as capture, wp.Tape():
+        for dim in np.random.default_rng(0).integers(1, 10, 200):
+            wp.launch(scale, int(dim), [x, 1.0], [y])
+    listing = trace(capture.tapes[0]).listing
+    marks = {i: Mark("nonfinite", "bad") for i in range(0, 200, 2)}
+    options = GraphOptions(simplify=True, operations=marks, focus=120)
+    assert "launch 120<" in dot(draw(listing, options))
+    assert "launch 120<" not in dot(draw(listing, GraphOptions(operations=marks)))
 
 
 def test_nothing_has_failed(graph: Graph) -> None:

@@ -198,6 +198,16 @@ def test_no_repetition_no_frame():
     assert len(boxes(text)) == 3
 
 
+def test_two_layers_are_no_loop():
+    x, h, y = source(), array(), array()
+    with wp.Tape() as tape:
+        wp.launch(double, 3, [x], [h])
+        wp.launch(double, 3, [h], [y])
+    text = tape.visualize()
+    assert "repeated" not in text
+    assert set(nodes(text)) == {"x", "h", "y"}
+
+
 def test_read_only_arrays_are_hidden_unless_tracked():
     x, weight, y = source(), source(), array()
     with wp.Tape() as tape:
