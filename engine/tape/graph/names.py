@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any, TypeAlias
@@ -41,26 +41,31 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
     if not wanted:
         return {}, 0
     search = _Search(frozenset(wanted))
-    for variables in _scopes(sys._getframe(1)):
-        search.look(variables)
-    return search.names, _VISITS - search.left
-
-
-def _scopes(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
+    frame: FrameType | None = sys._getframe(1)
     modules: list[dict[str, Any]] = []
     count = 0
     while frame is not None and count < _FRAMES:
         if not is_own(frame) and not frame.f_code.co_filename.startswith(_LIBRARIES):
             count += 1
-            top = frame.f_locals is frame.f_globals
-            if not top:
-                yield frame.f_locals
             if not any(m is frame.f_globals for m in modules):
                 modules.append(frame.f_globals)
-            if top and frame.f_globals.get("__name__") == "__main__":
+            if frame.f_code.co_name != "<module>":
+                _look_into(frame, search)
+            elif frame.f_globals.get("__name__") == "__main__":
                 break  # what is further out runs the program
         frame = frame.f_back
-    yield from modules
+    for variables in modules:
+        search.look(variables)
+    return search.names, _VISITS - search.left
+
+
+def _look_into(frame: FrameType, search: _Search) -> None:
+    """Looks at a function's variables, and keeps none of them alive."""
+    variables = frame.f_locals
+    search.look(variables)
+    # Before Python 3.13 the frame keeps this copy, unless the program asked for it: `locals()`.
+    if sys.version_info < (3, 13) and sys.getrefcount(variables) <= 3:
+        variables.clear()
 
 
 class _Search:

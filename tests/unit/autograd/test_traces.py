@@ -240,3 +240,25 @@ def test_names_survive_objects_that_do_not_want_to_be_looked_at():
         wp.launch(double, 3, [x], [y])
     assert rude is not None
     assert [a.name for a in trace(capture.tapes[0]).listing.arrays] == ["x", "y"]
+
+
+def test_variables_of_a_running_function_are_let_go():
+    x = source()
+    with wp.capturing(traces=10) as capture:
+        y = wp.zeros(3, requires_grad=True)
+        with wp.Tape():
+            wp.launch(double, 3, [x], [y])
+        gone = weakref.ref(y)
+        del y
+        gc.collect()
+        assert gone() is None
+    assert [a.name for a in trace(capture.tapes[0]).listing.arrays] == ["x", "y"]
+
+
+def test_locals_that_the_program_asked_for_stay():
+    x, y = source(), wp.zeros(3, requires_grad=True)
+    mine = locals()
+    with wp.capturing(traces=10) as capture, wp.Tape():
+        wp.launch(double, 3, [x], [y])
+    assert mine["x"] is x
+    assert capture.tapes
