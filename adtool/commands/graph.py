@@ -38,7 +38,7 @@ def graph(
     script: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SCRIPT [-- ARGS...]]",
+            metavar="SCRIPT [-- ARGS...]",
             help="The script, then its arguments. Without one: the last run in this folder.",
         ),
     ] = None,

@@ -113,7 +113,7 @@ def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
     code, out, _ = graph("--failing", "--out", "part.dot")
     assert code == 0
     assert "first failure: launch 0:5 of kernel `scale`: the gradient ends here" in out
-    assert "1 operations are not on the path that is drawn" in out
+    assert "not on the path that is drawn: 1 of 10" in out
 
 
 def test_the_first_failure_is_drawn_whatever_is_left_out() -> None:
