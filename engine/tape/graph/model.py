@@ -116,18 +116,24 @@ class Graph:
 
 
 def worst(marks: list[Mark]) -> Mark | None:
-    """One mark for several things: the worst level, and the range of the values."""
+    """One mark for several things: the worst level, and the range of the values.
+
+    Where a gradient reached some of them, that counts: the last state of a loop may have none.
+    """
     if not marks:
         return None
-    level = min((m.level for m in marks), key=LEVELS.index)
+    levels = {m.level for m in marks}
+    if "gradient" in levels:
+        levels.discard("unreached")
+    level = min(levels, key=LEVELS.index)
     mine = [m for m in marks if m.level == level]
-    values = [m.value for m in marks if m.value is not None]
+    values = [m.value for m in mine if m.value is not None]
     text = mine[0].text
-    if len(marks) > 1 and len(mine) < len(marks):
-        text += f" (in {len(mine)} of {len(marks)})"
-    elif len(values) > 1 and level == "gradient":
+    if len(values) > 1:
         low, high = min(values), max(values)
         text = f"|grad| {low:.3g}" + ("" if low == high else f" to {high:.3g}")
+    if len(mine) < len(marks):
+        text += f" (in {len(mine)} of {len(marks)})"
     value = max(values) if values else None
     details = dict.fromkeys(m.detail for m in mine if m.detail)
     return Mark(level, text, value, "\n".join(list(details)[:3]))

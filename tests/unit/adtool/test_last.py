@@ -128,6 +128,20 @@ def test_the_first_failure_is_drawn_whatever_is_left_out() -> None:
     assert "launch 120<" not in dot(draw(listing, GraphOptions(operations=marks)))
 
 
+def test_a_loop_whose_last_state_nothing_reads_is_no_broken_one() -> None:
+    states = [wp.ones(4, requires_grad=True) for _ in range(6)]
+    with wp.capturing(traces=100, wants=lambda kernel: False) as capture, wp.Tape():
+        for i in range(5):
+            wp.launch(scale, 4, [states[i], 1.0], [states[i + 1]])
+    listing = trace(capture.tapes[0]).listing
+    marks = {i: Mark("gradient", "|grad| 1", 1.0 + i) for i in range(5)}
+    text = dot(draw(listing, GraphOptions(arrays=marks | {5: Mark("unreached", "none")})))
+    assert "|grad| 1 to 5 (in 5 of 6)" in text
+    assert "dashed" not in text
+    bad = dot(draw(listing, GraphOptions(arrays=marks | {5: Mark("nonfinite", "bad")})))
+    assert "bad (in 1 of 6)" in bad
+
+
 def test_nothing_has_failed(graph: Graph) -> None:
     last.remember(record(4), None)
     out = graph("--failing", "--out", "x.dot")[1]
