@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 import engine
-from adtool import codec, files, memory, status, strays, streams
+from adtool import codec, files, memory, status, strays, streams, traces
 from adtool.check_progress import CheckProgress
 from adtool.exits import because
 from adtool.faults import FaultLog
@@ -95,7 +95,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             page.launch(kernel, index, site.code.co_filename, site.line)
 
     def wants(kernel: str) -> bool:
-        return not job.options.deselects(kernel)
+        return job.check and not job.options.deselects(kernel)
 
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
@@ -105,7 +105,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     noted = FaultLog(folder)
     start = time.monotonic()
     with (
-        engine.capturing(on_launch, wants, mover or Witness()) as capture,
+        engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
         _watched(job, noted),
     ):
         noted.capture = capture
@@ -136,15 +136,21 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     elif job.listing is not None:
         outcome = _list(capture.tapes, job.listing, folder)
     else:
-        with _watched(job, None):
-            outcome = _check(capture.tapes, job.options, page)
+        if job.traces:
+            traces.write(capture.tapes, job.traces, folder / files.TRACES)
+        if job.check:
+            with _watched(job, None):
+                outcome = _check(capture.tapes, job.options, page)
+        else:
+            outcome = Outcome("done", kernels=_kernels([t for t in capture.tapes if t.records]))
     strayed = strays.unused(job.target, job.suspects)
     return replace(outcome, strayed=strayed, script_seconds=seconds)
 
 
 def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
     """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
-    if not job.options.bounds or job.jacobian is not None or job.moving is not None:
+    wanted = job.options.bounds and job.check and job.jacobian is None and job.moving is None
+    if not wanted:
         return contextlib.nullcontext()
     return engine.watching(noted, races=noted is not None)
 

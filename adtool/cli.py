@@ -15,10 +15,12 @@ from adtool import __version__, configuration, streams, usage
 from adtool.commands.check import check
 from adtool.commands.doctor import doctor
 from adtool.commands.explain import explain
+from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
 from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
+from adtool.commands.trace import trace
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -32,6 +34,8 @@ app = typer.Typer(
 )
 app.command(cls=TargetCommand)(check)
 app.command(cls=LookCommand)(jacobian)
+app.command(cls=LookCommand)(graph)
+app.command(cls=LookCommand)(trace)
 app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
 app.command()(doctor)

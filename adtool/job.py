@@ -126,7 +126,8 @@ class Job:
     """A target with its options, as it is handed to the child process.
 
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
-    that are options of the tool.
+    that are options of the tool. check: whether to check at all. traces: how many operations of
+    the tapes to trace and to hand back.
     """
 
     target: Target
@@ -135,3 +136,5 @@ class Job:
     listing: ListingOptions | None = None
     moving: Moving | None = None
     suspects: tuple[str, ...] = ()
+    check: bool = True
+    traces: int = 0

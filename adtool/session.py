@@ -56,7 +56,8 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved: see `Outcome`. faults: what launches did wrong, on a tape or not.
+    moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
+    `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
     """
 
     target: Target
@@ -75,6 +76,7 @@ class Session:
     script_seconds: float = 0.0
     moved: Moved | None = None
     faults: tuple[Seen, ...] = ()
+    traces: str = ""
 
 
 def run_session(
@@ -116,11 +118,14 @@ def run_session(
         noted = _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
+        traces = ""
+        with suppress(OSError, UnicodeDecodeError):  # not there where the script failed
+            traces = (folder / files.TRACES).read_text(encoding="ascii")
     seconds = time.monotonic() - start
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
         out.recorded, out.processes, out.durations, out.strayed, listing,
-        out.script_seconds, out.moved, noted,
+        out.script_seconds, out.moved, noted, traces,
     )  # fmt: skip
 
 

@@ -74,7 +74,10 @@ class CheckRuns:
         return code if len(reports) == len(targets) else int(Exit.FAILURE)
 
     def _one(self, target: Target) -> Report:
-        job = Job(target, self.options, suspects=suspects(target, self.known))
+        from adtool.last import remember
+        from adtool.traces import LIMIT
+
+        job = Job(target, self.options, suspects=suspects(target, self.known), traces=LIMIT)
         to_stderr = self.style.json and not self.style.output
         start = time.monotonic()
         session = run(
@@ -83,6 +86,7 @@ class CheckRuns:
         )  # fmt: skip
         session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
         report = build_report(session, self.gate, self.choice, self.exit_zero)
+        remember(session, report)
         if self.plot and report.error is None:
             from adtool.figures.remainders import save_remainders
 

@@ -54,9 +54,22 @@ from engine.autograd.results import (
 from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
 from engine.autograd.taylor import taylor_test
+from engine.autograd.traces import trace
 from engine.autograd.variables.metadata import FunctionMetadata
 from engine.autograd.watch.moved import STEPS, Enough, Mover, judged
 from engine.autograd.watch.witness import Witness
+from engine.tape.graph.build import array_label, graph, used_as
+from engine.tape.graph.dot import dot
+from engine.tape.graph.listing import (
+    ListedArray,
+    ListedKernel,
+    ListedOperation,
+    ListedScope,
+    TapeListing,
+)
+from engine.tape.graph.model import Graph, GraphOptions, Mark
+from engine.tape.memory import MemoryUse
+from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 
 __all__ = [
     # checks
@@ -72,6 +85,10 @@ __all__ = [
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",
+    # tapes as data, and as pictures
+    "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel", "ListedOperation",
+    "ListedScope", "Mark", "MemoryUse", "OperationTrace", "TapeListing", "TapeTrace",
+    "array_label", "dot", "graph", "trace", "used_as",
     # plots
     "error_plot", "jacobian_plot", "plot_kernel_jacobians",
     # checks of the checks
