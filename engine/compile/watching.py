@@ -92,6 +92,7 @@ class Watched(Variants):
         self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes
     ) -> bool:
         threads = self.own.threads_of(form, wrt, journaled)
+        args += self.own.bound(form)
         arrays = threads.arrays(args)
         given = threads.given(args, arrays)
         shapes = tuple(a.shape for a in arrays)
