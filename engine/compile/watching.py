@@ -52,7 +52,7 @@ class Watched(Variants):
         return self.own.threads_of(form, wrt, journaled)
 
     def bound(self, form: Form) -> bytes:
-        return self.own.bound(form)
+        return b""  # whoever runs it adds that of the kernel, before the address of what is seen
 
     @functools.cached_property
     def floats_decide(self) -> bool:
@@ -92,6 +92,7 @@ class Watched(Variants):
         self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes
     ) -> bool:
         threads = self.own.threads_of(form, wrt, journaled)
+        args += self.own.bound(form)
         arrays = threads.arrays(args)
         given = threads.given(args, arrays)
         shapes = tuple(a.shape for a in arrays)

@@ -106,7 +106,8 @@ class WatchedRun:
         self.entry = self._kernel.entry(backend, form, wrt, journaled)
         self._places = self._kernel.watched(form, wrt, journaled)[1]
         self._words = memory(len(self._places))
-        self.at = struct.pack("<q", self._words.ctypes.data)
+        bound = self._kernel.own.bound(form)
+        self.at = bound + struct.pack("<q", self._words.ctypes.data)
 
     def spare(self) -> Entry:
         """The form of an adjoint that saves less."""
