@@ -138,8 +138,11 @@ def test_kernels_are_chosen_by_pattern(adtool: Any) -> None:
     assert [x["kernel"] for x in adtool.report("--kernel", "tot*", "script.py")["launches"]] == [
         "total"
     ]
-    report = adtool.report("--skip-kernel", "tot*", "--gate", "note", "script.py")
+    report = adtool.report("--skip-kernel", "tot*", "script.py")
     assert report["ok"]
+    # The whole was left out with it, and that is a warning.
+    assert [(f["code"], f["severity"]) for f in report["findings"]] == [("G012", "warning")]
+    assert "--skip-kernel" in report["findings"][0]["message"]
     assert [x["kernel"] for x in report["launches"]] == ["square"]
     report = adtool.report("--kernel", "nothing*", "script.py")
     assert report["exit_code"] == 2
@@ -150,10 +153,14 @@ def test_a_recorded_function_is_said(adtool: Any) -> None:
     adtool.script(GOOD + "tape.record_func(backward=lambda: None, arrays=[x, y])\n")
     report = adtool.report("script.py")
     assert report["exit_code"] == 0
-    assert [(f["code"], f["severity"]) for f in report["findings"]] == [("G012", "note")]
+    whole, note = report["findings"]
+    assert [(f["code"], f["severity"]) for f in (whole, note)] == [
+        ("G012", "warning"), ("G012", "note"),
+    ]  # fmt: skip
+    assert "the tape as a whole was not checked" in whole["message"]
     # Third of the records, and no launch.
-    assert "in record 2 of tape 0" in report["findings"][0]["message"]
-    assert report["findings"][0]["launch"] == -1
+    assert "in record 2 of tape 0" in note["message"]
+    assert note["launch"] == -1
     assert adtool.report("--gate", "note", "script.py")["exit_code"] == 1
 
 
@@ -260,7 +267,9 @@ def test_memory_is_bounded_and_what_is_left_out_is_said(adtool: Any) -> None:
     assert report["exit_code"] == 0
     checked = [bool(x["pairs"]) for x in report["launches"]]
     assert checked == [True] * 7 + [False] * 9
-    found = [f for f in report["findings"] if f["code"] == "G012"]
+    unchecked = [f for f in report["findings"] if f["code"] == "G012"]
+    assert any(f["severity"] == "warning" and "as a whole" in f["message"] for f in unchecked)
+    found = [f for f in unchecked if f["severity"] == "note"]
     assert sum(f["count"] for f in found) == 9
     assert "would exceed 2.9 MiB" in found[0]["message"]
     assert "--memory GIB" in found[0]["help"]
