@@ -114,7 +114,7 @@ class Accumulated:
             added = grad is not None and (raw(present(grad)) != raw(s.before)).any()
             if added or s.kind == "passed on":
                 yield Stale(
-                    s.kind, _name(run, s.a), _span(run.site), _span(s.earlier)
+                    s.kind, name_of(run, s.a), _span(run.site), _span(s.earlier)
                 )  # fmt: skip
         seeds, computed = _seeds(run), _Computed(run)
         for a in self._arrays:
@@ -161,7 +161,7 @@ def _any(x: NumpyArray) -> bool:
     return any(_any(x[name]) for name in names)
 
 
-def _name(run: Pass, a: array) -> str:
+def name_of(run: Pass, a: array) -> str:
     """What the user calls an array, where a launch got it."""
     fallback = ""
     for r in run.records:

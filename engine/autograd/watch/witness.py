@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.facts import Broken, Recorded, Sought, Stale
+from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
-from engine.autograd.watch.accumulated import Accumulated, merged
+from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.recomputed import Recomputed
+from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
@@ -44,6 +45,8 @@ class _Followed:
         self.used = False  # something was recorded after that
         self.functions: list[Recorded] = []
         self.sought: Sought | None = None
+        self.shared: SharedGradients | None = None
+        self.facts: list[Shared] = []
 
 
 class Witness:
@@ -114,6 +117,7 @@ class Witness:
         first = followed.overwritten is None
         if first:
             followed.overwritten = OverwrittenReads(run, followed.clocks, self._writes)
+            followed.shared = SharedGradients(run)
         else:
             assert followed.overwritten is not None
             followed.overwritten.again(run)
@@ -128,13 +132,17 @@ class Witness:
         if followed.run is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
             assert followed.overwritten is not None
+            if followed.shared is not None:
+                run = followed.run
+                followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
+                followed.shared = None
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
                 followed.sought = _sought(tape, followed, followed.run)
             tape.facts[:] = [
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
-                *filter(None, [followed.sought]),
+                *filter(None, [followed.sought]), *followed.facts,
             ]  # fmt: skip
         followed.run = None
         self._look_back()
