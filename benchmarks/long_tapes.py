@@ -91,7 +91,8 @@ def page(rows: list[Measured]) -> str:
         "particles with one launch and one set of controls a step, as a whole (capture, checks of "
         "launches, end to end, report), in a process of its own. *Memory* is the peak of the "
         "larger one of its two processes. *Load* is how many processes wanted a core "
-        "meanwhile: where these were more than there are cores, processor time says more than the clock.", "",
+        "meanwhile: where these were more than there are cores, processor time "
+        "says more than the clock.", "",
         "| launches | arrays | script alone | check | processor time | of it each launch | load "
         "| memory | pairs | as a whole |",
         "|---|---|---|---|---|---|---|---|---|---|",
