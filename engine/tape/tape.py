@@ -222,6 +222,7 @@ class Tape:
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
         token = recording.active.set(None)
+        done = False
         try:
             before: Sequence[Callable[[int], None]] = ()
             if self._captures:
@@ -231,11 +232,12 @@ class Tape:
                 _seed(a, cotangent)
                 self._seeded[id(a)] = a
             run_backward(self.records, restored, before)
-            if self._captures:
-                self._captures.ended()
+            done = True
             if config.verify_autograd_array_access:
                 access.forget(self.records)
         finally:
+            if self._captures:
+                self._captures.ended(done)
             recording.active.reset(token)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine import config
 from engine.autograd.facts import Write
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.tape.memory import Placement, Region
@@ -92,6 +93,22 @@ class _Look:
             for p in s.writes:
                 self.written.add(p)
         self.spans = replayed.memories.spans
+        self.lost = self._overwritten() if config.overwrites == "present" else set()
+
+    def _overwritten(self) -> set[tuple[int, int]]:
+        """Inputs that the tape itself overwrites later, and that a pass reads as they are then.
+
+        By record and parameter: that they are wrong is said elsewhere.
+        """
+        later, out = Region(self.spans), set()
+        for position in range(len(self.operations) - 1, -1, -1):
+            s = self.operations[position]
+            if isinstance(s, ReplayedLaunch):
+                out |= {(position, i) for i in s.plan.inputs
+                        if i in s.parts and later.meets(s.parts[i])}  # fmt: skip
+            for p in s.writes:
+                later.add(p)
+        return out
 
     def first(self) -> Mixture | None:
         """Runs all, and compares what each launch reads before it runs."""
@@ -124,7 +141,7 @@ class _Look:
             reads = record.reads()
             for i in s.plan.inputs:
                 a = record.values[i]
-                if i not in s.parts or a is None:
+                if i not in s.parts or a is None or (position, i) in self.lost:
                     continue
                 part = s.parts[i]
                 if i in restored:

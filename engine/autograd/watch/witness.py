@@ -75,20 +75,20 @@ class Witness:
         followed.run = run
         self._accumulated.began(tape, run)
         first = followed.overwritten is None
-        if first:
-            followed.overwritten = OverwrittenReads(run, followed.clocks, self._writes)
-        else:
-            assert followed.overwritten is not None
-            followed.overwritten.again(run)
+        if followed.overwritten is None:
+            followed.overwritten = OverwrittenReads(self._writes)
+        followed.overwritten.began(run, followed.clocks)
         if run.mixed is not None:
             followed.stale.append(_saved(run))
         elif not first or followed.overwritten.outside:
             self._mixture(followed, run, first)
         return followed.overwritten.before
 
-    def ended(self, tape: CapturedTape) -> None:
+    def ended(self, tape: CapturedTape, done: bool) -> None:
         followed = self._of(tape)
-        if followed.run is not None:
+        if not done:
+            self._accumulated.failed()
+        elif followed.run is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
             assert followed.overwritten is not None
             if followed.paths is not None:
@@ -97,6 +97,8 @@ class Witness:
             tape.facts[:] = [
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken
             ]  # fmt: skip
+        if followed.overwritten is not None:
+            followed.overwritten.ended()
         followed.run = None
         self._busy = False
 

@@ -275,7 +275,9 @@ class TestFacts:
         tapes = [TapeResult(i, (), overwritten=(fact,)) for i in range(2)]
         (found,) = findings("G003", session(*tapes))
         assert found.severity == severity and words in found.message
-        assert "`state.force` (argument `f` of kernel `move`) in launch 3 of tape 0" in found.message
+        assert (
+            "`state.force` (argument `f` of kernel `move`) in launch 3 of tape 0" in found.message
+        )
         assert "(and 1 more launches)" in found.message
         assert "24 numbers, from [0, 1] to [7, 2]" in found.message
         assert (found.line, found.count) == (11, 2)
