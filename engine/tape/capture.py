@@ -54,6 +54,9 @@ class Watcher(Protocol):
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy that no tape records; see `engine.runtime.recording.Bystander`."""
 
+    def filled(self, dest: array) -> None:
+        """All elements of an array are about to get one value, off any tape."""
+
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         """Bytes (by address) are about to change, by anything that the engine does."""
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from engine.autograd.facts import Stale
+from engine.autograd.watch.places import Geometry, geometry
 from engine.diagnostics.site import Site
 from engine.ir import nodes as n
 from engine.runtime.array import array
@@ -29,7 +30,6 @@ from engine.tape.restoration import NumpyArray, planes, present, raw
 
 Seeds: TypeAlias = "tuple[tuple[int, bytes], ...]"
 Inputs: TypeAlias = "tuple[tuple[int, bytes], ...]"
-Geometry: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,15 @@ class Accumulated:
         self._left: WeakKeyDictionary[array, dict[Geometry, _Left]] = WeakKeyDictionary()
         self._suspects: list[_Suspect] = []
         self._arrays: list[array] = []
+        self._computed: _Computed | None = None
 
     def began(self, tape: CapturedTape, run: Pass) -> None:
         """To be called before a pass sets its seeds."""
         self._arrays = _arrays(run)
         self._suspects = []
-        computed = _Computed(run)
+        computed = self._computed = _Computed(run)
         for a in self._arrays:
-            left = self._left.get(_root(a), {}).get(_geometry(a))
+            left = self._left.get(_root(a), {}).get(geometry(a))
             if left is not None:
                 found = self._suspect(tape, run, computed, a, left)
                 if found is not None and not self._known(found):
@@ -143,12 +144,12 @@ class Accumulated:
         for s in self._suspects:
             if _came_true(s):
                 yield Stale(s.kind, _name(run, s.a), _span(run.site), _span(s.earlier))
-        seeds, computed = _seeds(run), _Computed(run)
+        seeds, computed = _seeds(run), self._computed or _Computed(run)
         inputs = _inputs(run, computed)
         for a in self._arrays:
             grad = a.existing_grad
             if grad is not None:
-                self._left.setdefault(_root(a), {})[_geometry(a)] = _Left(
+                self._left.setdefault(_root(a), {})[geometry(a)] = _Left(
                     _Digest.of(grad), None if computed.has(a) else _Digest.of(a), id(tape),
                     len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
@@ -156,7 +157,7 @@ class Accumulated:
 
     def failed(self) -> None:
         """To be called when an exception ended a pass: what is left is no gradient."""
-        self._suspects, self._arrays = [], []
+        self._suspects, self._arrays, self._computed = [], [], None
 
 
 class _Computed:
@@ -168,11 +169,11 @@ class _Computed:
         for r in run.records:
             for a in r.written:
                 self._by.setdefault(a.storage, []).append((r, a))
-                self._keys.setdefault(a.storage, set()).add(_geometry(a))
+                self._keys.setdefault(a.storage, set()).add(geometry(a))
 
     def has(self, a: array) -> bool:
         """Whether a record may write to an array."""
-        if _geometry(a) in self._keys.get(a.storage, ()):
+        if geometry(a) in self._keys.get(a.storage, ()):
             return True
         return any(may_meet(a, b) for _, b in self._by.get(a.storage, ()))
 
@@ -227,7 +228,7 @@ def _came_true(s: _Suspect) -> bool:
 def _arrays(run: Pass) -> list[array]:
     """All arrays of a tape that have a gradient by now, the larger ones first."""
     found = {
-        (id(_root(a)), _geometry(a)): a
+        (id(_root(a)), geometry(a)): a
         for r in run.records for a in r.arrays if isinstance(a, array)
     }  # fmt: skip
     return sorted((a for a in found.values() if a.requires_grad), key=lambda a: -a.size)
@@ -238,10 +239,6 @@ def _root(a: array) -> array:
     while a._origin is not None:
         a = a._origin[0]
     return a
-
-
-def _geometry(a: array) -> Geometry:
-    return a.ptr, a.shape, a.strides
 
 
 def _leaves(a: array, grad: array) -> list[tuple[array, array]]:
@@ -259,7 +256,7 @@ def _not_zero(a: array) -> NumpyArray:
 def _meeting(a: array, others: Sequence[array]) -> NumpyArray:
     """Which numbers of an array are in others too, as booleans in its shape, components last."""
     shape = tuple(a._parts.shape)
-    if any(_geometry(a) == _geometry(b) for b in others):
+    if any(geometry(a) == geometry(b) for b in others):
         return np.ones(shape, np.bool_)
     others = [b for b in others if may_meet(a, b)]
     if not others:

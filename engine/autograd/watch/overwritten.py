@@ -19,6 +19,7 @@ from engine import config
 from engine.autograd.facts import Overwritten, Write
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import EngineError
+from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.execute import run
@@ -378,11 +379,19 @@ def _grads(record: LaunchRecord) -> list[array]:
     return list({(g.ptr, g.shape, g.strides): g for g in found if g is not None}.values())
 
 
+def _exposed(record: LaunchRecord) -> list[array]:
+    """The arrays that an adjoint may write to beside gradients: a handwritten one may."""
+    if not any(isinstance(s, n.Call) for s in n.walk(record.plan.variants.prepared.body)):
+        return []
+    found = [record.values[p.index] for p in record.plan.array_params]
+    return [a for a in found if a is not None and a.storage.writable]
+
+
 def _differing(
     record: LaunchRecord, one: Callable[[], None], other: Callable[[], None]
 ) -> tuple[str, ...]:
     """The parameters whose gradients differ after one or the other; all stays as it is."""
-    grads = _grads(record)
+    grads = [*_grads(record), *_exposed(record)]
     before = [g._host().copy() for g in grads]
     results = []
     try:

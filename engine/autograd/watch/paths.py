@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken
+from engine.autograd.watch.places import Places, geometry
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
-from engine.runtime.base import may_meet
 from engine.runtime.plan import Call
 from engine.runtime.storage import Storage
 from engine.tape.capture import Pass
 from engine.tape.naming import variable
-from engine.tape.outline import Outline, outline, root_of
+from engine.tape.outline import root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
 
@@ -58,6 +58,10 @@ class _Reach:
     cut: frozenset[tuple[_Leaf, _Edge]] = frozenset()
 
     def __or__(self, other: _Reach) -> _Reach:
+        if other is self or not other:
+            return self
+        if not self:
+            return other
         return _Reach(self.leaves | other.leaves, self.cut | other.cut)
 
     def cut_at(self, edge: _Edge) -> _Reach:
@@ -69,35 +73,34 @@ class _Reach:
 
 
 _NONE = _Reach()
-Key: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
 
 
 @dataclass
 class _Map:
     """What is known of memory, by whole arrays. Keeps none of it alive."""
 
-    by: WeakKeyDictionary[Storage, dict[Key, tuple[Outline, _Reach]]] = field(
-        default_factory=WeakKeyDictionary
-    )
+    by: WeakKeyDictionary[Storage, Places[_Reach]] = field(default_factory=WeakKeyDictionary)
 
     def of(self, a: array) -> _Reach:
         """What an array depends on."""
         out = _NONE
-        for b, reach in self.by.get(a.storage, {}).values():
-            if may_meet(a, b):
+        known = self.by.get(a.storage)
+        if known is not None:
+            for reach in known.meeting(a):
                 out |= reach
         return out
 
     def add(self, a: array, reach: _Reach, whole: bool) -> None:
         """An array was written. whole: all of it."""
-        known = self.by.setdefault(a.storage, {})
-        key = (a.ptr, a.shape, a.strides)
-        if not whole and key in known:
-            reach |= known[key][1]
+        known = self.by.get(a.storage)
+        if known is None:
+            known = self.by[a.storage] = Places()
+        if not whole and (before := known.known.get(geometry(a))) is not None:
+            reach |= before[1]
         if reach:
-            known[key] = (outline(a), reach)
+            known.put(a, reach)
         else:
-            known.pop(key, None)
+            known.pop(a)
 
 
 class Paths:
@@ -105,7 +108,7 @@ class Paths:
 
     def __init__(self) -> None:
         self._map = _Map()
-        self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
+        self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
 
     # ---- on the tape
 
@@ -158,14 +161,17 @@ class Paths:
         return out
 
     def _computed(self, a: array) -> bool:
-        return any(may_meet(a, b) for b in self._written.get(a.storage, ()))
+        known = self._written.get(a.storage)
+        if known is None:
+            return False
+        return geometry(a) in known.known or any(True for _ in known.meeting(a))
 
     def _wrote(self, a: array, reach: _Reach, whole: bool) -> None:
         self._map.add(a, reach, whole)
-        known = self._written.setdefault(a.storage, [])
-        mine = outline(a)
-        if mine not in known:
-            known.append(mine)
+        known = self._written.get(a.storage)
+        if known is None:
+            known = self._written[a.storage] = Places()
+        known.put(a, None)
 
     # ---- beside it
 
@@ -195,6 +201,11 @@ class Paths:
             reach = reach.cut_at(_Edge(kind, _call_text(site), site))
         if reach or self._map.of(dest):
             self._map.add(dest, reach, True)
+
+    def filled(self, dest: array) -> None:
+        """All elements of an array got one value, off the tape: nothing flows to it."""
+        if self._map.of(dest):
+            self._map.add(dest, _NONE, True)
 
     # ---- at its backward pass
 

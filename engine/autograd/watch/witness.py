@@ -58,6 +58,10 @@ class Witness:
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
 
+    def filled(self, dest: array) -> None:
+        for paths in self._open():
+            paths.filled(dest)
+
     def _open(self) -> Iterator[Paths]:
         """The ways of all tapes that have not run backward."""
         if not self._busy:
