@@ -6,21 +6,21 @@ writes comes from. A way that leaves the tape and comes back to it is cut where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken
-from engine.autograd.watch.places import Places, geometry
+from engine.autograd.watch.places import Geometry, Places, geometry
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
-from engine.runtime.plan import Call
+from engine.runtime.plan import Call, Plan
 from engine.runtime.storage import Storage
 from engine.tape.capture import Pass
 from engine.tape.naming import variable
@@ -109,6 +109,9 @@ class Paths:
     def __init__(self) -> None:
         self._map = _Map()
         self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
+        # What was recorded: the same off the tape evaluates it again, and cuts nothing.
+        self._recorded: set[tuple[object, ...]] = set()
+        self._leaves: dict[tuple[int, Geometry], _Leaf] = {}
 
     # ---- on the tape
 
@@ -117,7 +120,8 @@ class Paths:
         if isinstance(record, LaunchRecord):
             self._launched(record)
         elif isinstance(record, CopyRecord):
-            reach = self._read([(record.src, record, -1)])
+            self._recorded.add(_copied(record.dest, record.src))
+            reach = self._read(record.src, lambda: _name(record, -1))
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(_Edge("copy", _call_text(record._site), record._site))
             self._wrote(record.dest, reach, True)
@@ -129,15 +133,22 @@ class Paths:
                 self._wrote(a, _NONE, True)
 
     def _launched(self, record: LaunchRecord) -> None:
-        plan, flows = record.plan, record.plan.variants.flows
+        self._recorded.add(_ran(record.plan, record.values))
+        self._ran(record.plan, record.values, lambda i: _name(record, i), record.fills)
+
+    def _ran(
+        self, plan: Plan, values: Sequence[Any], name: Callable[[int], str],
+        fills: Callable[[array], bool],
+    ) -> None:  # fmt: skip
+        flows = plan.variants.flows
         found = {
-            i: self._read([(a, record, i)])
-            for i in plan.inputs if (a := record.values[i]) is not None
+            i: self._read(a, lambda i=i: name(i))  # type: ignore[misc]
+            for i in plan.inputs if (a := values[i]) is not None
         }  # fmt: skip
         found = {i: reach for i, reach in found.items() if reach}
         out = []
         for i in plan.writes:
-            a, reach = record.values[i], _NONE
+            a, reach = values[i], _NONE
             if a is None:
                 continue
             for k, known in found.items():
@@ -147,17 +158,18 @@ class Paths:
                     if flow is None:
                         continue
                 reach |= known if flow is None or flow.smooth else known.cut_at(_cast(flow))
-            out.append((a, reach, bool(self._map.of(a).cut) and record.fills(a)))
+            out.append((a, reach, bool(self._map.of(a).cut) and fills(a)))
         for a, reach, whole in out:
             self._wrote(a, reach, whole)
 
-    def _read(self, arrays: Iterable[tuple[array, Record, int]]) -> _Reach:
-        out = _NONE
-        for a, record, i in arrays:
-            out |= self._map.of(a)
-            if a.requires_grad and not self._computed(a):
-                leaf = _Leaf(root_of(a), _name(record, i), ref(a._whole or a))
-                out |= _Reach(frozenset({leaf}))
+    def _read(self, a: array, name: Callable[[], str]) -> _Reach:
+        out = self._map.of(a)
+        if a.requires_grad and not self._computed(a):
+            root, whole = root_of(a), a._whole or a
+            leaf = self._leaves.get((root, geometry(a)))
+            if leaf is None or leaf.array() is not whole:
+                leaf = self._leaves[root, geometry(a)] = _Leaf(root, name(), ref(whole))
+            out |= _Reach(frozenset({leaf}))
         return out
 
     def _computed(self, a: array) -> bool:
@@ -178,6 +190,9 @@ class Paths:
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch ran off the tape."""
         plan, values = call.plan, call.values
+        if _ran(plan, values) in self._recorded:
+            self._ran(plan, values, lambda i: plan.params[i].name, lambda _: False)
+            return
         reach = _NONE
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
@@ -191,6 +206,9 @@ class Paths:
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
         reach = _NONE
+        if _copied(dest, src) in self._recorded:
+            self._wrote(dest, self._read(src, str), True)
+            return
         if dest._info.floating and not meant:
             site = call_site(3)
             reach = self._map.of(src)
@@ -226,6 +244,16 @@ class Paths:
             partial = all(map(_has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+
+
+def _ran(plan: Plan, values: Sequence[Any]) -> tuple[object, ...]:
+    """Equal for launches of one kernel with the same arrays."""
+    arrays = (values[p.index] for p in plan.array_params)
+    return id(plan), *(None if a is None else geometry(a) for a in arrays)
+
+
+def _copied(dest: array, src: array) -> tuple[object, ...]:
+    return geometry(dest), geometry(src)
 
 
 def _cast(flow: Flow) -> _Edge:

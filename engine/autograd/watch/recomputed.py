@@ -75,7 +75,7 @@ class Recomputed:
         """Gives memory back."""
         if self._replay is not None:
             self._replay.close()
-        self._replay = None
+        self._replay, self._count = None, -1
 
 
 class _Look:

@@ -110,6 +110,9 @@ class Witness:
         """Looks whether what is read fits together, where something has changed."""
         if followed.recomputed is None or not (first or _changed(run)):
             return
+        for other in self._tapes.values():  # tapes that run again do so one after the other
+            if other is not followed and other.recomputed is not None:
+                other.recomputed.close()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
