@@ -29,6 +29,7 @@ from engine.diagnostics import EngineError
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.flow import flowing
 from engine.tape.naming import variable
+from engine.tape.outline import outline
 from engine.tape.records import LaunchRecord
 from engine.tape.restoration import NumpyArray, present
 
@@ -62,7 +63,7 @@ class Recomputed:
             self.close()
             self._count = len(run.records)
             records = self._tape.records[: self._count]
-            seeds = [a for a, _ in run.seeds]
+            seeds = [outline(a) for a, _ in run.seeds]
             self._replay = replay(RecordedTape(records, seeds, True, {}, {}, False))
         if self._replay is None:
             raise NotReplayable("the tape could not be run again before")
