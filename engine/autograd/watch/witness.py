@@ -98,6 +98,10 @@ class Witness:
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
 
+    def filled(self, dest: array) -> None:
+        for paths in self._open():
+            paths.filled(dest)
+
     def _open(self) -> Iterator[Paths]:
         """The ways of all tapes that have not run backward."""
         if not self._busy:
@@ -115,21 +119,21 @@ class Witness:
         followed.run = run
         self._accumulated.began(tape, run)
         first = followed.overwritten is None
-        if first:
-            followed.overwritten = OverwrittenReads(run, followed.clocks, self._writes)
+        if followed.overwritten is None:
+            followed.overwritten = OverwrittenReads(self._writes)
             followed.shared = SharedGradients(run)
-        else:
-            assert followed.overwritten is not None
-            followed.overwritten.again(run)
+        followed.overwritten.began(run, followed.clocks)
         if run.mixed is not None:
             followed.stale.append(_saved(run))
         elif not first or followed.overwritten.outside:
             self._mixture(followed, run, first)
         return followed.overwritten.before
 
-    def ended(self, tape: CapturedTape) -> None:
+    def ended(self, tape: CapturedTape, done: bool) -> None:
         followed = self._of(tape)
-        if followed.run is not None:
+        if not done:
+            self._accumulated.failed()
+        elif followed.run is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
             assert followed.overwritten is not None
             if followed.shared is not None:
@@ -144,6 +148,8 @@ class Witness:
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
                 *filter(None, [followed.sought]), *followed.facts,
             ]  # fmt: skip
+        if followed.overwritten is not None:
+            followed.overwritten.ended()
         followed.run = None
         self._look_back()
         self._busy = False
@@ -160,6 +166,9 @@ class Witness:
         """Looks whether what is read fits together, where something has changed."""
         if followed.recomputed is None or not (first or _changed(run)):
             return
+        for other in self._tapes.values():  # tapes that run again do so one after the other
+            if other is not followed and other.recomputed is not None:
+                other.recomputed.close()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
