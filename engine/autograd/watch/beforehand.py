@@ -68,6 +68,7 @@ class Beforehand:
                     self._used.setdefault(way, tape)
         for a in record.written:
             self._map.add(a, NONE, True)
+            self._taped.add(root_array(a))
 
     def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
         """What is known to be broken by now, each once."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Touches:
     """The inputs of one tape that require a gradient, in the order in which it touched them."""
 
     def __init__(self) -> None:
-        self._arrays: list[tuple[array, int, Array | None]] = []
+        self._arrays: list[tuple[ref[array], Outline, int, Array | None]] = []
         self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
 
     def touch(self, a: array) -> Array | None:
@@ -52,12 +52,13 @@ class Touches:
         if self.computed(a) or self.has(a):
             return None
         d = _direction(a, len(self._arrays))
-        self._arrays.append((a, a.storage.version, d if d.nbytes <= _KEPT else None))
+        kept = d if d.nbytes <= _KEPT else None
+        self._arrays.append((ref(a), outline(a), a.storage.version, kept))
         return d
 
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
-        return any(may_meet(a, b) for b, *_ in self._arrays)
+        return any(b() is not None and may_meet(a, o) for b, o, *_ in self._arrays)
 
     def computed(self, a: array) -> bool:
         """Whether the tape has written to an array."""
@@ -77,7 +78,10 @@ class Touches:
     def derivative(self) -> float | None:
         """What the gradients say of the direction; None where an input has changed since."""
         total = 0.0
-        for number, (a, version, d) in enumerate(self._arrays):
+        for number, (of, _, version, d) in enumerate(self._arrays):
+            a = of()
+            if a is None:
+                continue  # nobody can ask for its gradient any more
             if d is None and (a.storage.version != version or not a.storage.told):
                 return None
             grad = a.existing_grad

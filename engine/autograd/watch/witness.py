@@ -144,6 +144,7 @@ class Witness:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
                 followed.sought = _sought(tape, followed, followed.run)
+                followed.touches = Touches()
             tape.facts[:] = [
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
                 *filter(None, [followed.sought]), *followed.facts,
