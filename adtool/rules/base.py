@@ -97,9 +97,18 @@ class Hit:
 
 
 def hits(session: Session, verdict: str) -> Iterator[Hit]:
-    """Every pair with this verdict, in recorded order."""
+    """Every pair with this verdict, in recorded order.
+
+    A kernel that leaves its arrays, or whose threads race, has no derivative to be judged: that is
+    G008 and G009, and said once.
+    """
+    unjudged: set[str] = set()
+    if verdict in ("fail", "inconclusive", "nondeterministic"):
+        unjudged = {s.fault.kernel for s in session.faults if s.fault.kind in ("outside", "race")}
     for tape in session.tapes:
         for launch in tape.launches:
+            if launch.kernel in unjudged:
+                continue
             for pair in launch.pairs:
                 if pair.verdict == verdict:
                     yield Hit(tape.tape, launch, pair)

@@ -11,9 +11,9 @@ def accumulate_angles(
     bend: wp.array(dtype=float), stiffness: wp.array(dtype=float), smooth: wp.array(dtype=float)
 ):
     i = wp.tid()
-    # Joint 0 has nothing before it; -1 is not the last element here.
-    before = bend[i - 1]  # expect: G008
-    smooth[i] = 0.8 * bend[i] + 0.2 * before * stiffness[i]
+    # The last joint has nothing after it.
+    after = bend[i + 1]  # expect: G008
+    smooth[i] = 0.8 * bend[i] + 0.2 * after * stiffness[i]
 
 
 @wp.kernel
