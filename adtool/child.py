@@ -100,6 +100,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
+    if job.options.overwrites is not None:
+        engine.config.overwrites = job.options.overwrites
     moving = job.moving
     mover = None if moving is None else Mover(moving.tape, moving.step)
     noted = FaultLog(folder)

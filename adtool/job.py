@@ -22,7 +22,8 @@ class CheckOptions:
     outside of arrays, and for races. tapes, launches: numbers, all where empty; a launch
     is `N`, of any tape, or `TAPE:N`. taylor: adds the remainder test. order: 2 checks second
     derivatives, too. durations: how many of the slowest checks are told. rerun: whether the target
-    may be run again, with inputs moved; None if it is short.
+    may be run again, with inputs moved; None if it is short. overwrites: what `engine.config` says
+    when the target begins, None for the engine's own.
     """
 
     eps: float | None = None
@@ -42,6 +43,7 @@ class CheckOptions:
     end_to_end: bool = True
     durations: int = 0
     rerun: bool | None = None
+    overwrites: Literal["restore", "present", "warn", "error"] | None = None
     taylor: bool = False
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from adtool.commands import options as opt
-from adtool.commands.options import Format, Gate
+from adtool.commands.options import Format, Gate, Overwrites
 from adtool.commands.targets import targets_of
 from adtool.exits import ToolError
 
@@ -104,6 +104,15 @@ def check(
             help="2: check the derivatives of gradients of launches, too.",
         ),
     ] = 1,
+    overwrites: Annotated[
+        Overwrites | None,
+        typer.Option(
+            metavar="MODE",
+            help="What the backward pass reads where the tape overwrote it, unless the script "
+            "says: restore, present (as Warp), warn or error.",
+            rich_help_panel=opt.RUN,
+        ),
+    ] = None,
     rerun: Annotated[
         bool | None,
         typer.Option(

@@ -28,6 +28,15 @@ class Format(str, Enum):
     json = "json"
 
 
+class Overwrites(str, Enum):
+    """Values of `engine.config.overwrites`."""
+
+    restore = "restore"
+    present = "present"
+    warn = "warn"
+    error = "error"
+
+
 class Gate(str, Enum):
     """The least severity that makes the run fail."""
 

@@ -20,6 +20,7 @@ from engine.autograd.facts import (
     Moved,
     Overwritten,
     Recorded,
+    Shared,
     Sought,
     Stale,
     Write,
@@ -81,7 +82,7 @@ __all__ = [
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
     "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Moved", "Mover", "Overwritten",
-    "Recorded", "Sought", "Stale", "Witness", "Write", "judged",
+    "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "judged",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",

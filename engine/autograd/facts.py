@@ -74,6 +74,18 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
+
+    arrays, of: what the user calls them, and the input. site: the backward pass.
+    """
+
+    arrays: tuple[str, str]
+    of: str
+    site: Span | None
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded:
     """A function given to `Tape.record_func`. span: its definition; site: the call."""
 

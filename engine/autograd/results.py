@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.autograd.facts import Broken, FunctionCheck, Overwritten, Sought, Stale
+from engine.autograd.facts import Broken, FunctionCheck, Overwritten, Shared, Sought, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -235,7 +235,7 @@ class Remainders:
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale, broken: what was seen while the program ran, where somebody watched it.
+    overwritten, stale, broken, shared: what was seen while the program ran, where somebody watched.
     sought: what another run of the program would have to show; functions: what came of that.
     remainders: of the Taylor test, where that was asked for.
     """
@@ -247,6 +247,7 @@ class TapeResult:
     overwritten: tuple[Overwritten, ...] = ()
     stale: tuple[Stale, ...] = ()
     broken: tuple[Broken, ...] = ()
+    shared: tuple[Shared, ...] = ()
     sought: Sought | None = None
     functions: tuple[FunctionCheck, ...] = ()
     remainders: tuple[Remainders, ...] = ()

@@ -68,6 +68,9 @@ class Bystander(Protocol):
     def lent(self, a: array) -> None:
         """The host is about to read an array."""
 
+    def filled(self, dest: array) -> None:
+        """All elements are about to get one value."""
+
 
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 

@@ -29,6 +29,9 @@ def fill(dest: array, value: Any, what: str) -> None:
     check_writable(dest)
     tape = active.get()
     written = None if tape is None else tape.record_overwrite(dest, what)
+    if tape is None or not dest.requires_grad:
+        for b in bystanders:
+            b.filled(dest)
     dest.storage.before_write(dest.lo, dest.hi)
     dest._put(element)
     if written is not None:

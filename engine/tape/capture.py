@@ -62,14 +62,17 @@ class Watcher(Protocol):
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy that no tape records; see `engine.runtime.recording.Bystander`."""
 
+    def filled(self, dest: array) -> None:
+        """All elements of an array are about to get one value, off any tape."""
+
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         """Bytes (by address) are about to change, by anything that the engine does."""
 
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
         """A backward pass begins. What this gives is called before each record of it runs."""
 
-    def ended(self, tape: CapturedTape) -> None:
-        """The backward pass that began last came to its end."""
+    def ended(self, tape: CapturedTape, done: bool) -> None:
+        """The backward pass that began last came to its end, or was left by an exception."""
 
     def closed(self) -> None:
         """The capture ends."""
@@ -250,18 +253,18 @@ class Captures:
             for t in new:
                 t.first_backward = note
         for t in live:
+            t.passes += 1
             if t.capture.watcher is not None:
                 before = t.capture.watcher.began(t, run)
                 if before is not None:
                     out.append(before)
-            t.passes += 1
         return out
 
-    def ended(self) -> None:
-        """To be called when it has come to its end."""
+    def ended(self, done: bool) -> None:
+        """To be called when it has come to its end. done: no exception ended it."""
         for t in self._tapes:
             if t.capture.open and t.capture.watcher is not None and t.passes:
-                t.capture.watcher.ended(t)
+                t.capture.watcher.ended(t, done)
 
     def forget(self) -> None:
         """To be called when the tape forgets its records."""

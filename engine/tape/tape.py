@@ -233,6 +233,7 @@ class Tape:
         restored = self._overwrites.needed(self.records)
         watch = self._captures.watch(self.records)
         token = recording.active.set(None)
+        done = False
         try:
             before: Sequence[Callable[[int], None]] = ()
             if self._captures:
@@ -242,11 +243,12 @@ class Tape:
                 _seed(a, cotangent)
                 self._seeded[id(a)] = a
             run_backward(self.records, restored, before, watch)
-            if self._captures:
-                self._captures.ended()
+            done = True
             if config.verify_autograd_array_access:
                 access.forget(self.records)
         finally:
+            if self._captures:
+                self._captures.ended(done)
             recording.active.reset(token)
         if watch is not None:
             self._captures.watched(lambda: self.memory)

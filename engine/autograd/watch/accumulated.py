@@ -9,22 +9,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from engine.autograd.facts import Stale
+from engine.autograd.watch.places import Geometry, geometry
 from engine.diagnostics.site import Site
+from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.naming import variable
-from engine.tape.records import LaunchRecord
-from engine.tape.restoration import NumpyArray, present, raw
+from engine.tape.record import Record
+from engine.tape.records import CopyRecord, LaunchRecord
+from engine.tape.restoration import NumpyArray, planes, present, raw
 
-Seeds = tuple[tuple[int, bytes], ...]
+Seeds: TypeAlias = "tuple[tuple[int, bytes], ...]"
+Inputs: TypeAlias = "tuple[tuple[int, bytes], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,8 @@ class _Digest:
     @staticmethod
     def of(a: array) -> _Digest:
         """That of what it holds now."""
-        found = hashlib.blake2b(a._host().tobytes(), digest_size=16)
+        held = np.ascontiguousarray(a._host()).reshape(-1).view(np.uint8)
+        found = hashlib.blake2b(held.data, digest_size=16)
         return _Digest(a.storage.version, found.digest())
 
     def fits(self, a: array) -> bool:
@@ -51,6 +57,7 @@ class _Left:
     """What a pass left: the gradient, and the array's own values then, as digests.
 
     tape, records: which tape, and how many records it had. seeds: what the pass started from.
+    inputs: what the tape read that it does not compute.
     """
 
     grad: _Digest
@@ -58,110 +65,224 @@ class _Left:
     tape: int
     records: int
     seeds: Seeds
+    inputs: Inputs
     site: Site | None
 
 
 @dataclass(slots=True)
 class _Suspect:
-    """A gradient that holds what an earlier pass left, before the next pass adds to it."""
+    """A gradient that holds what an earlier pass left, before the next pass adds to it.
+
+    consumed: for each leaf field, numbers that count if the pass takes them away; None where that
+    needs not be looked at.
+    """
 
     a: array
     kind: Literal["values", "twice", "passed on"]
     before: NumpyArray
     earlier: Site | None
+    consumed: list[NumpyArray] | None = None
 
 
 class Accumulated:
     """Follows the gradients of a program's arrays through its backward passes."""
 
     def __init__(self) -> None:
-        self._left: WeakKeyDictionary[array, _Left] = WeakKeyDictionary()
+        # By the array that has the gradient, and which part of it; views come and go.
+        self._left: WeakKeyDictionary[array, dict[Geometry, _Left]] = WeakKeyDictionary()
         self._suspects: list[_Suspect] = []
         self._arrays: list[array] = []
+        self._computed: _Computed | None = None
 
     def began(self, tape: CapturedTape, run: Pass) -> None:
         """To be called before a pass sets its seeds."""
         self._arrays = _arrays(run)
-        seeds = _seeds(run)
-        seeded = [a for a, _ in run.seeds]
-        computed = _Computed(run)
         self._suspects = []
+        computed = self._computed = _Computed(run)
         for a in self._arrays:
-            left = self._left.get(a)
-            grad = a.existing_grad
-            if left is None or grad is None or any(a is s for s in seeded):
-                continue
-            if not left.grad.fits(grad):
-                continue
-            now = present(grad)
-            if not _any(now):
-                continue
-            kind: Literal["values", "twice", "passed on"]
-            if computed.has(a):
-                kind = "passed on"
-            elif left.values is not None and not left.values.fits(a):
-                kind = "values"
-            elif (left.tape, left.records, left.seeds) == (id(tape), len(run.records), seeds):
-                kind = "twice"
-            else:
-                continue
-            self._suspects.append(_Suspect(a, kind, now, left.site))
+            left = self._left.get(_root(a), {}).get(geometry(a))
+            if left is not None:
+                found = self._suspect(tape, run, computed, a, left)
+                if found is not None and not self._known(found):
+                    self._suspects.append(found)
+
+    def _known(self, x: _Suspect) -> bool:
+        """Whether the same is known of another part of an array."""
+        return any(_root(y.a) is _root(x.a) and y.kind == x.kind for y in self._suspects)
+
+    @staticmethod
+    def _suspect(
+        tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
+    ) -> _Suspect | None:
+        grad = a.existing_grad
+        if grad is None or not left.grad.fits(grad):
+            return None
+        seeded = [x for x, _ in run.seeds if _root(x) is _root(a)]
+        some = [_not_zero(g) & ~_meeting(x, seeded) for x, g in _leaves(a, grad)]
+        if not any(x.any() for x in some):
+            return None
+        if computed.has(a):
+            consumed = []
+            for (x, _), numbers in zip(_leaves(a, grad), some, strict=True):
+                sure, unsure = computed.passed(x)
+                if (numbers & (sure | unsure if a.retain_grad else sure)).any():
+                    return _Suspect(a, "passed on", present(grad), left.site)
+                consumed.append(numbers & unsure)
+            if not any(x.any() for x in consumed):
+                return None
+            return _Suspect(a, "passed on", present(grad), left.site, consumed)
+        if left.values is not None and not left.values.fits(a):
+            return _Suspect(a, "values", present(grad), left.site)
+        if (left.tape, left.records) == (id(tape), len(run.records)) and (
+            left.seeds == _seeds(run) and left.inputs == _inputs(run, computed)
+        ):
+            return _Suspect(a, "twice", present(grad), left.site)
+        return None
 
     def ended(self, tape: CapturedTape, run: Pass) -> Iterator[Stale]:
         """To be called after the pass; gives what it added to that it should not have."""
         for s in self._suspects:
-            grad = s.a.existing_grad
-            added = grad is not None and (raw(present(grad)) != raw(s.before)).any()
-            if added or s.kind == "passed on":
-                yield Stale(
-                    s.kind, _name(run, s.a), _span(run.site), _span(s.earlier)
-                )  # fmt: skip
-        seeds, computed = _seeds(run), _Computed(run)
+            if _came_true(s):
+                yield Stale(s.kind, name_of(run, s.a), _span(run.site), _span(s.earlier))
+        seeds, computed = _seeds(run), self._computed or _Computed(run)
+        inputs = _inputs(run, computed)
         for a in self._arrays:
             grad = a.existing_grad
             if grad is not None:
-                self._left[a] = _Left(
+                self._left.setdefault(_root(a), {})[geometry(a)] = _Left(
                     _Digest.of(grad), None if computed.has(a) else _Digest.of(a), id(tape),
-                    len(run.records), seeds, run.site,
+                    len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
-        self._suspects, self._arrays = [], []
+        self.failed()
+
+    def failed(self) -> None:
+        """To be called when an exception ended a pass: what is left is no gradient."""
+        self._suspects, self._arrays, self._computed = [], [], None
 
 
 class _Computed:
     """The memory that a tape's records write."""
 
     def __init__(self, run: Pass) -> None:
-        self._by: dict[Storage, list[array]] = {}
+        self._by: dict[Storage, list[tuple[Record, array]]] = {}
+        self._keys: dict[Storage, set[Geometry]] = {}
         for r in run.records:
             for a in r.written:
-                known = self._by.setdefault(a.storage, [])
-                if not any(a is b for b in known):
-                    known.append(a)
+                self._by.setdefault(a.storage, []).append((r, a))
+                self._keys.setdefault(a.storage, set()).add(geometry(a))
 
     def has(self, a: array) -> bool:
         """Whether a record may write to an array."""
-        return any(may_meet(a, b) for b in self._by.get(a.storage, ()))
+        if geometry(a) in self._keys.get(a.storage, ()):
+            return True
+        return any(may_meet(a, b) for _, b in self._by.get(a.storage, ()))
+
+    def passed(self, a: array) -> tuple[NumpyArray, NumpyArray]:
+        """The numbers of an array whose gradient is passed on; those of which it may be.
+
+        Launches may store some elements of an array and leave others: those count whose gradient
+        the pass consumes.
+        """
+        sure: list[array] = []
+        unsure: list[array] = []
+        for r, b in self._by.get(a.storage, ()):
+            if may_meet(a, b) and _passes(r, b):
+                known = not isinstance(r, LaunchRecord) or _accumulates(r, b) or r.fills(b)
+                (sure if known else unsure).append(b)
+        return _meeting(a, sure), _meeting(a, unsure)
+
+
+def _passes(r: Record, b: array) -> bool:
+    """Whether a record passes the gradient of what it writes on to something."""
+    if isinstance(r, CopyRecord):
+        return r.src.requires_grad
+    if not isinstance(r, LaunchRecord):
+        return False
+    flows, wrt, params = r.plan.variants.flows, r.selection.wrt, r.plan.params
+    mine = [params[i].name for i in r.plan.writes if r.values[i] is b]
+    if flows is None:
+        return bool(wrt)
+    return any(p in wrt and q in mine and f.smooth for (p, q), f in flows.items())
+
+
+def _accumulates(r: LaunchRecord, b: array) -> bool:
+    """Whether a launch adds to an array by atomics: its gradient stays, and is passed on."""
+    mine = {r.plan.params[i].name for i in r.plan.writes if r.values[i] is b}
+    body = n.walk(r.plan.variants.prepared.body)
+    return any(isinstance(s, n.Atomic) and s.array.name in mine for s in body)
+
+
+def _came_true(s: _Suspect) -> bool:
+    """Whether a pass added to a gradient, or passed it on."""
+    grad = s.a.existing_grad
+    if s.consumed is not None:
+        if grad is None:
+            return False
+        pairs = zip(_leaves(s.a, grad), s.consumed, strict=True)
+        return any((x & ~_not_zero(g)).any() for (_, g), x in pairs)
+    return s.kind == "passed on" or (
+        grad is not None and bool((raw(present(grad)) != raw(s.before)).any())
+    )
 
 
 def _arrays(run: Pass) -> list[array]:
-    """All arrays of a tape that have a gradient by now."""
+    """All arrays of a tape that have a gradient by now, the larger ones first."""
+    found = {
+        (id(_root(a)), geometry(a)): a
+        for r in run.records for a in r.arrays if isinstance(a, array)
+    }  # fmt: skip
+    return sorted((a for a in found.values() if a.requires_grad), key=lambda a: -a.size)
+
+
+def _root(a: array) -> array:
+    """The array that has the gradient of a view."""
+    while a._origin is not None:
+        a = a._origin[0]
+    return a
+
+
+def _leaves(a: array, grad: array) -> list[tuple[array, array]]:
+    """An array with its gradient; of structs, each field of floats."""
+    if a._info.numpy.names is None:
+        return [(a, grad)]
+    pairs = zip(leaf_arrays(a), leaf_arrays(grad), strict=True)
+    return [(x, g) for x, g in pairs if x._info.floating]
+
+
+def _not_zero(a: array) -> NumpyArray:
+    return np.asarray(present(a) != 0)
+
+
+def _meeting(a: array, others: Sequence[array]) -> NumpyArray:
+    """Which numbers of an array are in others too, as booleans in its shape, components last."""
+    shape = tuple(a._parts.shape)
+    if any(geometry(a) == geometry(b) for b in others):
+        return np.ones(shape, np.bool_)
+    others = [b for b in others if may_meet(a, b)]
+    if not others:
+        return np.zeros(shape, np.bool_)
+    lo = min(x.lo for x in (a, *others))
+    plane = np.zeros(max(x.hi for x in (a, *others)) - lo, np.bool_)
+    for b in others:
+        for x in [b] if b._info.numpy.names is None else leaf_arrays(b):
+            planes(plane, lo, x)[...] = True
+    return np.asarray(planes(plane, lo, a).any(-1))
+
+
+def _inputs(run: Pass, computed: _Computed) -> Inputs:
+    """What tells whether something that a tape reads and does not compute has changed."""
     found = {id(a): a for r in run.records for a in r.arrays if isinstance(a, array)}
-    return [a for a in found.values() if a.requires_grad]
+    return tuple(
+        (a.storage.version, b"" if a.storage.told else _Digest.of(a).digest)
+        for a in found.values() if not computed.has(a)
+    )  # fmt: skip
 
 
 def _seeds(run: Pass) -> Seeds:
     return tuple((id(a), np.asarray(c).tobytes()) for a, c in run.seeds)
 
 
-def _any(x: NumpyArray) -> bool:
-    """Whether a gradient has a number that is not zero."""
-    names = x.dtype.names
-    if names is None:
-        return bool(np.any(x))
-    return any(_any(x[name]) for name in names)
-
-
-def _name(run: Pass, a: array) -> str:
+def name_of(run: Pass, a: array) -> str:
     """What the user calls an array, where a launch got it."""
     fallback = ""
     for r in run.records:

@@ -19,6 +19,7 @@ from engine import config
 from engine.autograd.facts import Overwritten, Write
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import EngineError
+from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.execute import run
@@ -43,42 +44,68 @@ _BUDGET = 1 << 30
 Kind = Literal["wrong", "outside", "restored", "within", "unneeded"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Loss:
-    """Numbers of an argument that are not what the launch read.
+    """Numbers of an argument that are not what the launch read. Keeps no array alive.
 
-    restored: what the pass does about it; None where it reads what is there now. version: of the
-    memory at the first pass.
+    nbytes: what the tape saved, to restore them; None where the pass reads what is there now.
+    version: of the memory at the pass that found it.
     """
 
     number: int
     index: int
     where: NumpyArray
     hold: Hold
-    restored: Restoration | None
+    nbytes: int | None
     by: Write
     outside: bool
     version: int
 
+    @property
+    def restored(self) -> bool:
+        """Whether passes read what the launch had read."""
+        return self.nbytes is not None
+
 
 class OverwrittenReads:
-    """The losses of a tape at its first backward pass, and what comes of them.
+    """The losses of a tape at its backward passes, and what comes of them.
 
-    clocks: when each record was made.
+    What a pass finds at first counts, and of what later ones find what the tape itself
+    overwrote in records that are new: other writes in between are how a tape is evaluated again.
     """
 
-    def __init__(self, run: Pass, clocks: Sequence[int], writes: Writes) -> None:
-        self._run = run
-        self._clocks = clocks
+    def __init__(self, writes: Writes) -> None:
         self._writes = writes
-        self._launches = _numbers(run.records)
-        self._writers = _Writers(run.records)
         self._found: dict[Hashable, Overwritten] = {}
         self._spent: dict[Hashable, int] = {}
         self._tried: dict[Hashable, int] = {}
         self._losses: dict[int, list[_Loss]] = {}
+        self._seen = 0  # records of the passes so far
+        # Of the pass that runs.
+        self._run: Pass | None = None
+
+    def began(self, run: Pass, clocks: Sequence[int]) -> None:
+        """A pass begins. clocks: when each record was made."""
+        self._run = run
+        self._clocks = clocks
+        self._launches = _numbers(run.records)
+        if len(run.records) == self._seen:
+            self._keep(lambda x: self._argument(x).storage.version == x.version)
+            return
+        self._writers = _Writers(run.records)
+        self._own = {
+            (r._site.code, r._site.instruction) for r in run.records if r._site is not None
+        }
+        old, self._losses = self._seen, {}
         for loss in self._all():
-            self._losses.setdefault(loss.number, []).append(loss)
+            if loss.number >= old or not loss.outside:
+                self._losses.setdefault(loss.number, []).append(loss)
+        self._seen = len(run.records)
+        del self._writers
+
+    def ended(self) -> None:
+        """The pass is over: lets go of the program's arrays."""
+        self._run = None
 
     @property
     def facts(self) -> list[Overwritten]:
@@ -90,31 +117,29 @@ class OverwrittenReads:
         """Whether something that is not on the tape wrote to what the pass reads."""
         return any(x.outside for some in self._losses.values() for x in some)
 
-    def again(self, run: Pass) -> None:
-        """A later pass of the tape, from other arrays perhaps: what has not changed counts."""
-        self._run = run
+    def _keep(self, wanted: Callable[[_Loss], bool]) -> None:
         self._losses = {
-            k: kept for k, some in self._losses.items()
-            if (kept := [x for x in some if self._argument(x).storage.version == x.version])
-        }  # fmt: skip
+            k: kept for k, some in self._losses.items() if (kept := list(filter(wanted, some)))
+        }
+
+    def _records(self) -> Sequence[Record]:
+        assert self._run is not None
+        return self._run.records
 
     def _argument(self, loss: _Loss) -> array:
-        record = self._run.records[loss.number]
+        record = self._records()[loss.number]
         assert isinstance(record, LaunchRecord)
         a: array = record.values[loss.index]
         return a
 
     def forgive(self) -> None:
         """Leaves out what was written outside: all was computed again after it."""
-        self._losses = {
-            k: kept
-            for k, some in self._losses.items()
-            if (kept := [x for x in some if not x.outside])
-        }
+        self._keep(lambda x: not x.outside)
 
     # ---- what is lost
 
     def _all(self) -> Iterator[_Loss]:
+        assert self._run is not None
         for number, record in enumerate(self._run.records):
             if not isinstance(record, LaunchRecord) or 0 in record.dim:
                 continue
@@ -139,14 +164,14 @@ class OverwrittenReads:
             saved = x.where & differs
             differs &= ~saved
             if saved.any():
-                yield _Loss(number, i, saved, hold, x, self._change(x.by), False, version)
+                yield _Loss(number, i, saved, hold, x.nbytes, self._change(x.by), False, version)
         if not differs.any():
             return
         by = self._writers.after(number, a) if config.overwrites == "present" else None
         if by is not None:
             yield _Loss(number, i, differs, hold, None, self._record(by), False, version)
             return
-        w = self._writes.after(self._clocks[number], a)
+        w = self._writes.after(self._clocks[number], a, self._own, self._clocks[-1])
         site = None if w is None or w.site is None else w.site.span
         yield _Loss(number, i, differs, hold, None, Write("", -1, site), True, version)
 
@@ -156,12 +181,12 @@ class OverwrittenReads:
             a, hold = record.values[i], record.holds.get(i)
             if i in reads or i in record.plan.writes or a is None or hold is None:
                 continue
-            by = None if a.storage.unchanged(hold) else self._writers.after(number, a)
-            was = contents(a, hold) if by is not None else None
-            if was is None or by is None:
+            was = None if a.storage.unchanged(hold) else contents(a, hold)
+            if was is None:
                 continue
             where = (raw(present(a)) != raw(was)).any(-1)
-            if where.any():
+            by = self._writers.after(number, a) if where.any() else None
+            if by is not None:
                 loss = _Loss(number, i, where, hold, None, self._record(by), False, 0)
                 self._tell(loss, "unneeded", ())
 
@@ -171,26 +196,25 @@ class OverwrittenReads:
         return Write(c.name, number, span)
 
     def _record(self, position: int) -> Write:
-        r = self._run.records[position]
+        r = self._records()[position]
         return Write(r.name, self._launches.get(position, -1), r.site)
 
     # ---- what comes of it
 
     def before(self, number: int) -> None:
         """To be called before the record of that number runs backward."""
-        record = self._run.records[number]
+        record = self._records()[number]
         if not isinstance(record, LaunchRecord):
             return
-        for loss in self._losses.get(number, ()):
-            key = self._key(loss, record)
-            if not self._affordable(key, record):
-                self._again(key, loss)
-                continue
-            changed = self._try(record, loss)
-            kind: Kind = "outside" if loss.outside else "wrong"
-            if loss.restored is not None:
-                kind = "restored"
-            self._tell(loss, kind if changed else "unneeded", changed)
+        for restored in (True, False):
+            some = [x for x in self._losses.get(number, ()) if x.restored == restored]
+            new = [x for x in some if self._affordable(self._key(x, record), record)]
+            for loss in some:
+                if loss not in new:
+                    self._again(self._key(loss, record), loss)
+            for loss, changed in self._try(record, some, new):
+                kind: Kind = "outside" if loss.outside else "restored" if restored else "wrong"
+                self._tell(loss, kind if changed else "unneeded", changed)
         if record.journal is not None:
             self._within(number, record)
 
@@ -203,15 +227,53 @@ class OverwrittenReads:
         self._spent[key] = self._spent.get(key, 0) + sum(g.hi - g.lo for g in _grads(record))
         return self._spent[key] < _BUDGET or tried & (tried - 1) == 0
 
-    def _try(self, record: LaunchRecord, loss: _Loss) -> tuple[str, ...]:
-        """The parameters whose gradients depend on what was lost."""
-        reads = list(self._run.restored.get(loss.number, ()))
-        other = [x for x in reads if x is not loss.restored]
-        if loss.restored is None:
-            a = record.values[loss.index]
-            by = Change(loss.number, a, "", None)
-            other = [*reads, Restoration.of(loss.index, a, loss.hold, by, loss.where)]
-        return _differing(record, lambda: record.backward(reads), lambda: record.backward(other))
+    def _try(
+        self, record: LaunchRecord, some: Sequence[_Loss], new: Sequence[_Loss]
+    ) -> Iterator[tuple[_Loss, tuple[str, ...]]]:
+        """Losses with the parameters whose gradients depend on them.
+
+        Each is tried beside what all others were and beside what they are now; where only all
+        together matter, each of them does. some: of one kind. new: those to be tried.
+        """
+        if not new:
+            return
+        was, now = self._reads(some, ()), self._reads((), some)
+        together = self._differing(record, now, was)
+        if not together or len(some) == 1:
+            yield from ((x, together) for x in new)
+            return
+        alone = {}
+        for x in new:
+            others = [y for y in some if y is not x]
+            alone[id(x)] = self._differing(record, self._reads(others, [x]), was) or (
+                self._differing(record, self._reads([x], others), now)
+            )
+        for x in new:
+            none = not any(alone.values()) and len(new) == len(some)
+            yield x, together if none else alone[id(x)]
+
+    def _differing(
+        self, record: LaunchRecord, one: Sequence[Restoration], other: Sequence[Restoration]
+    ) -> tuple[str, ...]:
+        return _differing(record, lambda: record.backward(one), lambda: record.backward(other))
+
+    def _reads(self, was: Sequence[_Loss], now: Sequence[_Loss]) -> list[Restoration]:
+        """What a launch is to read: what the pass has it read, but some as it was or is now."""
+        assert self._run is not None
+        number = (*was, *now)[0].number
+        known = {x.index: x for x in self._run.restored.get(number, ())}
+        wanted = {i: (x.where, x.hold, x.by) for i, x in known.items()}
+        for x in (*was, *now):
+            a = self._argument(x)
+            by = Change(number, a, "", None)
+            where, hold, by = wanted.get(x.index, (np.zeros_like(x.where), x.hold, by))
+            wanted[x.index] = (where | x.where if x in was else where & ~x.where, hold, by)
+        record = self._records()[number]
+        assert isinstance(record, LaunchRecord)
+        return [
+            Restoration.of(i, record.values[i], hold, by, where)
+            for i, (where, hold, by) in wanted.items() if where.any()
+        ]  # fmt: skip
 
     def _within(self, number: int, record: LaunchRecord) -> None:
         """Tells of a launch that overwrote what it had read, and saved it."""
@@ -239,6 +301,7 @@ class OverwrittenReads:
             run(variants, "adjoint", record.dim, blob, wrt=selection.wrt, journaled=none,
                 backend=record.plan.backend)  # fmt: skip
 
+        assert self._run is not None
         reads = self._run.restored.get(number, ())
         changed = _differing(record, lambda: record.backward(reads), naive)
         if changed:
@@ -252,12 +315,12 @@ class OverwrittenReads:
 
     def _key(self, loss: _Loss, record: LaunchRecord) -> Hashable:
         return (record.name, loss.index, record.site, loss.by.name, loss.by.site, loss.outside,
-                loss.restored is None)  # fmt: skip
+                loss.restored)  # fmt: skip
 
     def _again(self, key: Hashable, loss: _Loss) -> None:
         known = self._found.get(key)
         if known is not None:
-            more = 0 if loss.restored is None else loss.restored.nbytes
+            more = loss.nbytes or 0
             self._found[key] = replace(
                 known, launches=known.launches + 1, nbytes=known.nbytes + more
             )
@@ -265,7 +328,7 @@ class OverwrittenReads:
     def _tell(
         self, loss: _Loss, kind: Kind, changed: Sequence[str], key: Hashable = None, nbytes: int = 0
     ) -> None:
-        record = self._run.records[loss.number]
+        record = self._records()[loss.number]
         assert isinstance(record, LaunchRecord)
         key = key or self._key(loss, record)
         if kind == "unneeded":
@@ -276,12 +339,11 @@ class OverwrittenReads:
             self._again(key, loss)
             return
         places = np.argwhere(loss.where)
-        saved = 0 if loss.restored is None else loss.restored.nbytes
         self._found[key] = Overwritten(
             kind, self._launches[loss.number], record.name,
             record.plan.params[loss.index].name, variable(record, loss.index), record.site, loss.by,
             tuple(map(int, places.min(0))), tuple(map(int, places.max(0))), len(places),
-            nbytes or saved, tuple(changed),
+            nbytes or loss.nbytes or 0, tuple(changed),
         )  # fmt: skip
 
 
@@ -317,11 +379,19 @@ def _grads(record: LaunchRecord) -> list[array]:
     return list({(g.ptr, g.shape, g.strides): g for g in found if g is not None}.values())
 
 
+def _exposed(record: LaunchRecord) -> list[array]:
+    """The arrays that an adjoint may write to beside gradients: a handwritten one may."""
+    if not any(isinstance(s, n.Call) for s in n.walk(record.plan.variants.prepared.body)):
+        return []
+    found = [record.values[p.index] for p in record.plan.array_params]
+    return [a for a in found if a is not None and a.storage.writable]
+
+
 def _differing(
     record: LaunchRecord, one: Callable[[], None], other: Callable[[], None]
 ) -> tuple[str, ...]:
     """The parameters whose gradients differ after one or the other; all stays as it is."""
-    grads = _grads(record)
+    grads = [*_grads(record), *_exposed(record)]
     before = [g._host().copy() for g in grads]
     results = []
     try:
@@ -338,7 +408,7 @@ def _differing(
         for g, was in zip(grads, before, strict=True):
             g._put(was)
     a, b = results
-    return tuple(k for k in a if (raw(a[k]) != raw(b[k])).any())
+    return tuple(k for k in a if not np.array_equal(a[k], b[k], equal_nan=True))
 
 
 def _named(record: LaunchRecord) -> dict[str, NumpyArray]:

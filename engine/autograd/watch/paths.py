@@ -7,23 +7,23 @@ writes comes from. A way that leaves the tape and comes back to it is cut where 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken, Recorded
+from engine.autograd.watch.places import Geometry, Places, geometry
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
-from engine.runtime.base import may_meet
-from engine.runtime.plan import Call
+from engine.runtime.plan import Call, Plan
 from engine.runtime.storage import Storage
 from engine.tape.capture import Pass
 from engine.tape.naming import variable
-from engine.tape.outline import Outline, outline, root_of
+from engine.tape.outline import root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
 
@@ -33,7 +33,10 @@ class Paths:
 
     def __init__(self) -> None:
         self._map = ReachMap()
-        self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
+        self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
+        # What was recorded: the same off the tape evaluates it again, and cuts nothing.
+        self._recorded: set[tuple[object, ...]] = set()
+        self._leaves: dict[tuple[int, Geometry], Leaf] = {}
 
     # ---- on the tape
 
@@ -42,7 +45,8 @@ class Paths:
         if isinstance(record, LaunchRecord):
             self._launched(record)
         elif isinstance(record, CopyRecord):
-            reach = self._read([(record.src, record, -1)])
+            self._recorded.add(_copied(record.dest, record.src))
+            reach = self._read(record.src, lambda: _name(record, -1))
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
             self._wrote(record.dest, reach, True)
@@ -54,15 +58,22 @@ class Paths:
                 self._wrote(a, NONE, True)
 
     def _launched(self, record: LaunchRecord) -> None:
-        plan, flows = record.plan, record.plan.variants.flows
+        self._recorded.add(_ran(record.plan, record.values))
+        self._ran(record.plan, record.values, lambda i: _name(record, i), record.fills)
+
+    def _ran(
+        self, plan: Plan, values: Sequence[Any], name: Callable[[int], str],
+        fills: Callable[[array], bool],
+    ) -> None:  # fmt: skip
+        flows = plan.variants.flows
         found = {
-            i: self._read([(a, record, i)])
-            for i in plan.inputs if (a := record.values[i]) is not None
+            i: self._read(a, lambda i=i: name(i))  # type: ignore[misc]
+            for i in plan.inputs if (a := values[i]) is not None
         }  # fmt: skip
         found = {i: reach for i, reach in found.items() if reach}
         out = []
         for i in plan.writes:
-            a, reach = record.values[i], NONE
+            a, reach = values[i], NONE
             if a is None:
                 continue
             for k, known in found.items():
@@ -72,28 +83,32 @@ class Paths:
                     if flow is None:
                         continue
                 reach |= known if flow is None or flow.smooth else known.cut_at(_cast(flow))
-            out.append((a, reach, bool(self._map.of(a).cut) and record.fills(a)))
+            out.append((a, reach, bool(self._map.of(a).cut) and fills(a)))
         for a, reach, whole in out:
             self._wrote(a, reach, whole)
 
-    def _read(self, arrays: Iterable[tuple[array, Record, int]]) -> Reach:
-        out = NONE
-        for a, record, i in arrays:
-            out |= self._map.of(a)
-            if a.requires_grad and not self._computed(a):
-                leaf = Leaf(root_of(a), _name(record, i), ref(a._whole or a))
-                out |= Reach(frozenset({leaf}))
+    def _read(self, a: array, name: Callable[[], str]) -> Reach:
+        out = self._map.of(a)
+        if a.requires_grad and not self._computed(a):
+            root, whole = root_of(a), a._whole or a
+            leaf = self._leaves.get((root, geometry(a)))
+            if leaf is None or leaf.array() is not whole:
+                leaf = self._leaves[root, geometry(a)] = Leaf(root, name(), ref(whole))
+            out |= Reach(frozenset({leaf}))
         return out
 
     def _computed(self, a: array) -> bool:
-        return any(may_meet(a, b) for b in self._written.get(a.storage, ()))
+        known = self._written.get(a.storage)
+        if known is None:
+            return False
+        return geometry(a) in known.known or any(True for _ in known.meeting(a))
 
     def _wrote(self, a: array, reach: Reach, whole: bool) -> None:
         self._map.add(a, reach, whole)
-        known = self._written.setdefault(a.storage, [])
-        mine = outline(a)
-        if mine not in known:
-            known.append(mine)
+        known = self._written.get(a.storage)
+        if known is None:
+            known = self._written[a.storage] = Places()
+        known.put(a, None)
 
     def depends(self, a: array) -> bool:
         """Whether an array depends on an input of the tape."""
@@ -104,6 +119,9 @@ class Paths:
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch ran off the tape."""
         plan, values = call.plan, call.values
+        if _ran(plan, values) in self._recorded:
+            self._ran(plan, values, lambda i: plan.params[i].name, lambda _: False)
+            return
         reach = NONE
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
@@ -117,6 +135,9 @@ class Paths:
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
         reach = NONE
+        if _copied(dest, src) in self._recorded:
+            self._wrote(dest, self._read(src, str), True)
+            return
         if dest._info.floating and not meant:
             site = call_site(3)
             reach = self._map.of(src)
@@ -127,6 +148,11 @@ class Paths:
             reach = reach.cut_at(Edge(kind, _call_text(site), site))
         if reach or self._map.of(dest):
             self._map.add(dest, reach, True)
+
+    def filled(self, dest: array) -> None:
+        """All elements of an array got one value, off the tape: nothing flows to it."""
+        if self._map.of(dest):
+            self._map.add(dest, NONE, True)
 
     # ---- at its backward pass
 
@@ -147,6 +173,16 @@ class Paths:
             partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+
+
+def _ran(plan: Plan, values: Sequence[Any]) -> tuple[object, ...]:
+    """Equal for launches of one kernel with the same arrays."""
+    arrays = (values[p.index] for p in plan.array_params)
+    return id(plan), *(None if a is None else geometry(a) for a in arrays)
+
+
+def _copied(dest: array, src: array) -> tuple[object, ...]:
+    return geometry(dest), geometry(src)
 
 
 def _cast(flow: Flow) -> Edge:

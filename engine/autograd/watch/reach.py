@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from engine.autograd.watch.places import Places, geometry
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
-from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
-from engine.tape.outline import Outline, outline
 
 Kind = Literal["launch", "copy", "clone", "cast"]
 
@@ -45,6 +44,10 @@ class Reach:
     cut: frozenset[tuple[Leaf, Edge]] = frozenset()
 
     def __or__(self, other: Reach) -> Reach:
+        if other is self or not other:
+            return self
+        if not self:
+            return other
         return Reach(self.leaves | other.leaves, self.cut | other.cut)
 
     def cut_at(self, edge: Edge) -> Reach:
@@ -56,35 +59,34 @@ class Reach:
 
 
 NONE = Reach()
-Key: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
 
 
 @dataclass
 class ReachMap:
     """What is known of memory, by whole arrays. Keeps none of it alive."""
 
-    by: WeakKeyDictionary[Storage, dict[Key, tuple[Outline, Reach]]] = field(
-        default_factory=WeakKeyDictionary
-    )
+    by: WeakKeyDictionary[Storage, Places[Reach]] = field(default_factory=WeakKeyDictionary)
 
     def of(self, a: array) -> Reach:
         """What an array depends on."""
         out = NONE
-        for b, reach in self.by.get(a.storage, {}).values():
-            if may_meet(a, b):
+        known = self.by.get(a.storage)
+        if known is not None:
+            for reach in known.meeting(a):
                 out |= reach
         return out
 
     def add(self, a: array, reach: Reach, whole: bool) -> None:
         """An array was written. whole: all of it."""
-        known = self.by.setdefault(a.storage, {})
-        key = (a.ptr, a.shape, a.strides)
-        if not whole and key in known:
-            reach |= known[key][1]
+        known = self.by.get(a.storage)
+        if known is None:
+            known = self.by[a.storage] = Places()
+        if not whole and (before := known.known.get(geometry(a))) is not None:
+            reach |= before[1]
         if reach:
-            known[key] = (outline(a), reach)
+            known.put(a, reach)
         else:
-            known.pop(key, None)
+            known.pop(a)
 
 
 def has_gradient(leaf: Leaf) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine import config
 from engine.autograd.facts import Write
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.tape.memory import Placement, Region
@@ -28,6 +29,7 @@ from engine.diagnostics import EngineError
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.flow import flowing
 from engine.tape.naming import variable
+from engine.tape.outline import outline
 from engine.tape.records import LaunchRecord
 from engine.tape.restoration import NumpyArray, present
 
@@ -61,7 +63,7 @@ class Recomputed:
             self.close()
             self._count = len(run.records)
             records = self._tape.records[: self._count]
-            seeds = [a for a, _ in run.seeds]
+            seeds = [outline(a) for a, _ in run.seeds]
             self._replay = replay(RecordedTape(records, seeds, True, {}, {}, False))
         if self._replay is None:
             raise NotReplayable("the tape could not be run again before")
@@ -74,7 +76,7 @@ class Recomputed:
         """Gives memory back."""
         if self._replay is not None:
             self._replay.close()
-        self._replay = None
+        self._replay, self._count = None, -1
 
 
 class _Look:
@@ -92,6 +94,22 @@ class _Look:
             for p in s.writes:
                 self.written.add(p)
         self.spans = replayed.memories.spans
+        self.lost = self._overwritten() if config.overwrites == "present" else set()
+
+    def _overwritten(self) -> set[tuple[int, int]]:
+        """Inputs that the tape itself overwrites later, and that a pass reads as they are then.
+
+        By record and parameter: that they are wrong is said elsewhere.
+        """
+        later, out = Region(self.spans), set()
+        for position in range(len(self.operations) - 1, -1, -1):
+            s = self.operations[position]
+            if isinstance(s, ReplayedLaunch):
+                out |= {(position, i) for i in s.plan.inputs
+                        if i in s.parts and later.meets(s.parts[i])}  # fmt: skip
+            for p in s.writes:
+                later.add(p)
+        return out
 
     def first(self) -> Mixture | None:
         """Runs all, and compares what each launch reads before it runs."""
@@ -124,7 +142,7 @@ class _Look:
             reads = record.reads()
             for i in s.plan.inputs:
                 a = record.values[i]
-                if i not in s.parts or a is None:
+                if i not in s.parts or a is None or (position, i) in self.lost:
                     continue
                 part = s.parts[i]
                 if i in restored:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.facts import Broken, Recorded, Sought, Stale
+from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
-from engine.autograd.watch.accumulated import Accumulated, merged
+from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.recomputed import Recomputed
+from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
@@ -44,6 +45,8 @@ class _Followed:
         self.used = False  # something was recorded after that
         self.functions: list[Recorded] = []
         self.sought: Sought | None = None
+        self.shared: SharedGradients | None = None
+        self.facts: list[Shared] = []
 
 
 class Witness:
@@ -95,6 +98,10 @@ class Witness:
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
 
+    def filled(self, dest: array) -> None:
+        for paths in self._open():
+            paths.filled(dest)
+
     def _open(self) -> Iterator[Paths]:
         """The ways of all tapes that have not run backward."""
         if not self._busy:
@@ -112,30 +119,37 @@ class Witness:
         followed.run = run
         self._accumulated.began(tape, run)
         first = followed.overwritten is None
-        if first:
-            followed.overwritten = OverwrittenReads(run, followed.clocks, self._writes)
-        else:
-            assert followed.overwritten is not None
-            followed.overwritten.again(run)
+        if followed.overwritten is None:
+            followed.overwritten = OverwrittenReads(self._writes)
+            followed.shared = SharedGradients(run)
+        followed.overwritten.began(run, followed.clocks)
         if run.mixed is not None:
             followed.stale.append(_saved(run))
         elif not first or followed.overwritten.outside:
             self._mixture(followed, run, first)
         return followed.overwritten.before
 
-    def ended(self, tape: CapturedTape) -> None:
+    def ended(self, tape: CapturedTape, done: bool) -> None:
         followed = self._of(tape)
-        if followed.run is not None:
+        if not done:
+            self._accumulated.failed()
+        elif followed.run is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
             assert followed.overwritten is not None
+            if followed.shared is not None:
+                run = followed.run
+                followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
+                followed.shared = None
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
                 followed.sought = _sought(tape, followed, followed.run)
             tape.facts[:] = [
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
-                *filter(None, [followed.sought]),
+                *filter(None, [followed.sought]), *followed.facts,
             ]  # fmt: skip
+        if followed.overwritten is not None:
+            followed.overwritten.ended()
         followed.run = None
         self._look_back()
         self._busy = False
@@ -152,6 +166,9 @@ class Witness:
         """Looks whether what is read fits together, where something has changed."""
         if followed.recomputed is None or not (first or _changed(run)):
             return
+        for other in self._tapes.values():  # tapes that run again do so one after the other
+            if other is not followed and other.recomputed is not None:
+                other.recomputed.close()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -41,11 +42,22 @@ class Writes:
         taped = recording.active.get() is not None
         known.append(Written(self.clock, lo, hi, call_site(3), taped))
 
-    def after(self, clock: int, a: array) -> Written | None:
-        """The first write to an array since then that no tape saw."""
+    def after(
+        self, clock: int, a: array, own: Collection[tuple[object, int]], last: int
+    ) -> Written | None:
+        """The first write to an array since then that a tape did not record.
+
+        own: calls that the tape recorded, by code and instruction. last: when it recorded the
+        last one; what other tapes write later is surely not its own.
+        """
         known = self._by.get(a.storage, [])
         start = bisect_right([w.clock for w in known], clock)
-        for w in known[start:]:
-            if not w.taped and w.lo < a.hi and a.lo < w.hi:
+        some = [w for w in known[start:] if w.lo < a.hi and a.lo < w.hi]
+        for w in some:
+            if not w.taped:
+                return w
+        for w in some:
+            site = None if w.site is None else (w.site.code, w.site.instruction)
+            if w.clock > last or (site is not None and site not in own):
                 return w
         return None
