@@ -1,10 +1,11 @@
 """Broken on purpose: two arrays that share memory, each with a gradient of its own.
 
-The emission rates of some chimneys are fitted to what sensors downwind measured. The plume is
-computed on a grid, and the sensors see the grid as a flat list of cells. Both arrays wrap the same
-NumPy memory (copy=False), so that the values are right; but each has a gradient of its own, and
-what the sensors say of the cells never reaches the plume. Every launch is right on its own
-(finding G010). One array and its flatten() share the gradient, too.
+The emission of some chimneys is fitted to what sensors on the ground measured. The plume is
+computed on a grid, and the sensors look it up in a flat list of cells. Both arrays wrap the same
+NumPy memory (copy=False), so that the values are right. But what the sensors say of the cells never
+reaches the grid: all that is left of the gradient is a small term that keeps the rates low, and the
+loss goes up. Every launch is right on its own (finding G010). The way out is one array: a view of
+it, such as grid.flatten(), shares its gradient.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Broken on purpose: a fit that begins exactly on the corner of abs, and stays there.
+"""Broken on purpose: a fit that begins exactly on a corner, and stays there.
 
-The coefficients of absorption of three filters are fitted to what was measured behind them. They
-must not be negative, so the kernel takes their absolute value; and they begin at 0, where abs
-has a corner. Its gradient there is 0, as good as any number between the slopes -1 and 1, and so
-nothing ever moves (finding G005). That is a note, since a corner is often harmless:
+The absorption of three filters is fitted to the light that was measured behind them. It is not
+negative, so the kernel takes max(absorption, 0); and the fit begins at 0, where max has a corner.
+Its slope is 0 on one side and 1 on the other, and the gradient takes the 0: nothing ever moves
+(finding G005). No gradient at a corner is wrong, and most corners do no harm. So that is a note:
 `adtool check --gate note` fails on it.
 """
 
@@ -13,7 +13,7 @@ import engine as wp
 
 RAYS = 30
 FILTERS = 3
-ITERATIONS = 8
+ITERATIONS = 6
 
 
 @wp.kernel

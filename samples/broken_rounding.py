@@ -1,11 +1,11 @@
-"""Broken on purpose: a difference of two distances whose digits float32 does not have.
+"""Broken on purpose: a difference of two distances that needs more digits than float32 has.
 
-A transmitter on the ground is located by a satellite: its two antennas, two metres apart, measure
-how much further the signal travels to the one than to the other. The gradient of that is the
-difference of two directions that agree in five digits of the seven that float32 has. The
-derivative is right, its value is not (finding G011). (|a|^2 - |b|^2) / (|a| + |b|), with the
-numerator multiplied out, has all digits. That is a warning: `adtool check --gate warning` fails
-on it.
+A transmitter on the ground is located from orbit: two antennas of a satellite, two metres apart,
+tell how much longer the way is to the one than to the other. The gradient of that is the
+difference of two directions that agree in their first five digits, of the seven that float32
+has. The formula is right, the numbers are not (finding G011). The way out is float64 for this
+kernel, or a formula without the difference: (|a|^2 - |b|^2) / (|a| + |b|), multiplied out. That is
+a warning: `adtool check --gate warning` fails on it.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def path_difference(
 ):
     i = wp.tid()
     here = satellite[i] - place[0]
-    # The mistake: two numbers near 500,000 are subtracted, and their difference is about 1.
+    # The mistake: two numbers near 500,000 are subtracted; their difference is about 1.
     difference[i] = wp.length(here + boom[i]) - wp.length(here - boom[i])
 
 
@@ -55,7 +55,7 @@ def main() -> None:
     near = np.linalg.norm(orbit - booms - truth, axis=1)
     satellite, boom = wp.array(orbit, dtype=wp.vec3), wp.array(booms, dtype=wp.vec3)
     measured = wp.array(far - near, dtype=float)
-    place = wp.zeros(1, dtype=wp.vec3, requires_grad=True)
+    place = wp.array([[1.0e4, -5.0e3, 2.0e3]], dtype=wp.vec3, requires_grad=True)
 
     for iteration in range(ITERATIONS):
         difference = wp.zeros(PASSES, dtype=float, requires_grad=True)

@@ -1,9 +1,10 @@
 """Broken on purpose: a training loop that never clears its gradients.
 
-A classifier of two classes is trained by logistic regression. backward() adds to the gradients,
-and nobody zeroes them between the steps, so that each step follows the sum of all gradients so
-far, of which all but the last were made at other weights (finding G013). The loss goes down at
-first all the same, and then swings. That is a warning: `adtool check --gate warning` fails on it.
+A classifier is trained by logistic regression. backward() adds to the gradients, and nobody zeroes
+them between the steps, so that each step follows the sum of all gradients so far, of which all but
+the last were made at other weights (finding G013). The loss goes down all the same, and then up
+again. The way out is tape.zero() after each step. That is a warning: `adtool check --gate warning`
+fails on it.
 """
 
 import numpy as np
@@ -48,7 +49,7 @@ def main() -> None:
         with wp.Tape() as tape:
             wp.launch(logistic_loss, dim=ROWS, inputs=[x, sign, weights], outputs=[loss])
         tape.backward(loss)
-        # The mistake: tape.zero() is missing after this step.
+        # The mistake: tape.zero() is missing after this.
         wp.launch(descend, dim=INPUTS, inputs=[weights, weights.grad, 1.0])
         if iteration % 4 == 0:
             size = np.abs(weights.grad.numpy()).max()

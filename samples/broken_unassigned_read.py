@@ -1,9 +1,11 @@
 """Broken on purpose: a variable that one branch forgets.
 
-The speed at which a car drives the parts of a road is optimised. The drag of the air has two laws,
-one for slow and one for fast; the part of a road with a tail wind got none. Python would raise
-an error there; in a kernel the variable is 0, and driving with the wind costs nothing (finding
-G014). That is a warning: `adtool check --gate warning` fails on it.
+The speed of a bicycle is optimised for each part of a road. The drag of the air has one law for a
+strong wind and one for a weak wind; the parts where the wind comes from behind got none.
+Python would raise an error there. In a kernel the variable is 0 then, so that gradients are right
+for a value that nobody wrote, and those parts cost nothing (finding G014). That some path may
+forget the variable is warned of when the kernel is compiled; the check says that threads took it.
+That is a warning: `adtool check --gate warning` fails on it.
 """
 
 import numpy as np
@@ -26,7 +28,7 @@ def energy(
         drag = against * against
     elif against > 0.0:
         drag = against
-    # The mistake: where the wind is faster than the car, `drag` has no value.
+    # The mistake: where the wind is faster than the rider, `drag` has no value.
     time = 1.0 / speed[i]
     cost[i] = drag + 2.0 * time
 
