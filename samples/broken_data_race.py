@@ -1,9 +1,10 @@
-"""Broken on purpose: a mesh is smoothed in place, so that its threads race.
+"""Broken on purpose: forces are added up without atomics, so that threads race.
 
 A closed curve is smoothed a few times, and the strength of the smoothing is fitted so that the
-result has a given length. The kernel moves each point to the middle of its neighbours and
-writes it into the array that the other threads read from (finding G009). Here threads run in
-order, so that the loss goes down and each run gives the same; on a GPU it does not.
+result has a given length. Each thread pulls the two ends of one segment together, and adds to the
+force on each of them what it reads there plus its own part; at each point, two threads meet
+(finding G009). Here threads run in order, so that the loss goes down and each run gives the same;
+on a GPU, forces get lost. The way out is atomic_add.
 """
 
 import numpy as np
@@ -16,13 +17,24 @@ ITERATIONS = 8
 
 
 @wp.kernel
-def smooth(points: wp.array(dtype=wp.vec2), n: int, strength: wp.array(dtype=float)):
+def pull_together(points: wp.array(dtype=wp.vec2), n: int, force: wp.array(dtype=wp.vec2)):
     i = wp.tid()
-    a = points[(i + n - 1) % n]
-    b = points[(i + 1) % n]
-    middle = (a + b) * 0.5
-    # The mistake: the neighbours read this array, before or after.
-    points[i] = points[i] + (middle - points[i]) * strength[0]
+    j = (i + 1) % n
+    d = points[j] - points[i]
+    force[i] = force[i] + d
+    # The mistake: the thread of the next segment adds to this point as well.
+    force[j] = force[j] - d
+
+
+@wp.kernel
+def move(
+    points: wp.array(dtype=wp.vec2),
+    force: wp.array(dtype=wp.vec2),
+    strength: wp.array(dtype=float),
+    moved: wp.array(dtype=wp.vec2),
+):
+    i = wp.tid()
+    moved[i] = points[i] + force[i] * (0.5 * strength[0])
 
 
 @wp.kernel
@@ -52,7 +64,10 @@ def main() -> None:
         loss = wp.zeros(1, dtype=float, requires_grad=True)
         with wp.Tape() as tape:
             for _ in range(ROUNDS):
-                wp.launch(smooth, dim=POINTS, inputs=[points, POINTS, strength])
+                force, moved = wp.zeros_like(points), wp.zeros_like(points)
+                wp.launch(pull_together, dim=POINTS, inputs=[points, POINTS], outputs=[force])
+                wp.launch(move, dim=POINTS, inputs=[points, force, strength], outputs=[moved])
+                points = moved
             wp.launch(add_lengths, dim=POINTS, inputs=[points, POINTS], outputs=[length])
             wp.launch(misfit, dim=1, inputs=[length, 6.6], outputs=[loss])
         tape.backward(loss)

@@ -11,6 +11,7 @@ from adtool.rules.base import Manual, Rule, grouped, more_memory, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
+    from engine.autograd import TapeResult
     from engine.diagnostics import Span
 
 
@@ -87,15 +88,20 @@ class Unchecked(Rule):
 _NOTHING = "requires a gradient"
 
 
+def _repeats_g007(tape: TapeResult) -> bool:
+    """Whether a launch that gives other results each time is why the tape cannot be replayed."""
+    return any(p.verdict == "nondeterministic" for x in tape.launches for p in x.pairs)
+
+
 def _gaps(session: Session) -> Iterator[_Gap]:
     for tape in session.tapes:
         whole = tape.whole
         if whole is not None and whole.verdict == "skipped":
-            if _NOTHING not in whole.reason:
+            if _NOTHING not in whole.reason and not _repeats_g007(tape):
                 what, reason = "the tape as a whole", whole.reason
                 if session.options.kernels or session.options.skip_kernels:
                     reason = "--kernel and --skip-kernel leave the whole unchecked"
-                yield _Gap(tape.tape, -1, what, reason, None, whole=True)
+                yield _Gap(tape.tape, -1, what, reason, whole.site, whole=True)
         cause = whole.cause if whole is not None else None
         known = {(x.index, x.skipped) for x in tape.launches if x.skipped}
         for item in tape.unchecked:

@@ -176,7 +176,8 @@ class WholeResult:
 
     directional: random directions compared. ad, oracle: the derivative by the backward pass
     and by the reference along the worst of them. cause: where the launches are right and the
-    whole is wrong. reason: why it is inconclusive or was skipped.
+    whole is wrong. reason: why it is inconclusive or was skipped. site: the call on the tape that
+    is the reason, where it is one.
     """
 
     verdict: Verdict
@@ -186,6 +187,7 @@ class WholeResult:
     rel_error: float = 0.0
     reason: str = ""
     cause: Cause | None = None
+    site: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from engine.autograd.tape.evaluation import AdjointAlong, Direction, TapeEvaluat
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import replay
+from engine.diagnostics import Span
 from engine.tape.capture import CapturedTape
 from engine.tape.tape import Tape
 
@@ -35,6 +36,7 @@ Array = NDArray[Any]
 DIRECTIONS = 2
 
 WRONG_LAUNCH = "a derivative of one of its launches is wrong"
+UNREPEATABLE = "one of its launches gives other results each time it runs"
 AT_ODDS = "forward mode and differences disagree, and the latter agree with the adjoint"
 
 
@@ -42,6 +44,8 @@ def check_end_to_end(
     tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int
 ) -> WholeResult:
     """The check of a tape from its leaves to its ends. launches: what their checks found."""
+    if any(p.verdict == "nondeterministic" for x in launches for p in x.pairs):
+        return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
     try:
         with closing(replay(recorded_tape(tape))) as replayed:
             if not replayed.leaves:
@@ -49,15 +53,15 @@ def check_end_to_end(
             rng = np.random.default_rng([seed, 0x7A9E])
             return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng)
     except NotReplayable as why:
-        return _skipped(str(why))
+        return _skipped(str(why), why.site)
     except EvaluationFailed as why:
         return _skipped(f"its replay could not run: {why}")
     except MemoryError:
         return _skipped("its check does not fit into memory")
 
 
-def _skipped(why: str) -> WholeResult:
-    return WholeResult("skipped", reason=why)
+def _skipped(why: str, site: Span | None = None) -> WholeResult:
+    return WholeResult("skipped", reason=why, site=site)
 
 
 def _checked(

@@ -14,7 +14,7 @@ from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Memories, Placement, placements
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
-from engine.diagnostics import EngineError
+from engine.diagnostics import EngineError, Span
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form
 from engine.runtime.pack import pack_arguments
@@ -26,7 +26,11 @@ Array = NDArray[Any]
 
 
 class NotReplayable(Exception):
-    """Why a tape as a whole cannot be checked."""
+    """Why a tape as a whole cannot be checked. site: the call that is to blame, if it is one."""
+
+    def __init__(self, why: str, site: Span | None = None) -> None:
+        super().__init__(why)
+        self.site = site
 
 
 class Operation:
@@ -302,6 +306,6 @@ def operations_of(records: Sequence[Record]) -> list[Operation]:
             out.append(ReplayedOverwrite(r, r.written[0]))
         else:
             raise NotReplayable(
-                f"what `{r.name}`, given to Tape.record_func, computes is not known"
+                f"what `{r.name}`, given to Tape.record_func, computes is not known", r.site
             )
     return out

@@ -77,7 +77,8 @@ def replay(tape: RecordedTape) -> Replay:
     for s in operations:
         if isinstance(s, ReplayedLaunch) and not can_lift(s.plan.variants):
             raise NotReplayable(
-                f"kernel {s.plan.kernel.key!r} has no float64 form that does the same"
+                f"kernel {s.plan.kernel.key!r} has no float64 form that does the same",
+                s.record.site,
             )
     seeded = [p for a in tape.seeded for p in placements(a, root_of(a)) if p.float]
     parts = [p for s in operations for p in s.touched] + seeded
