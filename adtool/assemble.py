@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from adtool import __version__
+from adtool.exits import Exit
+from adtool.pair_errors import known_errors
 from adtool.report import (
     SCHEMA,
     EndToEnd,
@@ -16,22 +19,32 @@ from adtool.report import (
     Report,
     Severity,
     Worst,
+    at_gate,
     exit_code,
 )
 from adtool.rules import load_rules
 from adtool.rules.base import more_memory
+from adtool.suppressions import Choice, suppressed
+from adtool.taylor_report import taylor_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import LaunchResult, PairResult
+    from engine.autograd import LaunchResult, PairResult, WholeResult
 
+_SEEN = ("G008", "G009")  # found as launches ran
 _REASONS = 3  # named where nothing was checked
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
-def build_report(session: Session, gate: Severity) -> Report:
-    """The report of a session. Where nothing was checked it is a failure, never a success."""
+def build_report(
+    session: Session, gate: Severity, choice: Choice | None = None, exit_zero: bool = False
+) -> Report:
+    """The report of a session. Where nothing was checked it is a failure, never a success.
+
+    choice: which findings count. exit_zero: findings do not change the exit code.
+    """
     found = [f for rule in load_rules() for f in rule.check(session)]
+    found = suppressed(found, session, choice or Choice())
     findings = tuple(sorted(found, key=lambda f: _ORDER[f.severity]))
     launches = tuple(_launch(t.tape, x) for t in session.tapes for x in t.launches)
     error = session.failure or _nothing(session, launches, findings, gate)
@@ -42,19 +55,17 @@ def build_report(session: Session, gate: Severity) -> Report:
         script=session.target.name,
         device=session.options.device or "cpu",
         ok=code == 0,
-        exit_code=int(code),
+        exit_code=0 if exit_zero and code is Exit.FINDINGS else int(code),
         launches=launches,
-        end_to_end=tuple(
-            EndToEnd(t.tape, t.whole.verdict, t.whole.rel_error, t.whole.reason)
-            for t in session.tapes
-            if t.whole is not None
-        ),
+        end_to_end=tuple(_whole(t.tape, t.whole) for t in session.tapes if t.whole is not None),
         findings=findings,
         error=error,
         gate=gate,
         tapes=len(session.tapes),
         seconds=round(session.seconds, 3),
-        notes=_unmatched(session),
+        notes=(*_unmatched(session), *_strayed(session)),
+        durations=session.durations,
+        taylor=taylor_of(session.tapes),
     )
 
 
@@ -63,8 +74,8 @@ def _launch(tape: int, launch: LaunchResult) -> Launch:
     return Launch(
         tape, launch.index, launch.kernel, launch.span.file, launch.span.line, launch.dim,
         tuple(_pair(p) for p in launch.pairs),
-        "" if site is None else site.file,
-        0 if site is None else site.line,
+        None if site is None else site.file,
+        None if site is None else site.line,
         launch.skipped,
     )  # fmt: skip
 
@@ -73,9 +84,19 @@ def _pair(p: PairResult) -> Pair:
     w = p.worst
     worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
     return Pair(
-        p.input, p.output, p.verdict, p.checked, p.max_abs_error, p.max_rel_error, worst,
-        p.directional, p.reason,
+        p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
     )  # fmt: skip
+
+
+def _whole(tape: int, w: WholeResult) -> EndToEnd:
+    size: float | None = w.rel_error
+    if not w.directional:
+        size = None
+    elif w.verdict == "nan":
+        size = math.nan
+    elif w.rel_error == 0.0 and w.ad != w.oracle:  # nothing to be relative to, or not known
+        size = None
+    return EndToEnd(tape, w.verdict, size, w.reason)
 
 
 def _nothing(
@@ -83,8 +104,26 @@ def _nothing(
 ) -> Failure | None:
     if any(p.decided for launch in launches for p in launch.pairs):
         return None
+    if session.tapes and any(f.code in _SEEN and at_gate(f.severity, gate) for f in findings):
+        return None  # what the launches did was seen, and that it is wrong
     if any(t.whole is not None and t.whole.verdict in ("fail", "nan") for t in session.tapes):
         return None
+    if not session.tapes and session.recorded:
+        count = len(session.recorded)
+        which = "one tape, number 0" if count == 1 else f"{count} tapes, 0 to {count - 1}"
+        return Failure(
+            "no-launch", "nothing was checked: --tape and --launch leave no launch",
+            f"the script made {which}, with {_some([str(n) for n in session.recorded])} launches",
+        )  # fmt: skip
+    if not session.tapes and session.processes:
+        return Failure(
+            "no-tape",
+            "nothing was checked: the script made no tape in its own process, and it started "
+            f"{session.processes} other" + "s" * (session.processes > 1) + ", which adtool does "
+            "not look into",
+            "tapes must be made in the script's own process: call there what the others run, as "
+            "with no workers",
+        )
     if not session.tapes:
         return Failure(
             "no-tape", "nothing was checked: the script made no tape",
@@ -96,6 +135,11 @@ def _nothing(
             "move the launches into the block of `with engine.Tape() as tape:`",
         )  # fmt: skip
     kernels = session.kernels
+    if not launches and session.options.launches:
+        return Failure(
+            "no-launch", "nothing was checked: no tape has a launch that --launch names",
+            f"the tapes have {_some([str(n) for n in session.recorded])} launches",
+        )  # fmt: skip
     if kernels and all(session.options.deselects(k) for k in kernels):
         return Failure(
             "no-kernel", "nothing was checked: --kernel and --skip-kernel leave no kernel",
@@ -144,6 +188,17 @@ def _unmatched(session: Session) -> tuple[str, ...]:
         f"{option} {pattern!r} matches no kernel on the tapes: {_some(list(known))}"
         for option, pattern in given
         if known and not any(fnmatchcase(k, pattern) for k in known)
+    )
+
+
+def _strayed(session: Session) -> tuple[str, ...]:
+    if not session.strayed:
+        return ()
+    named = _some([f"`{o}`" for o in session.strayed])
+    it = "it" if len(session.strayed) == 1 else "them"
+    return (
+        f"{named} after `{session.target.name}` went to the script, which does not seem to use "
+        f"{it}: options of adtool come before the script",
     )
 
 

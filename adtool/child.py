@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import sysconfig
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,13 +20,23 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 import engine
-from adtool import codec, files, memory, status, streams
+from adtool import codec, files, memory, status, strays, streams, traces
+from adtool.check_progress import CheckProgress
 from adtool.exits import because
-from adtool.job import CheckOptions, JacobianOptions, Job
+from adtool.faults import FaultLog
+from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import CheckInterrupted, TapeResult, Witness, check_tape
+from engine.autograd import (
+    CheckInterrupted,
+    Enough,
+    Experience,
+    Mover,
+    TapeResult,
+    Witness,
+    check_tape,
+)
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -84,31 +95,66 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             page.launch(kernel, index, site.code.co_filename, site.line)
 
     def wants(kernel: str) -> bool:
-        return not job.options.deselects(kernel)
+        return job.check and not job.options.deselects(kernel)
 
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
-    with engine.capturing(on_launch, wants, Witness()) as capture:
+    if job.options.overwrites is not None:
+        engine.config.overwrites = job.options.overwrites
+    moving = job.moving
+    mover = None if moving is None else Mover(moving.tape, moving.step)
+    noted = FaultLog(folder)
+    start = time.monotonic()
+    with (
+        engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
+        _watched(job, noted),
+    ):
+        noted.capture = capture
         try:
             _use_device(job.options.device)
             with _modules_kept():
                 run_target(job.target)
+        except Enough:
+            pass
         except BaseException as raised:
             error = raised
         if isinstance(error, SystemExit) and error.code in (None, 0):
             error = None
             join_threads()
+    seconds = time.monotonic() - start
     if os.getpid() != owner:  # a fork of the target that ran off its end: not ours to report
         _end_fork(error)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the target may have closed it
             stream.flush()
+    noted.close()
+    if mover is not None:
+        return Outcome("done", moved=mover.result)
     if error is not None:
-        return _failed(error)
-    if job.jacobian is not None:
-        return _look(capture.tapes, job.jacobian, page, folder)
-    return _check(capture.tapes, job.options, page)
+        outcome = _failed(error)
+    elif job.jacobian is not None:
+        outcome = _look(capture.tapes, job.jacobian, page, folder)
+    elif job.listing is not None:
+        outcome = _list(capture.tapes, job.listing, folder)
+    else:
+        if job.traces:
+            traces.write(capture.tapes, job.traces, folder / files.TRACES)
+        if job.check:
+            with _watched(job, None):
+                outcome = _check(capture.tapes, job.options, page)
+        else:
+            outcome = Outcome("done", kernels=_kernels([t for t in capture.tapes if t.records]))
+    strayed = strays.unused(job.target, job.suspects)
+    return replace(outcome, strayed=strayed, script_seconds=seconds)
+
+
+def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
+    """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
+    wanted = job.options.bounds and job.check and job.jacobian is None and job.moving is None
+    if not wanted:
+        return contextlib.nullcontext()
+    return engine.watching(noted, races=noted is not None)
 
 
 def _look(
@@ -118,13 +164,24 @@ def _look(
 
     signal.alarm(0)
     tapes = [t for t in captured if t.records]
-    page.check(0, len(tapes), 0, 1, options.kernel)
+    page.check(0, len(tapes), 0, 0, 1, options.kernel)
     try:
         with _calm():
             failed = look(tapes, options, folder)
     except engine.EngineError as error:
         return _refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
     return failed or Outcome("done", kernels=_kernels(tapes))
+
+
+def _list(captured: list[CapturedTape], options: ListingOptions, folder: Path) -> Outcome:
+    from adtool.kernel_listing import list_kernels
+
+    try:
+        with _calm():
+            failed = list_kernels(captured, options, folder)
+    except engine.EngineError as error:
+        return _refused(error, f"kernel `{options.kernel}` has no stage {options.stage}")
+    return failed or Outcome("done")
 
 
 @contextlib.contextmanager
@@ -179,32 +236,33 @@ def _check(
     signal.alarm(0)  # one that the target set for itself
     tapes = [t for t in captured if t.records]
     kernels = _kernels(tapes)
+    seen = Outcome(
+        "done", kernels=kernels, recorded=tuple(map(_launches, tapes)), processes=_processes()
+    )
     done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
+    progress = CheckProgress(page, tapes, options)
+    number = 0
+    experience = Experience()
     try:
         for number, tape in enumerate(tapes):
-            page.check(number, len(tapes), 0, len(tape.records), "")
+            launches = options.launches_of(number)
+            if launches is None:
+                continue
+            progress.begin(number)
             with _calm():
                 result = check_tape(
-                    tape,
-                    eps=options.eps,
-                    atol=options.atol,
-                    rtol=options.rtol,
-                    kernels=list(options.kernels),
-                    skip_kernels=list(options.skip_kernels),
-                    max_inputs=options.max_inputs,
-                    max_outputs=options.max_outputs,
-                    seed=options.seed,
-                    progress=_Progress(page, number, len(tapes)),
-                )
+                    tape, **options.of_tape(), launches=launches, progress=progress,
+                    experience=experience,
+                )  # fmt: skip
             done.append(replace(result, tape=number))
             tape.records.clear()
     except KeyboardInterrupt as stop:
         if isinstance(stop, CheckInterrupted):
-            done.append(replace(stop.result, tape=len(done)))
-        return Outcome("interrupted", tapes=tuple(done), kernels=kernels)
+            done.append(replace(stop.result, tape=number))
+        seen = replace(seen, kind="interrupted")
     except engine.EngineError as error:
-        return _refused(error, f"tape {len(done)} could not be checked", tuple(done))
-    return Outcome("done", tapes=tuple(done), kernels=kernels)
+        return _refused(error, f"tape {number} could not be checked", tuple(done))
+    return replace(seen, tapes=tuple(done), durations=progress.slowest(options.durations))
 
 
 def _kernels(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:
@@ -212,14 +270,18 @@ def _kernels(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(k.key for k in kernels if k is not None))
 
 
-class _Progress:
-    """Passes the checker's progress on to the status page."""
+def _launches(tape: CapturedTape) -> int:
+    return sum(hasattr(r, "kernel") for r in tape.records)
 
-    def __init__(self, page: status.StatusWriter, tape: int, tapes: int) -> None:
-        self._page, self._tape, self._tapes = page, tape, tapes
 
-    def __call__(self, done: int, total: int, kernel: str) -> None:
-        self._page.check(self._tape, self._tapes, done, total, kernel)
+def _processes() -> int:
+    """How many processes the target started by `multiprocessing`, pools included."""
+    started = sys.modules.get("multiprocessing")
+    if started is None:
+        return 0
+    with contextlib.suppress(Exception):  # each is named for its number
+        return int(started.Process().name.rpartition("-")[2]) - 1
+    return 0
 
 
 @contextlib.contextmanager
@@ -242,12 +304,14 @@ def _not_started(error: TargetError) -> Outcome:
     problems: tuple[Problem, ...] = ()
     if error.cause is not None:
         cause = error.cause
-        line, column = cause.lineno or 0, max(1, cause.offset or 1)
-        last, end = cause.end_lineno or line, cause.end_offset or 0
-        if last <= line:
-            last, end = line, max(end, column + 1)
-        place = (str(cause.filename), line, column, last, end)
-        problems = (Problem(type(cause).__name__, cause.msg, "", "error", *place),)
+        found = Problem(type(cause).__name__, cause.msg, file=cause.filename)
+        if line := cause.lineno:
+            column = max(1, cause.offset or 1)
+            last, end = cause.end_lineno or line, cause.end_offset or 0
+            if last <= line:
+                last, end = line, max(end, column + 1)
+            found = replace(found, line=line, column=column, end_line=last, end_column=end)
+        problems = (found,)
     return Outcome("target", error.message, error.help, problems=problems)
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import sys
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.main
 
-from adtool import __version__, streams
-from adtool.commands.check import CheckCommand, check
+from adtool import __version__, configuration, streams, usage
+from adtool.commands.check import check
+from adtool.commands.doctor import doctor
 from adtool.commands.explain import explain
+from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
 from adtool.commands.selftest import selftest
+from adtool.commands.show import show
+from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
+from adtool.commands.trace import trace
 from adtool.exits import Exit, ToolError, because
 
 # Plain help and plain errors: rich would be imported for them.
@@ -25,9 +32,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=CheckCommand)(check)
-app.command(cls=CheckCommand)(jacobian)
+app.command(cls=TargetCommand)(check)
+app.command(cls=LookCommand)(jacobian)
+app.command(cls=LookCommand)(graph)
+app.command(cls=LookCommand)(trace)
+app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
+app.command()(doctor)
 app.command()(selftest)
 
 
@@ -49,6 +60,9 @@ def _globals(
 ) -> None:
     """A gradient debugger for programs that run on `engine`."""
     ctx.obj = no_color
+    commands: Any = ctx.command
+    if ctx.invoked_subcommand not in ("doctor", "explain"):  # these help where settings are wrong
+        ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -64,17 +78,22 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 
 def _run(args: list[str] | None) -> int:
+    given = sys.argv[1:] if args is None else args
     out = sys.stdout
     try:
-        app(args=args, prog_name="adtool")
+        code = app(args=given, prog_name="adtool", standalone_mode=False)
+        # 130 is an interrupt, to newer versions of typer.
+        return int(Exit.FAILURE) if code == 130 else int(code or 0)
     except SystemExit as ended:
-        # click ends with 1, and another stream, where the reader went away (`... | head`).
+        # The reader went away (`... | head`): typer puts another stream in place, and ends.
         if sys.stdout is not out:
             return int(Exit.FAILURE)
         return ended.code if isinstance(ended.code, int) else int(Exit.FAILURE)
     except ToolError as error:
-        _say(f"error: {error.message}", f"help: {error.help}" if error.help else "")
-    except KeyboardInterrupt:
+        usage.tell(error.kind, error.message, error.help, _json(given))
+    except usage.ClickException as error:
+        usage.tell("usage", *usage.words(error), _json(given))
+    except (KeyboardInterrupt, typer.Abort):
         _say("error: interrupted")
     except OSError as error:
         if _written():
@@ -83,6 +102,17 @@ def _run(args: list[str] | None) -> int:
     except Exception:
         _say(traceback.format_exc().rstrip(), "error: this is a bug in adtool; please report it")
     return int(Exit.FAILURE)
+
+
+def _json(args: list[str]) -> bool:
+    """Whether a command line that came to nothing asks for JSON, itself or by its project."""
+    if any(a.partition("=")[0] == "--format" for a in args):
+        return usage.wants_json(args)
+    commands: Any = typer.main.get_command(app)
+    with suppress(ToolError, OSError):
+        found = configuration.settings(Path.cwd(), commands.commands)
+        return any(found.get(a, {}).get("format") == "json" for a in args)
+    return False
 
 
 def _written() -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 
 T = TypeVar("T")
 
+_PLAIN = {int, str, bool, NoneType}
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -45,9 +46,13 @@ def loads(kind: type[T], text: str) -> T:
 
 def encode(value: object) -> Any:
     """Plain JSON data (dict, list, str, int, float, bool, None) of a value."""
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, (tuple, list)):
+        if set(map(type, value)) <= _PLAIN:
+            return list(value)
         return [encode(v) for v in value]
     if isinstance(value, dict):
         return {str(k): encode(v) for k, v in value.items()}
@@ -118,6 +123,8 @@ def _decode_tuple(items: tuple[Any, ...], data: Any, path: str) -> tuple[Any, ..
     if not isinstance(data, list):
         _fail(path, "a list", data)
     if len(items) == 2 and items[1] is Ellipsis:
+        if items[0] in (int, str) and set(map(type, data)) <= {items[0]}:
+            return tuple(data)  # most of what is read, and fast
         items = (items[0],) * len(data)
     if len(items) != len(data):
         _fail(path, f"a list of {len(items)}", data)

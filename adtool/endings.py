@@ -10,6 +10,7 @@ from pathlib import Path
 import engine
 from adtool import status
 from adtool.outcome import Outcome
+from adtool.places import short, shortened
 from adtool.report import Failure
 
 # Folders whose frames are not the user's.
@@ -40,26 +41,30 @@ def reported(outcome: Outcome) -> Failure | None:
     if outcome.kind == "done":
         return None
     message = outcome.message or "the run was interrupted from within the script"
-    return Failure(outcome.kind, message, outcome.help, outcome.detail, outcome.problems)
+    return Failure(
+        outcome.kind, shortened(message), outcome.help, shortened(outcome.detail),
+        outcome.problems,
+    )  # fmt: skip
 
 
-def timed_out(last: status.Status, limit: float) -> Failure:
-    """The time limit passed."""
+_SO_FAR = "; what was checked by then is reported"
+
+
+def timed_out(last: status.Status, limit: float, some: bool = False) -> Failure:
+    """The time limit passed. some: whether something was checked by then."""
     return Failure(
         "timeout",
-        f"stopped after the time limit of {limit:g} s {where(last)}",
+        f"stopped after the time limit of {limit:g} s {where(last)}{_SO_FAR * some}",
         "give it longer with --timeout SECONDS (0: no limit), or a smaller problem"
         + (", or check fewer entries with --max-inputs and --max-outputs"
            if last.phase == status.CHECK else ""),
     )  # fmt: skip
 
 
-def interrupted(
-    last: status.Status, signal_name: str, done: str = "nothing is reported"
-) -> Failure:
-    """The user (Ctrl-C) or the system asked the tool to stop. done: what there is all the same."""
-    message = f"interrupted by {signal_name} {where(last)}; {done}"
-    return Failure("interrupted", message)
+def interrupted(last: status.Status, signal_name: str, some: bool = False) -> Failure:
+    """The user (Ctrl-C) or the system asked the tool to stop. some: as for `timed_out`."""
+    ending = _SO_FAR if some else "; nothing is reported"
+    return Failure("interrupted", f"interrupted by {signal_name} {where(last)}{ending}")
 
 
 def removed(folder: str) -> Failure:
@@ -88,7 +93,8 @@ def died(code: int, last: status.Status, crash: str) -> Failure:
         return Failure(
             "vanished",
             f"the process ended at once with status {code} {where(last)}",
-            "os._exit leaves no time for a check: let the script end normally",
+            "it was ended past Python, by `os._exit`, `os.exec...` or `exit` in native code, which "
+            "leaves no time for a check: let the script end normally",
         )
     try:
         name = signal.Signals(-code).name
@@ -96,11 +102,12 @@ def died(code: int, last: status.Status, crash: str) -> Failure:
         name = f"signal {-code}"
     meaning = f" ({_MEANING[name]})" if name in _MEANING else ""
     line = _crash_line(crash)
-    if line == f"{last.file}:{last.line}":
-        line = ""  # said already
+    python = f"; Python was at {short(line)}"
+    if not line or line == f"{last.file}:{last.line}":
+        python = ""  # not known, or said already
     return Failure(
         "killed",
-        f"killed by {name}{meaning} {where(last)}" + (f"; Python was at {line}" if line else ""),
+        f"killed by {name}{meaning} {where(last)}{python}",
         _HELP.get(name, ""),
     )
 
@@ -108,16 +115,16 @@ def died(code: int, last: status.Status, crash: str) -> Failure:
 def where(last: status.Status) -> str:
     """What ran last: "in launch 3 ..." or "... no launch yet"."""
     if last.phase == status.CHECK:
+        tape = f"while checking tape {last.tape}" + f" of {last.tapes}" * (last.tapes > 1)
+        if last.launch < 0:
+            return f"{tape} as a whole"
         kernel = f", kernel `{last.kernel}`" if last.kernel else ""
-        return (
-            f"while checking tape {last.tape} of {last.tapes}, "
-            f"launch {last.done} of {last.total}{kernel}"
-        )
+        return f"{tape}, launch {last.launch}{kernel}"
     if last.phase == status.END:
         return "after the checks"
     if not last.launches:
         return "while the script ran, no launch yet"
-    site = f" (called at {last.file}:{last.line})" if last.file else ""
+    site = f" (called at {short(last.file)}:{last.line})" if last.file else ""
     return (
         f"while the script ran; the last launch was number {last.launches - 1}, "
         f"kernel `{last.kernel}`{site}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adtool import codec, files
 from adtool.job import JacobianOptions
 from adtool.outcome import Outcome
+from adtool.pair_errors import known_errors
 from engine.autograd import (
     Jacobians,
     MatrixSummary,
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check says of one pair: see `PairResult` of the engine."""
+    """What a check says of one pair: see `adtool.report.Pair`."""
 
     input: str
     output: str
     verdict: str
-    max_abs_error: float
-    max_rel_error: float
+    max_abs_error: float | None
+    max_rel_error: float | None
     reason: str = ""
 
 
@@ -53,8 +54,8 @@ class JacobianReport:
     dim: tuple[int, ...]
     file: str
     line: int
-    call_file: str
-    call_line: int
+    call_file: str | None
+    call_line: int | None
     matrices: tuple[MatrixSummary, ...]
     error: str = ""
     verdicts: tuple[Verdict, ...] = ()
@@ -88,15 +89,14 @@ def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) 
         shown = error_jacobians(found, reference, options.error == "relative")
         result = check_recorded(*given).launches[0]
         verdicts = tuple(
-            Verdict(p.input, p.output, p.verdict, p.max_abs_error, p.max_rel_error, p.reason)
-            for p in result.pairs
+            Verdict(p.input, p.output, p.verdict, *known_errors(p), p.reason) for p in result.pairs
         )
     if options.plot:
         _draw(shown, options, folder, f"{record.kernel.key} (launch {number}:{index})")
     span, site = record.definition, record.site
     report = JacobianReport(
         record.kernel.key, number, index, len(mine), tuple(record.dim), span.file, span.line,
-        "" if site is None else site.file, 0 if site is None else site.line,
+        None if site is None else site.file, None if site is None else site.line,
         summarise(found), options.error, verdicts, options.kernel,
     )  # fmt: skip
     (folder / files.JACOBIAN).write_text(codec.dumps(report), encoding="ascii")

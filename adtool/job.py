@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
+
+_OF_TAPE = (
+    "eps", "atol", "rtol", "kernels", "skip_kernels", "max_inputs", "max_outputs", "seed",
+    "order", "end_to_end", "taylor",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +18,12 @@ class CheckOptions:
 
     kernels, skip_kernels: glob patterns of kernel names. max_inputs, max_outputs:
     how many scalars of an array are compared, all for values <= 0. memory: GiB that
-    copies of what launches read may take.
+    copies of what launches read may take. bounds: whether launches are watched for accesses
+    outside of arrays, and for races. tapes, launches: numbers, all where empty; a launch
+    is `N`, of any tape, or `TAPE:N`. taylor: adds the remainder test. order: 2 checks second
+    derivatives, too. durations: how many of the slowest checks are told. rerun: whether the target
+    may be run again, with inputs moved; None if it is short. overwrites: what `engine.config` says
+    when the target begins, None for the engine's own.
     """
 
     eps: float | None = None
@@ -26,6 +36,38 @@ class CheckOptions:
     device: str | None = None
     seed: int = 0
     memory: float | None = None
+    bounds: bool = True
+    tapes: tuple[int, ...] = ()
+    launches: tuple[str, ...] = ()
+    order: int = 1
+    end_to_end: bool = True
+    durations: int = 0
+    rerun: bool | None = None
+    overwrites: Literal["restore", "present", "warn", "error"] | None = None
+    taylor: bool = False
+
+    def launches_of(self, tape: int) -> tuple[int, ...] | None:
+        """Which launches of a tape are checked, all where empty; None where the tape is not."""
+        if self.tapes and tape not in self.tapes:
+            return None
+        if not self.launches:
+            return ()
+        pairs = [x.rpartition(":") for x in self.launches]
+        return tuple(int(n) for t, _, n in pairs if t in ("", str(tape))) or None
+
+    @property
+    def partial(self) -> bool:
+        """Whether only a part of what was recorded is checked."""
+        return not self.checks_whole or bool(self.tapes)
+
+    @property
+    def checks_whole(self) -> bool:
+        """Whether tapes are checked as wholes, too."""
+        return self.end_to_end and not (self.kernels or self.skip_kernels or self.launches)
+
+    def of_tape(self) -> dict[str, Any]:
+        """What `engine.autograd.check_tape` takes of them, by the same names."""
+        return {name: getattr(self, name) for name in _OF_TAPE}
 
     def deselects(self, kernel: str) -> bool:
         """Whether the user asked for this kernel to be left out."""
@@ -52,6 +94,22 @@ class JacobianOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ListingOptions:
+    """Which kernels' code to show, by a pattern of names, and at which stage."""
+
+    kernel: str
+    stage: Literal["ast", "ir", "adjoint", "tangent", "cpp"] = "ir"
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Which tape's inputs to move, and by how much; see `engine.autograd.Mover`."""
+
+    tape: int
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A script's path or a module's name (one of them), and its arguments."""
 
@@ -69,9 +127,16 @@ class Target:
 class Job:
     """A target with its options, as it is handed to the child process.
 
-    jacobian: what to look at in place of a check.
+    jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
+    that are options of the tool. check: whether to check at all. traces: how many operations of
+    the tapes to trace and to hand back.
     """
 
     target: Target
     options: CheckOptions
     jacobian: JacobianOptions | None = None
+    listing: ListingOptions | None = None
+    moving: Moving | None = None
+    suspects: tuple[str, ...] = ()
+    check: bool = True
+    traces: int = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from adtool.report import Problem
-from engine.autograd import TapeResult
+from adtool.report import Duration, Problem
+from engine.autograd import Moved, TapeResult
 
 Kind = Literal[
     "done", "raised", "exited", "target", "engine", "environment", "internal", "interrupted"
@@ -21,7 +21,10 @@ class Outcome:
     (sys.exit with a status), `target` (it could not be started), `engine` (the engine
     refused something), `environment` (the system did), `internal` (a bug of the tool),
     `interrupted`. kernels: the names
-    of all kernels on the tapes, also of those that the options leave out.
+    of all kernels on the tapes, also of those that the options leave out. recorded: how many
+    launches each tape has. processes: how many the target started. strayed: words among the
+    target's arguments that are options of the tool, and that the target does not seem to use.
+    script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     """
 
     kind: Kind
@@ -31,3 +34,9 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     tapes: tuple[TapeResult, ...] = ()
     kernels: tuple[str, ...] = ()
+    recorded: tuple[int, ...] = ()
+    processes: int = 0
+    durations: tuple[Duration, ...] = ()
+    strayed: tuple[str, ...] = ()
+    script_seconds: float = 0.0
+    moved: Moved | None = None

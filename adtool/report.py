@@ -10,6 +10,7 @@ from typing import Literal
 
 from adtool.codec import CodecError, dumps, loads
 from adtool.exits import Exit
+from adtool.taylor_report import Taylor
 
 SCHEMA = 1
 
@@ -29,7 +30,8 @@ class ReportError(CodecError):
 class Worst:
     """The worst Jacobian entry: `row` counts scalars of the output, `col` of the input.
 
-    Both are -1 for a random direction over the whole pair. row_name, col_name: the scalars by
+    Both are -1 for a random direction over the whole pair. ad, oracle: NaN where there is no
+    number. row_name, col_name: the scalars by
     their arrays' own indices, as `u[2, 3]`.
     """
 
@@ -45,6 +47,8 @@ class Worst:
 class Pair:
     """The check of one output against one input. checked: Jacobian entries compared.
 
+    max_abs_error, max_rel_error: None where nothing was compared, the latter also where no
+    reference is large enough to be relative to, NaN where the adjoint is not finite.
     directional: random directions compared. reason: why it is inconclusive or skipped.
     """
 
@@ -52,8 +56,8 @@ class Pair:
     output: str
     verdict: Verdict
     checked: int
-    max_abs_error: float
-    max_rel_error: float
+    max_abs_error: float | None
+    max_rel_error: float | None
     worst: Worst | None
     directional: int = 0
     reason: str = ""
@@ -80,18 +84,21 @@ class Launch:
     line: int
     dim: tuple[int, ...]
     pairs: tuple[Pair, ...]
-    call_file: str = ""
-    call_line: int = 0
+    call_file: str | None = None
+    call_line: int | None = None
     skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EndToEnd:
-    """The check of a whole tape. reason: why it is inconclusive or was skipped."""
+    """The check of a whole tape. reason: why it is inconclusive or was skipped.
+
+    rel_error: None where nothing was compared, NaN where the derivative is not finite.
+    """
 
     tape: int
     verdict: Verdict
-    rel_error: float
+    rel_error: float | None
     reason: str = ""
 
 
@@ -100,7 +107,9 @@ class Finding:
     """One thing that is wrong. Lines and columns count from 1; the end column is exclusive.
 
     tape and launch name the first place (launch is -1 for what is no launch), `count` how
-    many launches the finding stands for.
+    many launches the finding stands for. What has no place has None in its stead. suppressed: it
+    does not count at the gate; suppressed_by says whether `--ignore`, `--select` or a `comment`
+    asked for that.
     """
 
     code: str
@@ -111,28 +120,30 @@ class Finding:
     kernel: str
     tape: int
     launch: int
-    file: str
-    line: int
-    column: int
-    end_line: int = 0
-    end_column: int = 0
+    file: str | None
+    line: int | None
+    column: int | None
+    end_line: int | None = None
+    end_column: int | None = None
     count: int = 1
     notes: tuple[str, ...] = ()
+    suppressed: bool = False
+    suppressed_by: Literal["--ignore", "--select", "comment"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A diagnostic of the engine, or a syntax error, that stopped the run. file may be empty."""
+    """A diagnostic of the engine, or a syntax error, that stopped the run. file may be None."""
 
     code: str
     message: str
     help: str = ""
     severity: Severity = "error"
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    end_line: int = 0
-    end_column: int = 0
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -148,13 +159,28 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Duration:
+    """How long a step of the check took: of a launch, or (launch -1) of a tape as a whole."""
+
+    tape: int
+    launch: int
+    kernel: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that one run of `adtool check` has to say."""
+    """Everything that one run of `adtool check` has to say.
+
+    ok: nothing failed and no finding is at the gate; with `--exit-zero` the exit code may be 0
+    all the same. script, device: None where the usage was wrong. durations: the slowest checks,
+    where they were asked for.
+    """
 
     schema: int
     tool: str
-    script: str
-    device: str
+    script: str | None
+    device: str | None
     ok: bool
     exit_code: int
     launches: tuple[Launch, ...]
@@ -165,6 +191,8 @@ class Report:
     tapes: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    durations: tuple[Duration, ...] = ()
+    taylor: tuple[Taylor, ...] = ()
 
     @property
     def decided(self) -> int:
@@ -181,7 +209,13 @@ def exit_code(findings: tuple[Finding, ...], gate: str, failed: bool) -> Exit:
     """The exit code of a run: a failure of the tool outweighs findings."""
     if failed:
         return Exit.FAILURE
-    return Exit.FINDINGS if any(at_gate(f.severity, gate) for f in findings) else Exit.CLEAN
+    wrong = any(at_gate(f.severity, gate) for f in findings if not f.suppressed)
+    return Exit.FINDINGS if wrong else Exit.CLEAN
+
+
+def failed_report(failure: Failure, tool: str) -> Report:
+    """The report of a run that came to nothing because of how it was called."""
+    return Report(SCHEMA, tool, None, None, False, int(Exit.FAILURE), (), (), (), failure)
 
 
 def to_json(report: Report) -> str:

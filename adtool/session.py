@@ -27,8 +27,12 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
 if TYPE_CHECKING:
+    from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
-    from engine.autograd import TapeResult
+    from adtool.kernel_listing import KernelListing
+    from adtool.outcome import Outcome
+    from adtool.report import Duration
+    from engine.autograd import Moved, TapeResult
 
 _ROOT = str(Path(__file__).parent.parent)
 
@@ -50,8 +54,10 @@ _GRACE = 2.0  # seconds that an interrupted target gets to clean up
 class Session:
     """A target's run: its checked tapes, and why it failed, if it did.
 
-    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot: what
-    the job asked for in place of a check.
+    kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
+    the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
+    moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
+    `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
     """
 
     target: Target
@@ -62,6 +68,15 @@ class Session:
     seconds: float = 0.0
     jacobian: JacobianReport | None = None
     plot: bytes = b""
+    recorded: tuple[int, ...] = ()
+    processes: int = 0
+    durations: tuple[Duration, ...] = ()
+    strayed: tuple[str, ...] = ()
+    listing: KernelListing | None = None
+    script_seconds: float = 0.0
+    moved: Moved | None = None
+    faults: tuple[Seen, ...] = ()
+    traces: str = ""
 
 
 def run_session(
@@ -70,12 +85,13 @@ def run_session(
     timeout: float = 0.0,
     stdout_to_stderr: bool = False,
     watch: Callable[[status.Status], None] | None = None,
+    silent: bool = False,
 ) -> Session:
     """Runs the job's target and has its tapes checked.
 
     timeout: seconds for script and checks together, 0 for no limit. stdout_to_stderr:
     keeps standard output free of what the target prints. watch: called ten times a
-    second with the child's status.
+    second with the child's status. silent: what the target prints and reads is nothing.
 
     Raises:
         ToolError: the script is not there to be run, or the system does not let it run.
@@ -83,6 +99,7 @@ def run_session(
     if job.target.script is not None:
         _require_script(job.target.script)
     start = time.monotonic()
+    nowhere = subprocess.DEVNULL if silent else None
     with _private_folder() as folder:
         with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
             (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
@@ -90,15 +107,32 @@ def run_session(
         with _blaming("the target's process cannot be started"):
             process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, str(folder), _ROOT],
-                stdout=_stderr_descriptor() if stdout_to_stderr else None,
+                stdin=subprocess.DEVNULL if silent else None,
+                stdout=_stderr_descriptor() if stdout_to_stderr else nowhere,
+                stderr=nowhere,
                 start_new_session=True,
             )
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
-        tapes, kernels, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        out, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        noted = _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
+        listing = _listing(folder) if job.listing and failure is None else None
+        traces = ""
+        with suppress(OSError, UnicodeDecodeError):  # not there where the script failed
+            traces = (folder / files.TRACES).read_text(encoding="ascii")
     seconds = time.monotonic() - start
-    return Session(job.target, job.options, tapes, kernels, failure, seconds, seen, plot)
+    return Session(
+        job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
+        out.recorded, out.processes, out.durations, out.strayed, listing,
+        out.script_seconds, out.moved, noted, traces,
+    )  # fmt: skip
+
+
+def _noted(folder: Path) -> tuple[Seen, ...]:
+    from adtool import faults
+
+    return faults.read(folder)
 
 
 def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
@@ -108,6 +142,13 @@ def _seen(folder: Path) -> tuple[JacobianReport, bytes]:
         report = codec.loads(JacobianReport, (folder / files.JACOBIAN).read_text(encoding="ascii"))
         plot = folder / files.PLOT
         return report, plot.read_bytes() if plot.exists() else b""
+
+
+def _listing(folder: Path) -> KernelListing:
+    from adtool.kernel_listing import KernelListing
+
+    with _blaming("the results cannot be read", _TEMPORARY):
+        return codec.loads(KernelListing, (folder / files.LISTING).read_text(encoding="ascii"))
 
 
 def _require_script(script: str) -> None:
@@ -200,7 +241,8 @@ def _wait(
     finally:
         last = status.read(folder / files.STATUS)
         if process.returncode is None:
-            if stopped and stopped != "timeout":
+            # Past the limit, what was checked by then is asked for; a script is just ended.
+            if stopped and (stopped != "timeout" or last.phase == status.CHECK):
                 _signal_group(process, signal.SIGINT)  # lets it clean up
                 with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
                     process.wait(_GRACE)
@@ -216,28 +258,30 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 def _conclude(
     code: int, stopped: str, last: status.Status, timeout: float, folder: Path
-) -> tuple[tuple[TapeResult, ...], tuple[str, ...], Failure | None]:
+) -> tuple[Outcome, Failure | None]:
     from adtool import endings
     from adtool.outcome import Outcome
 
-    if stopped == "timeout":
-        return (), (), endings.timed_out(last, timeout)
+    nothing = Outcome("interrupted")
     if stopped:
+        found = nothing
         with suppress(OSError, UnicodeDecodeError, codec.CodecError):  # it may not have come so far
-            so_far = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
-            if any(t.launches for t in so_far.tapes):
-                failure = endings.interrupted(last, stopped, "what was checked by then is reported")
-                return so_far.tapes, so_far.kernels, failure
-        return (), (), endings.interrupted(last, stopped)
+            found = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+        if not any(t.launches for t in found.tapes):
+            found = nothing
+        some = found is not nothing
+        if stopped == "timeout":
+            return found, endings.timed_out(last, timeout, some)
+        return found, endings.interrupted(last, stopped, some)
     try:
         outcome = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
     except OSError:
         if not folder.is_dir():
-            return (), (), endings.removed(str(folder))
+            return nothing, endings.removed(str(folder))
         crash = ""
         with suppress(OSError):  # not there where the child did not even start
             crash = (folder / files.CRASH).read_text(errors="replace")
-        return (), (), endings.died(code, last, crash)
+        return nothing, endings.died(code, last, crash)
     except (codec.CodecError, UnicodeDecodeError) as error:
-        return (), (), Failure("internal", f"the child's result cannot be read: {error}")
-    return outcome.tapes, outcome.kernels, endings.reported(outcome)
+        return nothing, Failure("internal", f"the child's result cannot be read: {error}")
+    return outcome, endings.reported(outcome)

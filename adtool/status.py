@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SIZE = 4096
-_HEADER = struct.Struct("<qqqqqqq")  # phase, launches, tape, tapes, done, total, text bytes
+_HEADER = struct.Struct(
+    "<qqqqqqqq"
+)  # phase, launches, tape, tapes, launch, done, total, text bytes
 _TEXT = _SIZE - _HEADER.size
 
 START, SCRIPT, CHECK, END = range(4)
@@ -24,14 +26,15 @@ class Status:
     """What the child was doing when it last said so.
 
     launches: how many launches the script has started. kernel, file, line: the last
-    one's kernel and call, or the kernel being checked. done of total launches of the
-    tape with number `tape` of `tapes` are checked.
+    one's kernel and call, or the kernel being checked. done of total steps are checked; the
+    present one is `launch` of the tape with number `tape` of `tapes`, -1 for the tape as a whole.
     """
 
     phase: int = START
     launches: int = 0
     tape: int = 0
     tapes: int = 0
+    launch: int = 0
     done: int = 0
     total: int = 0
     kernel: str = ""
@@ -71,15 +74,15 @@ class StatusWriter:
         if text is None:
             text = self._texts[key] = _pack(kernel, file, line)
         self._launches = index + 1
-        head = _HEADER.pack(SCRIPT, self._launches, 0, 0, 0, 0, len(text))
+        head = _HEADER.pack(SCRIPT, self._launches, 0, 0, 0, 0, 0, len(text))
         self._page[: _HEADER.size + len(text)] = head + text
 
-    def check(self, tape: int, tapes: int, done: int, total: int, kernel: str) -> None:
-        """Says which launch of which tape is being checked."""
+    def check(self, tape: int, tapes: int, launch: int, done: int, total: int, kernel: str) -> None:
+        """Says which launch of which tape is being checked, and how many steps are done."""
         if self._muted:
             return
         text = _pack(kernel, "", 0)
-        head = _HEADER.pack(CHECK, self._launches, tape, tapes, done, total, len(text))
+        head = _HEADER.pack(CHECK, self._launches, tape, tapes, launch, done, total, len(text))
         self._page[: _HEADER.size + len(text)] = head + text
 
 
@@ -98,11 +101,11 @@ def read(path: Path) -> Status:
         page = path.read_bytes().ljust(_SIZE, b"\0")
     except OSError:  # a target may remove temporary folders
         return Status()
-    phase, launches, tape, tapes, done, total, size = _HEADER.unpack_from(page)
+    phase, launches, tape, tapes, launch, done, total, size = _HEADER.unpack_from(page)
     text = page[_HEADER.size : _HEADER.size + min(max(size, 0), _TEXT)]
     kernel, file, line = [*os.fsdecode(text).split("\0"), "", "", ""][:3]
     number = int(line) if line.isascii() and line.isdigit() else 0
-    return Status(phase, launches, tape, tapes, done, total, kernel, file, number)
+    return Status(phase, launches, tape, tapes, launch, done, total, kernel, file, number)
 
 
 def _pack(kernel: str, file: str, line: int) -> bytes:

@@ -9,6 +9,7 @@ import io
 import os
 import sys
 import threading
+import tokenize
 import types
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,31 @@ def _find(name: str) -> importlib.machinery.ModuleSpec:
 
 def _compile(text: bytes, path: str, name: str) -> types.CodeType:
     try:
+        _require_encoding(text, path)
         code = compile(text, path, "exec", dont_inherit=True)
     except SyntaxError as error:
+        if error.filename is None:
+            error.filename = path
         raise TargetError(f"`{name}` has a syntax error", cause=error) from None
     except ValueError as error:
         raise TargetError(f"`{name}` is no Python source: {error}") from None
     assert isinstance(code, types.CodeType)
     return code
+
+
+def _require_encoding(text: bytes, path: str) -> None:
+    """Raises SyntaxError, as `python` does and `compile` does not, where a comment is not UTF-8."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+    except SyntaxError:
+        encoding = "utf-8"  # or one that is not known, which `compile` says
+    try:
+        text.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = text[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        words = f"it is not {encoding.upper()}: the byte 0x{text[error.start]:02x}"
+        if encoding.startswith("utf-8"):
+            words = f"it is not UTF-8 (byte 0x{text[error.start]:02x}), and declares no encoding"
+        raise SyntaxError(words, (path, line, column, None)) from None

@@ -88,6 +88,7 @@ from engine.runtime.device import (
     synchronize,
     synchronize_device,
 )
+from engine.runtime.faults import Fault
 from engine.runtime.indexed import (
     indexedarray,
     indexedarray1d,
@@ -114,7 +115,10 @@ from engine.runtime.transfer import clone, copy, stop_gradient
 if TYPE_CHECKING:
     from engine import autograd
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
+    from engine.compile.environment import Environment, environment
     from engine.runtime.launch import launch
+    from engine.runtime.stages import KernelStage, StageLine, kernel_stage
+    from engine.runtime.watch import watching
     from engine.tape.capture import Capture, CapturedTape, capturing
     from engine.tape.tape import Tape
 
@@ -142,10 +146,16 @@ if _features.Finder not in sys.meta_path:
 _LATE = {
     "autograd": "engine.autograd",
     "launch": "engine.runtime.launch",
+    "watching": "engine.runtime.watch",
     "Tape": "engine.tape.tape",
     "Capture": "engine.tape.capture",
     "CapturedTape": "engine.tape.capture",
     "capturing": "engine.tape.capture",
+    "KernelStage": "engine.runtime.stages",
+    "StageLine": "engine.runtime.stages",
+    "kernel_stage": "engine.runtime.stages",
+    "Environment": "engine.compile.environment",
+    "environment": "engine.compile.environment",
 }
 
 
@@ -195,7 +205,8 @@ __all__ = [
     "func_replay", "grad",
     "get_module", "get_module_options", "init", "kernel", "launch", "overload",
     "set_module_options", "static", "stop_gradient",
-    "Capture", "CapturedTape", "ScopedTimer", "autograd", "capturing", "config",
+    "Capture", "CapturedTape", "Environment", "Fault", "KernelStage", "ScopedTimer", "StageLine",
+    "autograd", "capturing", "config", "environment", "kernel_stage", "watching",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",

@@ -47,7 +47,9 @@ compile_timeout: float = 300.0
 # Compile with debug information, and with `#line` directives that point to the Python source.
 debug_info: bool = False
 # "debug" compiles the `assert` statements of kernels that are launched for the first time from
-# then on (the module option "mode" does it for one module); else they mean nothing.
+# then on (the module option "mode" does it for one module); else they mean nothing. Their launches
+# and adjoints are watched, too: after an access outside of an array, view, vector or matrix, which
+# gives zero where it reads and does nothing where it writes, they raise LaunchError (E211).
 mode: Literal["release", "debug"] = "release"
 # What a failed `expect_eq`, `expect_neq` or `expect_near` does after its message is printed:
 # raise an error at the end of the launch, or nothing, as in Warp.

@@ -2,244 +2,253 @@
 
 from __future__ import annotations
 
-import math
-import sys
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
+from adtool.commands import options as opt
+from adtool.commands.options import Format, Gate, Overwrites
+from adtool.commands.targets import targets_of
 from adtool.exits import ToolError
 
-if TYPE_CHECKING:
-    from adtool.job import Job, Target
-    from adtool.report import Report
-    from adtool.session import Session
 
-TIMEOUT = 600.0  # seconds: a script that loops for ever must end some day in CI, too
-
-
-class Format(str, Enum):
-    """Output formats."""
-
-    text = "text"
-    json = "json"
-
-
-class Gate(str, Enum):
-    """The least severity that makes the run fail."""
-
-    error = "error"
-    warning = "warning"
-    note = "note"
-
-
-class CheckCommand(TyperCommand):
-    """Keeps everything after the first `--` from the parser: it belongs to the target."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses what comes before `--`."""
-        if "--" in args:
-            cut = args.index("--")
-            ctx.meta["adtool.target_args"] = tuple(args[cut + 1 :])
-            args = args[:cut]
-        return list(super().parse_args(ctx, args))
-
-
-def above(least: float, strict: bool = False) -> Any:
-    """A callback that takes finite numbers from `least` on."""
-
-    def check(value: float | None) -> float | None:
-        if value is None:
-            return value
-        if not math.isfinite(value) or value < least or (strict and value == least):
-            relation = "greater than" if strict else "at least"
-            raise typer.BadParameter(f"{value} is not a finite number {relation} {least:g}")
-        return value
-
-    return check
-
-
-_TUNING = "How closely derivatives are compared"
-_CHOICE = "What is checked"
-_RUN = "How the target runs"
-_OUTPUT = "What is printed"
-
-
+# An option of the check itself is a parameter here and a field of the same name of
+# `adtool.job.CheckOptions`; nothing else hands it on.
 def check(
     ctx: typer.Context,
-    script: Annotated[
-        str | None,
-        typer.Argument(metavar="SCRIPT [-- ARGS...]", help="The script, then its arguments."),
-    ] = None,
-    module: Annotated[
-        str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as `python -m`.")
-    ] = None,
+    words: opt.Words = None,
+    module: opt.Module = None,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each",
+            rich_help_panel=opt.RUN,
+            help="All words are scripts, folders or patterns; arguments for all follow after `--`.",
+        ),
+    ] = False,
     eps: Annotated[
         float | None,
         typer.Option(
             help="Step of the differences (default: chosen by value).",
-            callback=above(0, True),
-            rich_help_panel=_TUNING,
+            callback=opt.above(0, True),
+            rich_help_panel=opt.TUNING,
         ),
     ] = None,
     atol: Annotated[
         float | None,
         typer.Option(
             help="Absolute tolerance (default: chosen by scale).",
-            callback=above(0),
-            rich_help_panel=_TUNING,
+            callback=opt.above(0),
+            rich_help_panel=opt.TUNING,
         ),
     ] = None,
     rtol: Annotated[
         float | None,
-        typer.Option(help="Relative tolerance.", callback=above(0), rich_help_panel=_TUNING),
+        typer.Option(help="Relative tolerance.", callback=opt.above(0), rich_help_panel=opt.TUNING),
     ] = None,
-    kernel: Annotated[
+    kernels: Annotated[
         list[str] | None,
         typer.Option(
+            "--kernel",
             metavar="PATTERN",
             help="Check only kernels of this name; may be repeated.",
-            rich_help_panel=_CHOICE,
+            rich_help_panel=opt.CHOICE,
         ),
     ] = None,
-    skip_kernel: Annotated[
+    skip_kernels: Annotated[
         list[str] | None,
         typer.Option(
+            "--skip-kernel",
             metavar="PATTERN",
             help="Leave out kernels of this name; may be repeated.",
-            rich_help_panel=_CHOICE,
+            rich_help_panel=opt.CHOICE,
+        ),
+    ] = None,
+    tapes: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--tape",
+            metavar="N",
+            min=0,
+            rich_help_panel=opt.CHOICE,
+            help="Check only the tape of this number; may be repeated.",
+        ),
+    ] = None,
+    launches: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--launch",
+            metavar="N",
+            rich_help_panel=opt.CHOICE,
+            help="Check only the launch of this number, of every tape, or of one: TAPE:N; "
+            "may be repeated.",
+        ),
+    ] = None,
+    end_to_end: Annotated[
+        bool,
+        typer.Option(
+            "--end-to-end/--no-end-to-end",
+            rich_help_panel=opt.CHOICE,
+            help="Check each tape as a whole, too.",
+        ),
+    ] = True,
+    order: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=2,
+            rich_help_panel=opt.CHOICE,
+            help="2: check the derivatives of gradients of launches, too.",
+        ),
+    ] = 1,
+    overwrites: Annotated[
+        Overwrites | None,
+        typer.Option(
+            metavar="MODE",
+            help="What the backward pass reads where the tape overwrote it, unless the script "
+            "says: restore, present (as Warp), warn or error.",
+            rich_help_panel=opt.RUN,
+        ),
+    ] = None,
+    rerun: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerun/--no-rerun",
+            rich_help_panel=opt.CHOICE,
+            help="Run the script again with inputs moved, where values go through the host or "
+            "Tape.record_func is used (default: if it takes less than 5 s).",
         ),
     ] = None,
     max_inputs: Annotated[
         int,
         typer.Option(
-            help="Input scalars compared for each array; -1: all.", rich_help_panel=_CHOICE
+            help="Input scalars compared for each array; -1: all.", rich_help_panel=opt.CHOICE
         ),
     ] = -1,
     max_outputs: Annotated[
         int,
         typer.Option(
-            help="Output scalars compared for each array; -1: all.", rich_help_panel=_CHOICE
+            help="Output scalars compared for each array; -1: all.", rich_help_panel=opt.CHOICE
         ),
     ] = -1,
-    device: Annotated[
-        str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=_RUN)
+    taylor: Annotated[
+        bool,
+        typer.Option(
+            "--taylor",
+            help="Add the remainder test: rates of convergence, by step.",
+            rich_help_panel=opt.CHOICE,
+        ),
+    ] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --taylor: a log-log plot of the remainders (png, svg, pdf).",
+            rich_help_panel=opt.OUTPUT,
+        ),
     ] = None,
+    device: opt.DeviceName = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=_RUN)
+        int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)
     ] = 0,
-    timeout: Annotated[
-        float,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    memory: opt.Memory = None,
+    bounds: Annotated[
+        bool,
         typer.Option(
-            metavar="SECONDS",
-            callback=above(0),
-            rich_help_panel=_RUN,
-            help="Time limit for script and checks together; 0: none.",
+            "--bounds/--no-bounds",
+            help="Look for accesses outside of arrays and for races of threads.",
+            rich_help_panel=opt.CHOICE,
         ),
-    ] = TIMEOUT,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GIB",
-            callback=above(0),
-            rich_help_panel=_RUN,
-            help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
-        ),
-    ] = None,
-    format: Annotated[
-        Format,
-        typer.Option(
-            help="With json, what the script prints goes to standard error.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = Format.text,
+    ] = True,
+    format: opt.FormatOption = Format.text,
     gate: Annotated[
         Gate,
-        typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=_OUTPUT),
+        typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=opt.OUTPUT),
     ] = Gate.error,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Only these findings count; others are suppressed. May be repeated.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Suppress these findings: they are counted, and fail nothing. May be repeated.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    exit_zero: Annotated[
+        bool,
+        typer.Option(
+            "--exit-zero", help="Exit code 0 whatever is found.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report to a file; standard output is left to the script.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
-            "--verbose", help="One row for every pair of every launch.", rich_help_panel=_OUTPUT
+            "--verbose", help="One row for every pair of every launch.", rich_help_panel=opt.OUTPUT
         ),
     ] = False,
-    no_color: Annotated[
+    quiet: Annotated[
         bool,
         typer.Option(
-            "--no-color", help="No colour (NO_COLOR does the same).", rich_help_panel=_OUTPUT
+            "-q", "--quiet", help="Only findings and the verdict.", rich_help_panel=opt.OUTPUT
         ),
     ] = False,
+    durations: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Show the N slowest checks.", rich_help_panel=opt.OUTPUT
+        ),
+    ] = 0,
+    no_color: opt.NoColor = False,
 ) -> None:
-    """Run a script and check the gradients of every kernel launch that it records on a tape.
+    """Run scripts and check the gradients of every kernel launch that they record on a tape.
+
+    One script with arguments, as for `python`; or a folder, a pattern in quotes, or with
+    --each any number of scripts, and arguments for all of them after `--`.
 
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
-    from adtool.job import CheckOptions, Job
+    from adtool.commands.check_runs import CheckRuns, Style
+    from adtool.job import CheckOptions
+    from adtool.suppressions import Choice, codes
 
-    target = target_of("check", script, module, ctx.meta.get("adtool.target_args", ()))
-    options = CheckOptions(
-        eps, atol, rtol, tuple(kernel or ()), tuple(skip_kernel or ()),
-        max_inputs, max_outputs, device, seed, memory,
+    targets = targets_of("check", words, module, each)
+    for launch in launches or ():
+        if re.fullmatch(r"(\d+:)?\d+", launch) is None:
+            raise ToolError(f"--launch {launch} is no number", "write --launch 3, or TAPE:LAUNCH")
+    options = opt.chosen(CheckOptions, ctx)
+    if plot is not None:
+        from adtool.figures.remainders import format_of
+
+        format_of(plot)
+        if len(targets) > 1:
+            raise ToolError("--plot makes one picture", "name one script")
+        options = replace(options, taylor=True)
+    choice = Choice(codes("--select", select or ()), codes("--ignore", ignore or ()))
+    style = Style(
+        format.value, str(output) if output is not None else "", verbose, quiet,
+        no_color or bool(ctx.obj),
     )  # fmt: skip
-    plain = no_color or bool(ctx.obj)
-    session = run(Job(target, options), timeout, format, plain)
-    from adtool.assemble import build_report
-
-    report = build_report(session, gate.value)
-    _print(report, format, verbose, plain)
-    raise typer.Exit(report.exit_code)
-
-
-def target_of(
-    command: str, script: str | None, module: str | None, args: tuple[str, ...]
-) -> Target:
-    """The target that a command line names. Raises ToolError where it names none, or two."""
-    from adtool.job import Target
-
-    if script is not None and module is not None:
-        raise ToolError(
-            f"both the script {script!r} and -m {module} are named",
-            "one target is checked at a time; its own arguments come after `--`",
-        )
-    if script is None and module is None:
-        raise ToolError(
-            "no script is named",
-            f"adtool {command} SCRIPT [-- ARGS...], or -m MODULE [-- ARGS...]",
-        )
-    return Target(script, module, args)
-
-
-def run(job: Job, timeout: float, format: Format, no_color: bool) -> Session:
-    """Runs the job's target, with a progress line on a terminal."""
-    from adtool.report import Failure
-    from adtool.session import Session, run_session
-
-    silent = format is Format.json
-    try:
-        if not sys.stderr.isatty():
-            return run_session(job, timeout=timeout, stdout_to_stderr=silent)
-        from adtool.render.progress import CheckProgress
-        from adtool.render.text import make_console
-
-        with CheckProgress(make_console(sys.stderr, no_color)) as progress:
-            return run_session(job, timeout=timeout, stdout_to_stderr=silent, watch=progress)
-    except ToolError as error:  # a report all the same, for those who asked for JSON
-        failure = Failure(error.kind, error.message, error.help)
-        return Session(job.target, job.options, (), failure=failure)
-
-
-def _print(report: Report, format: Format, verbose: bool, no_color: bool) -> None:
-    from adtool.render import text
-
-    if format is Format.json:
-        from adtool.render import json
-
-        json.print_report(report, sys.stdout)
-    else:
-        text.print_report(report, text.make_console(sys.stdout, no_color), verbose)
-    sys.stdout.flush()
-    if report.error is not None:
-        text.print_failure(report.error, text.make_console(sys.stderr, no_color))
+    runs = CheckRuns(
+        options, timeout, style, gate.value, choice, exit_zero, opt.names(ctx), plot or "",
+    )  # fmt: skip
+    raise typer.Exit(runs.run(targets))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import tempfile
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from adtool.commands.check import TIMEOUT, Format, above, run, target_of
-from adtool.exits import Exit, ToolError, because
+from adtool.commands import options as opt
+from adtool.commands.options import Format
+from adtool.commands.running import run
+from adtool.commands.targets import one_target
+from adtool.exits import Exit, ToolError
+from adtool.writing import write_file
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -34,13 +35,8 @@ def jacobian(
     kernel: Annotated[
         str, typer.Option(metavar="PATTERN", help="The kernel to look at, as for `check`.")
     ],
-    script: Annotated[
-        str | None,
-        typer.Argument(metavar="SCRIPT [-- ARGS...]", help="The script, then its arguments."),
-    ] = None,
-    module: Annotated[
-        str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as `python -m`.")
-    ] = None,
+    words: opt.Words = None,
+    module: opt.Module = None,
     input: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this input; may be repeated."),
@@ -63,26 +59,11 @@ def jacobian(
             metavar="TAPE:LAUNCH", help="Which launch, numbered as by `check` (default: the first)."
         ),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="The device to run on, as cpu.")] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", callback=above(0), help="Time limit for all together; 0: none."
-        ),
-    ] = TIMEOUT,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GIB", callback=above(0), help="Limit on copies of what launches read."
-        ),
-    ] = None,
-    format: Annotated[
-        Format,
-        typer.Option(help="With json, what the script prints goes to standard error."),
-    ] = Format.text,
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
-    ] = False,
+    device: opt.DeviceName = None,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    memory: opt.Memory = None,
+    format: opt.FormatOption = Format.text,
+    no_color: opt.NoColor = False,
 ) -> None:
     """Plot and summarise the Jacobians of a kernel launch that a script records on a tape.
 
@@ -91,16 +72,19 @@ def jacobian(
     """  # fmt: skip
     from adtool.job import CheckOptions, JacobianOptions, Job
 
-    target = target_of("jacobian", script, module, ctx.meta.get("adtool.target_args", ()))
+    target = one_target("jacobian", words, module)
     options = JacobianOptions(
         kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
         "" if error is None else error.value,
     )  # fmt: skip
     check = CheckOptions(kernels=(kernel,), device=device, memory=memory)
     plain = no_color or bool(ctx.obj)
-    session = run(Job(target, check, options), timeout, format, plain)
+    session = run(
+        Job(target, check, options), timeout, stdout_to_stderr=format is Format.json,
+        no_color=plain,
+    )  # fmt: skip
     if session.failure is None and plot is not None:
-        _write(session.plot, plot)
+        write_file(session.plot, plot)
     _print(session, format, plain, "" if plot is None else str(plot))
     raise typer.Exit(_code(session))
 
@@ -129,29 +113,6 @@ def _kind(plot: Path | None) -> Literal["", "png", "svg", "pdf"]:
     if not plot.parent.is_dir():
         raise ToolError(f"no directory `{plot.parent}` to plot to", "make it first")
     return cast(Literal["png", "svg", "pdf"], kind)
-
-
-def _write(data: bytes, plot: Path) -> None:
-    """Writes the file in one step, so that no half of it is ever seen."""
-    try:
-        if plot.exists() and not plot.is_file():  # a pipe or a device
-            plot.write_bytes(data)
-            return
-        descriptor, name = tempfile.mkstemp(dir=plot.parent, prefix=".adtool-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-            os.replace(name, plot)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
-    except OSError as error:
-        raise ToolError(f"`{plot}` cannot be written: {because(error)}", "",
-                        "environment") from None  # fmt: skip
 
 
 def _print(session: Session, format: Format, no_color: bool, plot: str) -> None:

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from adtool import __version__
 from adtool.codec import dumps
+from adtool.places import short
 from adtool.render import styles
-from adtool.render.words import clean, print_table, short
+from adtool.render.words import clean, print_table
 from adtool.report import SCHEMA
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _line(console: Console, text: str, style: str = "") -> None:
 def _tables(report: JacobianReport) -> list[Table]:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
     for head in ("input", "output"):
-        table.add_column(head, overflow="fold")
+        table.add_column(head, no_wrap=True, min_width=_longest(report, head))
     for head in ("shape", "non-zeros", "rank", "condition"):
         table.add_column(head, justify="right", no_wrap=True)
     for m in report.matrices:
@@ -66,20 +67,29 @@ def _tables(report: JacobianReport) -> list[Table]:
     if not report.verdicts:
         return [table]
     checks = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style=styles.HEAD)
-    for head in ("input", "output", "max abs error", "max rel error", "verdict"):
-        number = "max" in head
-        checks.add_column(
-            head, justify="right" if number else "left", no_wrap=number, overflow="fold"
-        )
+    for head in ("input", "output"):
+        checks.add_column(head, no_wrap=True, min_width=_longest(report, head))
+    for head in ("max abs\nerror", "max rel\nerror"):
+        checks.add_column(head, justify="right", no_wrap=True)
+    words = [w for v in report.verdicts for w in (v.verdict, *v.reason.split())]
+    checks.add_column("verdict", min_width=max(map(len, words)) + 2)
     for v in report.verdicts:
         verdict = Text(v.verdict, style=styles.VERDICT.get(v.verdict, ""))
         if v.reason:
             verdict.append(f" ({v.reason})", style=styles.DIM)
         checks.add_row(
-            Text(v.input), Text(v.output), f"{v.max_abs_error:.3g}", f"{v.max_rel_error:.3g}",
+            Text(v.input), Text(v.output), _error(v.max_abs_error), _error(v.max_rel_error),
             verdict,
         )  # fmt: skip
     return [table, checks]
+
+
+def _longest(report: JacobianReport, side: str) -> int:
+    return max((len(clean(getattr(m, side))) for m in report.matrices), default=0)
+
+
+def _error(size: float | None) -> str:
+    return "-" if size is None else f"{size:.3g}"
 
 
 def _cells(m: MatrixSummary) -> tuple[str, ...]:

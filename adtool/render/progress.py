@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -40,6 +41,13 @@ class CheckProgress:
             self._begun = time.monotonic()
         if time.monotonic() - self._begun < self._delay:
             return
+        values: dict[str, Any] = {
+            "completed": now.done,
+            "total": max(1, now.total),
+            "tape": now.tape + 1,
+            "tapes": now.tapes,
+            "kernel": "as a whole" if now.launch < 0 else now.kernel,
+        }
         if self._bar is None:
             self._bar = Progress(
                 TextColumn("checking tape {task.fields[tape]} of {task.fields[tapes]}"),
@@ -50,16 +58,9 @@ class CheckProgress:
                 console=self._console,
                 transient=True,
             )
+            self._bar.add_task("", **values)
             self._bar.start()
-            self._bar.add_task("", tape=0, tapes=0, kernel="")
-        self._bar.update(
-            self._bar.task_ids[0],
-            completed=now.done,
-            total=max(1, now.total),
-            tape=now.tape + 1,
-            tapes=now.tapes,
-            kernel=now.kernel,
-        )
+        self._bar.update(self._bar.task_ids[0], **values)
 
     def __exit__(
         self,

@@ -59,6 +59,8 @@ class _Item:
         if self.pair is None:
             return -1.0
         error = self.pair.max_rel_error
+        if error is None:
+            error = math.inf if self.pair.max_abs_error else 0.0
         return math.inf if self.pair.verdict == "nan" or math.isnan(error) else error
 
 
@@ -96,7 +98,10 @@ def wholes(report: Report) -> list[str]:
     for (verdict, reason), group in groups.items():
         which = f"tape {group[0].tape}" if len(group) == 1 else f"{len(group)} tapes"
         worst = _most(e.rel_error for e in group)
-        size = f", relative error {error(worst)}" if verdict in ("pass", "fail") else ""
+        known = worst is not None and verdict in ("pass", "fail")
+        size = f", relative error {error(worst)}" if known else ""
+        if worst is not None and worst > HUGE:
+            size = f", relative error >{HUGE:.0e}"
         why = f" ({reason})" if reason else ""
         out.append(f"{which} as a whole, end to end: {verdict}{size}{why}")
     return out
@@ -147,17 +152,14 @@ def _row(label: str, items: list[_Item]) -> Row:
     if not pairs or first.verdict == "skipped":
         source, result = (pairs[0].input, pairs[0].output) if pairs else ("-", "-")
         return Row(label, first.launch.kernel, source, result, "-", "-", "-", "-", "-", "skipped")
-    worst = max(pairs, key=lambda p: (p.worst is not None, p.max_rel_error))
+    worst = max(pairs, key=lambda p: (p.worst is not None, p.max_rel_error or 0.0))
     ad = reference = "-"
     if worst.worst is not None:
         ad, reference = value(worst.worst.ad), value(worst.worst.oracle)
-    # The engine's errors leave out entries that are NaN; the row must not look right.
-    bad = any(p.verdict == "nan" for p in pairs)
-    errors = (_most(p.max_abs_error for p in pairs), _most(p.max_rel_error for p in pairs))
-    max_abs, max_rel = ("nan" if bad and math.isfinite(e) else error(e) for e in errors)
-    if errors[1] == 0.0 < errors[0]:
-        max_rel = "-"  # the reference is zero: no error is relative to it
-    elif errors[1] > HUGE and not bad:
+    max_abs = error(_most(p.max_abs_error for p in pairs))
+    relative = _most(p.max_rel_error for p in pairs)
+    max_rel = error(relative)
+    if relative is not None and relative > HUGE and first.verdict != "nan":
         max_rel = f">{HUGE:.0e}"
     return Row(
         label,
@@ -173,8 +175,10 @@ def _row(label: str, items: list[_Item]) -> Row:
     )
 
 
-def _most(errors: Iterable[float]) -> float:
-    return max(errors, key=lambda e: math.inf if math.isnan(e) else e)
+def _most(errors: Iterable[float | None]) -> float | None:
+    """The largest of those that are known."""
+    known = [e for e in errors if e is not None]
+    return max(known, key=lambda e: math.inf if math.isnan(e) else e, default=None)
 
 
 def checked(entries: int, directions: int) -> str:
@@ -193,9 +197,9 @@ def count(number: int) -> str:
     return str(number)
 
 
-def error(size: float) -> str:
-    """An error with two digits, as 1.2e-05."""
-    return f"{size:.2g}"
+def error(size: float | None) -> str:
+    """An error with two digits, as 1.2e-05; a dash for one that is not known."""
+    return "-" if size is None else f"{size:.2g}"
 
 
 def value(number: float, width: int = 9) -> str:

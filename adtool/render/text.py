@@ -13,19 +13,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from adtool.places import short, shortened
 from adtool.render import styles
 from adtool.render.rows import Row, TableData, tables, wholes
-from adtool.render.words import clean, print_table, short
-from adtool.report import Failure, Finding, Problem, Report
+from adtool.render.taylor_text import print_taylor
+from adtool.render.words import clean, print_table
+from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
 
 _HEADS = (
     "launch", "kernel", "input", "output", "checked", "max abs\nerror", "max rel\nerror",
     "AD at\nworst", "reference\nat worst", "verdict",
 )  # fmt: skip
-# Where the line is too short for three columns of names, they share one, on two lines.
+# Where the line is too short for three columns of names, they share one, on two lines; where it
+# is too short for that, the names stand above the numbers.
 _STACKED = (_HEADS[0], "kernel\n  input -> output", *_HEADS[4:])
-_LEAST = 5
-_BROKEN = {"inconclusive": "incon-\nclusive", "nondeterministic": "nondeter-\nministic"}
+_ABOVE = (_HEADS[0], *_HEADS[4:])
 _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
@@ -44,8 +46,72 @@ def make_console(stream: TextIO, no_color: bool = False, width: int | None = Non
     return _Console(file=stream, width=width, highlight=False)
 
 
-def print_report(report: Report, console: Console, verbose: bool = False) -> None:
-    """Prints tables, findings and the summary line."""
+def print_report(
+    report: Report, console: Console, verbose: bool = False, quiet: bool = False
+) -> None:
+    """Prints tables, findings and the summary line. quiet: no tables."""
+    if not quiet:
+        _print_tables(report, console, verbose)
+    for finding in report.findings:
+        if not finding.suppressed:
+            _print_finding(finding, console)
+        elif verbose:
+            _print_suppressed(finding, console)
+    for note in report.notes:
+        _labelled(console, "warning", styles.SEVERITY["warning"], note)
+        console.print()
+    if report.durations:
+        _print_durations(report.durations, console)
+    if report.error is None or report.launches:
+        print_summary(report, console)
+
+
+def print_runs(reports: Sequence[Report], console: Console) -> None:
+    """Prints a line for each of several runs, and one for all."""
+    _line(console, "scripts", styles.HEAD)
+    width = max(len(clean(str(r.script))) for r in reports)
+    for report in reports:
+        word, style = _verdict(report)
+        codes = dict.fromkeys(
+            f.code for f in report.findings if not f.suppressed and at_gate(f.severity, report.gate)
+        )
+        why = ", ".join(codes) if report.error is None else report.error.message
+        text = Text.assemble(
+            f"{clean(str(report.script)):<{width}}  ", (f"{word:<11}", style),
+            f"  {clean(why)}" if why else "",
+        )  # fmt: skip
+        text.truncate(max(console.width, width + 13))
+        text.rstrip()
+        console.print(text, no_wrap=True, overflow="ignore", crop=False)
+    words = [_verdict(r)[0] for r in reports]
+    counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
+    _line(console, f"{_plural(len(reports), 'script')}: {', '.join(counts)}")
+
+
+def _verdict(report: Report) -> tuple[str, str]:
+    if report.error is not None:
+        return "not checked", styles.BAD
+    return ("passed", styles.GOOD) if report.ok else ("failed", styles.BAD)
+
+
+def _print_suppressed(finding: Finding, console: Console) -> None:
+    place = f", {short(finding.file)}:{finding.line}" if finding.file else ""
+    by = f" (by {finding.suppressed_by}{place})"
+    _labelled(console, f"suppressed[{finding.code}]", styles.DIM, finding.message + by)
+    console.print()
+
+
+def _print_durations(durations: Sequence[Duration], console: Console) -> None:
+    _line(console, "slowest checks", styles.HEAD)
+    for d in durations:
+        what = f"launch {d.tape}:{d.launch} {clean(d.kernel)}"
+        if d.launch < 0:
+            what = f"tape {d.tape} as a whole"
+        _line(console, f"{d.seconds:8.3f} s  {what}")
+    console.print()
+
+
+def _print_tables(report: Report, console: Console, verbose: bool) -> None:
     shown, left_out = tables(report, verbose)
     for table in shown:
         _print_table(table, console)
@@ -60,13 +126,7 @@ def print_report(report: Report, console: Console, verbose: bool = False) -> Non
         words = "checked: Jacobian entries, and random directions (d) over the whole array"
         _wrapped(console, words, styles.DIM)
         console.print()
-    for finding in report.findings:
-        _print_finding(finding, console)
-    for note in report.notes:
-        _labelled(console, "warning", styles.SEVERITY["warning"], note)
-        console.print()
-    if report.error is None or report.launches:
-        _print_summary(report, console)
+    print_taylor(report.taylor, console)
 
 
 def print_failure(failure: Failure, console: Console) -> None:
@@ -84,37 +144,35 @@ def _print_table(data: TableData, console: Console) -> None:
     heads: tuple[str, ...] = _HEADS
     rows = [_cells(r) for r in data.rows]
     names = len(heads) - 7  # how many columns of names follow the launch
+    above: list[str] = []
     if _needed(heads, rows) > console.width:
         heads, rows, names = _STACKED, [_stacked(r) for r in rows], 1
-    widths = _widths(heads, rows, names, console.width)
+    if _needed(heads, rows) > console.width:
+        above = [_named(r) for r in map(_cells, data.rows)]
+        heads, rows, names = _ABOVE, [[r[0], *r[2:]] for r in rows], 0
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style=styles.HEAD
     )
-    for i, (head, width) in enumerate(zip(heads, widths, strict=True)):
+    for i, (head, width) in enumerate(zip(heads, _columns(heads, rows), strict=True)):
         side = "left" if 1 <= i <= names or i == len(heads) - 1 else "right"
-        table.add_column(
-            head,
-            width=width,
-            justify=side,  # type: ignore[arg-type]
-            vertical="top",
-            overflow="fold",
-        )
+        # A terminal too narrow for this breaks lines, not words.
+        table.add_column(head, min_width=width, justify=side, no_wrap=True)  # type: ignore[arg-type]
     for row, cells in zip(data.rows, rows, strict=True):
-        styled = [Text(_fold(c, w)) for c, w in zip(cells, widths, strict=True)]
+        styled = [Text(c) for c in cells]
         styled[-1].stylize(styles.VERDICT[row.verdict])
         table.add_row(*styled)
     _line(console, data.title, styles.HEAD)
-    print_table(table, console)
+    print_table(table, console, above)
     if data.hidden:
         _line(console, f"and {data.hidden} more failing rows (--verbose shows all)", styles.DIM)
     console.print()
 
 
 def _cells(row: Row) -> list[str]:
-    verdict = _BROKEN.get(row.verdict, row.verdict)
     names = [clean(row.kernel), clean(row.input), clean(row.output)]
     return [
-        row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference, verdict,
+        row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference,
+        row.verdict,
     ]  # fmt: skip
 
 
@@ -122,6 +180,11 @@ def _stacked(cells: list[str]) -> list[str]:
     launch, kernel, source, result, *rest = cells
     pair = "" if (source, result) == ("-", "-") else f"\n  {source} -> {result}"
     return [launch, kernel + pair, *rest]
+
+
+def _named(cells: list[str]) -> str:
+    _, kernel, source, result, *_ = cells
+    return kernel if (source, result) == ("-", "-") else f"{kernel}: {source} -> {result}"
 
 
 def _columns(heads: Sequence[str], rows: list[list[str]]) -> list[int]:
@@ -133,58 +196,34 @@ def _needed(heads: Sequence[str], rows: list[list[str]]) -> int:
     return sum(_columns(heads, rows)) + len(heads) - 1
 
 
-def _widths(heads: Sequence[str], rows: list[list[str]], names: int, total: int) -> list[int]:
-    widths = _columns(heads, rows)
-    spare = total - (len(widths) - 1) - sum(widths)
-    while spare < 0:
-        widest = max(range(1, 1 + names), key=lambda i: widths[i])
-        if widths[widest] <= _LEAST:
-            break
-        widths[widest] -= 1
-        spare += 1
-    return widths
-
-
-def _fold(name: str, width: int) -> str:
-    """Breaks a name that is too long, after underscores and dots where that helps."""
-    if "\n" in name:
-        return "\n".join(_fold(line, width) for line in name.split("\n"))
-    if len(name) <= width:
-        return name
-    lines = [""]
-    for part in name.replace("_", "_\0").replace(".", ".\0").split("\0"):
-        if len(lines[-1]) + len(part) <= width:
-            lines[-1] += part
-            continue
-        pieces = [part[i : i + width] for i in range(0, len(part), width)]
-        lines += pieces
-    return "\n".join(x for x in lines if x)
-
-
 def _print_finding(finding: Finding | Problem, console: Console) -> None:
     label = f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
     style = styles.SEVERITY[finding.severity]
-    _labelled(console, label, style, finding.message, styles.MESSAGE)
+    _labelled(console, label, style, shortened(finding.message), styles.MESSAGE)
     if finding.file:
-        place = f"{short(finding.file)}:{finding.line}:{finding.column}"
+        place = short(finding.file)
+        if finding.line:
+            place += f":{finding.line}:{finding.column or 1}"
         console.print(
             Text.assemble(("  --> ", styles.ARROW), clean(place)), no_wrap=True,
             overflow="ignore", crop=False,
         )  # fmt: skip
         _print_snippet(finding, console)
     if finding.help:
-        _labelled(console, "help", styles.HELP, finding.help)
+        _labelled(console, "help", styles.HELP, shortened(finding.help))
     for note in finding.notes:
-        _labelled(console, "note", styles.NOTE, note)
+        _labelled(console, "note", styles.NOTE, shortened(note))
     console.print()
 
 
 def _print_snippet(finding: Finding | Problem, console: Console) -> None:
     from engine.diagnostics import Span, snippet
 
-    end_line = finding.end_line or finding.line
-    end_column = finding.end_column or finding.column + 1
-    text = snippet(Span(finding.file, finding.line, finding.column, end_line, end_column))
+    if finding.file is None or not finding.line:
+        return
+    column = finding.column or 1
+    end = (finding.end_line or finding.line, finding.end_column or column + 1)
+    text = snippet(Span(finding.file, finding.line, column, *end))
     if not text:
         return
     gutter = len(str(finding.line)) + 3
@@ -202,20 +241,24 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
         console.print(shown, no_wrap=True, overflow="ignore", crop=False)
 
 
-def _print_summary(report: Report, console: Console) -> None:
+def print_summary(report: Report, console: Console) -> None:
     parts = [
         _plural(report.tapes, "tape"),
         _plural(len(report.launches), "launch", "launches"),
         _plural(report.decided, "pair") + " checked",
     ]
+    if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
+        parts.append(f"{_plural(left_out, 'tape')} not end to end")
     counts = [
         _plural(n, severity)
         for severity in ("error", "warning", "note")
-        if (n := sum(f.severity == severity for f in report.findings))
+        if (n := sum(f.severity == severity and not f.suppressed for f in report.findings))
     ]
-    word, style = ("passed", styles.GOOD) if report.ok else ("failed", styles.BAD)
-    if report.error is not None:
-        word = "not checked"
+    if hidden := sum(f.suppressed for f in report.findings):
+        counts.append(f"{hidden} suppressed")
+    if not report.end_to_end and report.error is None:
+        counts.append("tapes as wholes not checked")
+    word, style = _verdict(report)
     ending = f" ({', '.join(counts)})" if counts else ""
     head = f"{', '.join(parts)} in {report.seconds:.1f} s:"
     gap = " " if len(head) + len(word) + len(ending) < console.width else "\n"
@@ -245,7 +288,8 @@ def _labelled(console: Console, label: str, style: str, text: str, rest: str = "
 
 
 def _wrapped(console: Console, text: str, style: str = "") -> None:
-    for line in textwrap.wrap(text, max(40, console.width)):
+    width = max(40, console.width)
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
         _line(console, line, style)
 
 

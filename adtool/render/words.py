@@ -1,21 +1,14 @@
-"""What all text output shares: paths, the user's own text, tables."""
+"""What all text output shares: the user's own text, tables."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.table import Table
 
-
-def short(file: str) -> str:
-    """A path below the current directory, relative to it."""
-    try:
-        here = os.path.join(os.getcwd(), "")
-    except OSError:  # it was removed
-        return file
-    return file[len(here) :] if file.startswith(here) else file
+_LEAST = 80  # columns: on narrower terminals lines of tables are broken by these
 
 
 def clean(text: str) -> str:
@@ -26,10 +19,18 @@ def clean(text: str) -> str:
     )
 
 
-def print_table(table: Table, console: Console) -> None:
-    """Prints a table without spaces at the ends of its lines."""
+def print_table(table: Table, console: Console, above: Sequence[str] = ()) -> None:
+    """Prints a table without spaces at the ends of its lines.
+
+    above: lines to be put above each of its rows, if any; the rows have one line each, then.
+    """
     out: list[Segment] = []
-    for line in console.render_lines(table, pad=False):
+    options = console.options.update(width=max(console.width, _LEAST))
+    lines = console.render_lines(table, options, pad=False)
+    head = len(lines) - len(above)
+    for number, line in enumerate(lines):
+        if above and number >= head:
+            out += [Segment(above[number - head]), Segment.line()]
         while line and not line[-1].text.strip():
             line.pop()
         if line:

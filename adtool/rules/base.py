@@ -6,7 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from adtool.report import Finding, Severity
 
@@ -59,12 +59,15 @@ class Rule(ABC):
         severity: Severity | None = None,
     ) -> Finding:
         """A finding of this rule at `span`. severity: the rule's own where left out."""
-        place = ("", 0, 0, 0, 0)
+        place: dict[str, Any] = {"file": None, "line": None, "column": None}
         if span is not None:
-            place = (span.file, span.line, span.col, span.end_line, span.end_col)
+            place = {
+                "file": span.file, "line": span.line, "column": span.col,
+                "end_line": span.end_line, "end_column": span.end_col,
+            }  # fmt: skip
         return Finding(
             self.code, self.name, severity or self.severity, message, help, kernel, tape, launch,
-            *place, count, notes,
+            count=count, notes=notes, **place,
         )  # fmt: skip
 
     def page(self) -> str:
@@ -100,6 +103,11 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
             for pair in launch.pairs:
                 if pair.verdict == verdict:
                     yield Hit(tape.tape, launch, pair)
+
+
+def fed_by_nan(session: Session) -> list[Hit]:
+    """Pairs that nothing can be said of, because their launch was given NaN or Inf."""
+    return [h for h in hits(session, "inconclusive") if "holds NaN or Inf" in h.pair.reason]
 
 
 def grouped(items: Iterable[H], key: Callable[[H], Hashable]) -> list[list[H]]:

@@ -14,6 +14,7 @@ from adtool.rules.base import (
     grouped,
     hits,
     launches,
+    number,
     other_pairs,
     seen,
     values,
@@ -107,6 +108,26 @@ class WrongGradient(Rule):
             yield self.finding(
                 message, help, span=_place(hit), tape=hit.tape, launch=launch.index,
                 kernel=launch.kernel, count=count, notes=notes,
+            )  # fmt: skip
+        yield from self._functions(session)
+
+    def _functions(self, session: Session) -> Iterator[Finding]:
+        """Functions given to `Tape.record_func` that are wrong, once each."""
+        wrong = [(t.tape, f) for t in session.tapes for f in t.functions if f.wrong]
+        for group in grouped(wrong, lambda x: x[1].functions):
+            tape, f = group[0]
+            names = ", ".join(f"`{x.name}`" for x in f.functions)
+            some = "one of the functions" if len(f.functions) > 1 else "the function"
+            first = f.functions[0]
+            others = tuple(f"`{x.name}` is defined at {x.span}" for x in f.functions[1:] if x.span)
+            yield self.finding(
+                f"{some} {names}, given to Tape.record_func on tape {tape}, is no right backward "
+                "pass: with the inputs of the tape moved, the loss changes by "
+                f"{number(f.oracle)} a step, and the gradient says {number(f.ad)}",
+                "it must add to the gradient of each array that it read (derivatives of what it "
+                "computed) times (gradients of that), and clear what it overwrote",
+                span=first.span or first.site, tape=tape, launch=-1, count=len(group),
+                notes=others,
             )  # fmt: skip
 
 

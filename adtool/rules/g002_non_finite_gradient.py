@@ -13,6 +13,7 @@ from adtool.rules.base import (
     Manual,
     Rule,
     derivative,
+    fed_by_nan,
     grouped,
     hits,
     launches,
@@ -47,7 +48,7 @@ class NonFiniteGradient(Rule):
             y[i] = engine.sqrt(x[i])      # x[i] is 0: the slope of sqrt is infinite there
 
             error[G002]: inf in the gradient of `x[3]`, kernel `k` in launch 0 of tape 0:
-            `sqrt` with x = 0
+            `engine.sqrt(x[i])` with x[i] = 0
             """,
         todo="""
             Keep the operation away from the point where its slope is not finite: sqrt(x + e)
@@ -101,13 +102,40 @@ class NonFiniteGradient(Rule):
                 element = str(list(at.element)) if at.element else ""
                 message = f"{_word(at.value)} in the gradient of `{at.array}{element}`, {tail}"
             message += _operation(named, named.where != hit.where)
+            notes = other_pairs(group, hit)
+            if hit is found[0]:
+                notes += _spread(session, hit)
             yield self.finding(
-                message,
-                "keep the operation away from the point where its slope is not finite: "
-                "guard it by a branch, or add a small constant",
-                span=place(hit), tape=hit.tape, launch=launch.index,
-                kernel=launch.kernel, count=count, notes=other_pairs(group, hit),
+                message, _advice(named), span=place(hit), tape=hit.tape, launch=launch.index,
+                kernel=launch.kernel, count=count, notes=notes,
             )  # fmt: skip
+
+
+def _advice(hit: Hit) -> str:
+    at = hit.pair.nonfinite
+    if at is not None and at.selected:
+        return (
+            "`where` computes both sides, and 0 times an infinite slope is NaN: put the operation "
+            "into the branch of an `if`, so that it does not run where it is not chosen"
+        )
+    return (
+        "keep the operation away from the point where its slope is not finite: "
+        "guard it by an `if`, or add a small constant"
+    )
+
+
+def _spread(session: Session, first: Hit) -> tuple[str, ...]:
+    """A note that says where NaN went from there."""
+    later = [h for h in fed_by_nan(session) if h.where > first.where]
+    if not later:
+        return ()
+    count = launches(later)
+    which = "a later launch was" if count == 1 else f"{count} later launches were"
+    return (
+        f"{which} given NaN or Inf and could not be judged, {seen(1, *later[0].where)} first"
+        if count > 1
+        else f"{which} given NaN or Inf and could not be judged",
+    )
 
 
 def _operation(hit: Hit, elsewhere: bool) -> str:
@@ -115,8 +143,9 @@ def _operation(hit: Hit, elsewhere: bool) -> str:
     if at is None or not at.operation:
         return ""
     operands = " with " + ", ".join(map(_operand, at.operands)) if at.operands else ""
+    what = at.expression or at.operation
     where = f" {seen(1, *hit.where)}" if elsewhere else ""
-    return f": `{at.operation}`{operands}{where}"
+    return f": `{what}`{operands}{where}"
 
 
 def _operand(named: tuple[str, str]) -> str:

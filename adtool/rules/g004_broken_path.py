@@ -90,6 +90,7 @@ _MEANT = "; if the gradient is meant to stop there, pass engine.stop_gradient(..
 _DO = {
     "launch": "launch it inside of the tape's `with` block",
     "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
+    "host": "compute it by kernels, inside of the `with` block",
     "clone": "leave requires_grad=False out",
     "cast": "put something with a slope in its place (a smooth step, an interpolation), or write "
     "a gradient by hand (@func_grad)",
@@ -106,6 +107,9 @@ def _inputs(b: Broken) -> str:
 def _way(b: Broken) -> str:
     if b.kind == "launch":
         return f"kernel `{b.name}`, which was launched outside of the tape"
+    if b.kind == "host":
+        back = f" and comes back at {b.to}" if b.to is not None else ""
+        return f"the host (it is read here{back})"
     if b.kind == "cast":
         what = {"cast": "a conversion to an integer", "": "integers"}.get(b.name, f"`{b.name}`")
         return f"{what}, which has no derivative"

@@ -10,6 +10,7 @@ from adtool.rules.base import (
     Manual,
     Rule,
     derivative,
+    fed_by_nan,
     grouped,
     hits,
     launches,
@@ -21,6 +22,10 @@ from adtool.rules.base import (
 
 if TYPE_CHECKING:
     from adtool.session import Session
+
+
+_ADVICE = "try another step with --eps, or inputs of moderate size"
+_ADVICE_NAN = "look where these values come from: nothing can be said of a derivative there"
 
 
 class Inconclusive(Rule):
@@ -51,11 +56,20 @@ class Inconclusive(Rule):
     )
 
     def check(self, session: Session) -> Iterator[Finding]:
-        """One finding a kernel and reason."""
+        """One finding a kernel and reason; one for all that NaN was given to.
+
+        What was given NaN that a launch before it made in a gradient is said there (G002).
+        """
+        fed = fed_by_nan(session)
+        first = min((h.where for h in hits(session, "nan")), default=None)
+        known = {id(h.pair) for h in fed}
+        told = {id(h.pair) for h in fed if first is not None and h.where > first}
         for group in grouped(
-            hits(session, "inconclusive"),
-            lambda h: (h.launch.kernel, h.launch.span, h.pair.reason),
-        ):
+            (h for h in hits(session, "inconclusive") if id(h.pair) not in told),
+            lambda h: "NaN" if id(h.pair) in known else (
+                h.launch.kernel, h.launch.span, h.pair.reason
+            ),
+        ):  # fmt: skip
             hit = worst_of_first(group)
             count = launches(group)
             launch, pair = hit.launch, hit.pair
@@ -63,7 +77,7 @@ class Inconclusive(Rule):
             yield self.finding(
                 f"kernel `{launch.kernel}` could not be judged {seen(count, *hit.where)}: "
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}{reason}",
-                "try another step with --eps, or inputs of moderate size",
+                _ADVICE_NAN if id(pair) in known else _ADVICE,
                 span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,
                 count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

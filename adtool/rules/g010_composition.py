@@ -79,6 +79,19 @@ class Composition(Rule):
                 message, help, span=cause.site or cause.span, tape=tape, launch=cause.launch,
                 kernel=cause.kernel if cause.launch >= 0 else "", count=len(group), notes=notes,
             )  # fmt: skip
+        shared = [(t.tape, f) for t in session.tapes for f in t.shared]
+        for some in grouped(shared, lambda f: (f[1].arrays, f[1].site)):
+            tape, f = some[0]
+            yield self.finding(
+                f"{_two(*f.arrays)} have one memory for their gradients, and "
+                f"the gradient of `{f.of}` is wrong because of it (tape {tape})",
+                "give each array a gradient of its own, or share those that take turns",
+                span=f.site, tape=tape, launch=-1, count=len(some),
+            )  # fmt: skip
+
+
+def _two(a: str, b: str) -> str:
+    return f"two arrays, passed as `{a}`," if a == b else f"`{a}` and `{b}`"
 
 
 def _why(c: Cause) -> tuple[str, str]:

@@ -29,7 +29,10 @@ class _Gap:
 
 
 class Unchecked(Rule):
-    """Fires for records, launches and pairs that were skipped, unless the user asked for it."""
+    """Fires for records, launches and pairs that were skipped, unless the user asked for it.
+
+    A warning for a tape as a whole, also where the user asked for a part of it.
+    """
 
     code = "G012"
     name = "unchecked"
@@ -40,7 +43,9 @@ class Unchecked(Rule):
             function, a launch that has no array with a gradient, a kernel without an adjoint,
             a launch whose inputs are not known any more because copies of all that launches
             read would have taken too much memory.
-            Kernels left out by --kernel or --skip-kernel are no finding.
+            Kernels left out by --kernel or --skip-kernel are no finding by themselves, but a tape
+            of which only a part was asked for is not checked as a whole: a warning, as always where
+            the backward pass of a tape was not compared with what the tape did.
             """,
         why="""
             A gradient passes through it all the same. A report that is silent about it would
@@ -74,21 +79,24 @@ class Unchecked(Rule):
                 more_memory(first.reason)
                 or f"`adtool explain {self.code}` says how to check such parts by themselves",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
-                kernel=first.kernel, count=count,
+                kernel=first.kernel, count=count, severity="warning" if first.whole else None,
             )  # fmt: skip
 
 
-# Reasons that the launches of the tape, or its records, give already.
-_SAID = ("requires a gradient", "record_func", "is lost")
+# There is no gradient that could be wrong.
+_NOTHING = "requires a gradient"
 
 
 def _gaps(session: Session) -> Iterator[_Gap]:
     for tape in session.tapes:
         whole = tape.whole
         if whole is not None and whole.verdict == "skipped":
-            if not any(words in whole.reason for words in _SAID):
-                what = "the tape as a whole"
-                yield _Gap(tape.tape, -1, what, whole.reason, None, whole=True)
+            if _NOTHING not in whole.reason:
+                what, reason = "the tape as a whole", whole.reason
+                if session.options.kernels or session.options.skip_kernels:
+                    reason = "--kernel and --skip-kernel leave the whole unchecked"
+                yield _Gap(tape.tape, -1, what, reason, None, whole=True)
+        cause = whole.cause if whole is not None else None
         known = {(x.index, x.skipped) for x in tape.launches if x.skipped}
         for item in tape.unchecked:
             if (item.index, item.reason) in known:
@@ -99,6 +107,11 @@ def _gaps(session: Session) -> Iterator[_Gap]:
             if session.options.deselects(kernel):
                 continue
             if launch.skipped:
+                if cause is not None and (cause.kind, cause.launch) == (
+                    "no backward",
+                    launch.index,
+                ):
+                    continue  # an error already
                 what = f"kernel `{kernel}`"
                 yield _Gap(tape.tape, launch.index, what, launch.skipped, launch.span, kernel)
                 continue

@@ -21,11 +21,12 @@ from engine.ad.stops import stops
 from engine.ad.tangent import tangent
 from engine.ad.threads import clashes
 from engine.ad.unassigned import watched
+from engine.ad.watch import watch
 
 __all__ = [
     "Access", "Accesses", "Adjoint", "Cut", "Flow", "accesses", "can_lift", "clashes", "decisions",
     "derivatives", "flows", "guard_accesses", "inlined_size", "lift", "loops_by_floats", "prepare",
     "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops",
-    "tangent", "watched", "written_params",
+    "tangent", "watch", "watched", "written_params",
 ]  # fmt: skip

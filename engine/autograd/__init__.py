@@ -13,7 +13,18 @@ plots         pictures of matrices and of errors
 mutation      adjoints that are wrong on purpose
 """
 
-from engine.autograd.facts import Broken, Overwritten, Stale, Write
+from engine.autograd.facts import (
+    Broken,
+    Event,
+    FunctionCheck,
+    Moved,
+    Overwritten,
+    Recorded,
+    Shared,
+    Sought,
+    Stale,
+    Write,
+)
 from engine.autograd.gradcheck import check_function, gradcheck
 from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
@@ -22,6 +33,7 @@ from engine.autograd.jacobians.difference import error_jacobians
 from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.summary import MatrixSummary, summarise
 from engine.autograd.jvp import Tangents, jvp
+from engine.autograd.launch.experience import Experience
 from engine.autograd.mutation.mutants import MUTATIONS, Mutation, Trial, compile_trials
 from engine.autograd.plots.differences import error_plot
 from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
@@ -33,6 +45,8 @@ from engine.autograd.results import (
     LaunchResult,
     NonFinite,
     PairResult,
+    RemainderRow,
+    Remainders,
     TapeResult,
     Unchecked,
     Verdict,
@@ -40,21 +54,42 @@ from engine.autograd.results import (
 )
 from engine.autograd.tape.check import CheckInterrupted, check_tape
 from engine.autograd.tape.check import check_tape as check
+from engine.autograd.taylor import taylor_test
+from engine.autograd.traces import trace
 from engine.autograd.variables.metadata import FunctionMetadata
+from engine.autograd.watch.moved import STEPS, Enough, Mover, judged
 from engine.autograd.watch.witness import Witness
+from engine.tape.graph.build import array_label, graph, used_as
+from engine.tape.graph.dot import dot
+from engine.tape.graph.listing import (
+    ListedArray,
+    ListedKernel,
+    ListedOperation,
+    ListedScope,
+    TapeListing,
+)
+from engine.tape.graph.model import Graph, GraphOptions, Mark
+from engine.tape.memory import MemoryUse
+from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 
 __all__ = [
     # checks
     "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
-    "CheckInterrupted",
+    "CheckInterrupted", "Experience", "taylor_test",
     # what they return
-    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "TapeResult",
+    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
+    "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "Broken", "Overwritten", "Stale", "Witness", "Write",
+    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Moved", "Mover", "Overwritten",
+    "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "judged",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",
+    # tapes as data, and as pictures
+    "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel", "ListedOperation",
+    "ListedScope", "Mark", "MemoryUse", "OperationTrace", "TapeListing", "TapeTrace",
+    "array_label", "dot", "graph", "trace", "used_as",
     # plots
     "error_plot", "jacobian_plot", "plot_kernel_jacobians",
     # checks of the checks

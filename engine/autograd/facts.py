@@ -58,16 +58,89 @@ class Broken:
 
     kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
     array without a gradient; `clone`: `clone(requires_grad=False)`; `cast`: an operation of a
-    kernel has no derivative, and there is no other way. name: the kernel, the call's text, or the
-    operation. site: its call, or the operation's place. inputs: what the user calls those that the
-    loss depends on by it. partial: they all have a gradient that is not zero, by other ways.
+    kernel has no derivative, and there is no other way; `host`: the host read it (at `site`), and
+    what it made of that came back (at `to`): the loss moves with it. name: the kernel, the call's
+    text, or the operation. site: its call, or the operation's place. inputs: what the user calls
+    those that the loss depends on by it. partial: they all have a gradient that is not zero, by
+    other ways.
     """
 
-    kind: Literal["launch", "copy", "clone", "cast"]
+    kind: Literal["launch", "copy", "clone", "cast", "host"]
     name: str
     site: Span | None
     inputs: tuple[str, ...] = ()
     partial: bool = False
+    to: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
+
+    arrays, of: what the user calls them, and the input. site: the backward pass.
+    """
+
+    arrays: tuple[str, str]
+    of: str
+    site: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A function given to `Tape.record_func`. span: its definition; site: the call."""
+
+    name: str
+    span: Span | None
+    site: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCheck:
+    """Functions given to `Tape.record_func`, checked together by running the program again.
+
+    ad, oracle: the derivative of the whole by the backward pass and by differences.
+    """
+
+    functions: tuple[Recorded, ...]
+    wrong: bool
+    ad: float
+    oracle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A tape that only another run of the program can check.
+
+    tape: its number among those that the program made. derivative: of `value`, what its backward
+    pass started from, along the direction in which its inputs would be moved. reads: where the host
+    read what depends on them, while the tape recorded. functions: given to `record_func`. inputs:
+    what the host read, as the user calls it.
+    """
+
+    tape: int
+    value: float
+    derivative: float
+    reads: tuple[Span, ...] = ()
+    functions: tuple[Recorded, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a tape got from outside: which argument of which call, and what it held."""
+
+    argument: int
+    site: Span | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A run with the inputs of a tape moved: by what, what came out, and what from outside."""
+
+    step: float
+    value: float
+    events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.autograd.facts import Broken, Overwritten, Stale
+from engine.autograd.facts import Broken, FunctionCheck, Overwritten, Shared, Sought, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -36,7 +36,9 @@ class NonFinite:
 
     `array` and `element` (a full index, components last) name the gradient entry;
     `span` the source line of the operation whose derivative is not finite, and
-    `operands` its operand names and values there (empty where not found).
+    `operands` its operand names and values there (empty where not found). expression: the
+    operation as the source has it, `log(x[i])`; empty where it is not to be had on one line.
+    selected: whether it stands among what a `where` or `select` chooses from.
     """
 
     array: str
@@ -45,6 +47,8 @@ class NonFinite:
     span: Span | None = None
     operation: str = ""
     operands: tuple[tuple[str, str], ...] = ()
+    expression: str = ""
+    selected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +189,55 @@ class WholeResult:
 
 
 @dataclass(frozen=True, slots=True)
+class RemainderRow:
+    """Taylor remainders at one step, of orders 0, 1 and 2, and the rates since the last step.
+
+    NaN where an order was not asked for, and for the rates of the first step. rounding: whether
+    the remainder is no longer clear of rounding.
+    """
+
+    step: float
+    zeroth: float
+    first: float
+    second: float
+    rate_zeroth: float
+    rate_first: float
+    rate_second: float
+    rounding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remainders:
+    """The remainder test along one random direction. launch: -1 for the tape as a whole.
+
+    derivative: along the direction, by the adjoint. rate: of the highest order, the median over
+    the rows that stand clear of rounding; NaN where there are none. floor: what rounding makes of
+    the function.
+    """
+
+    launch: int
+    kernel: str
+    order: int
+    direction: int
+    verdict: Verdict
+    derivative: float = float("nan")
+    rate: float = float("nan")
+    floor: float = float("nan")
+    rows: tuple[RemainderRow, ...] = ()
+    reason: str = ""
+
+    def judged(self, verdict: Verdict, reason: str) -> Remainders:
+        """With a verdict."""
+        return replace(self, verdict=verdict, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale, broken: what was seen while the program ran, where somebody watched it.
+    overwritten, stale, broken, shared: what was seen while the program ran, where somebody watched.
+    sought: what another run of the program would have to show; functions: what came of that.
+    remainders: of the Taylor test, where that was asked for.
     """
 
     tape: int
@@ -198,6 +247,10 @@ class TapeResult:
     overwritten: tuple[Overwritten, ...] = ()
     stale: tuple[Stale, ...] = ()
     broken: tuple[Broken, ...] = ()
+    shared: tuple[Shared, ...] = ()
+    sought: Sought | None = None
+    functions: tuple[FunctionCheck, ...] = ()
+    remainders: tuple[Remainders, ...] = ()
 
     @property
     def checked(self) -> int:

@@ -259,6 +259,17 @@ register(
     )
 )
 
+register(
+    Op(
+        name="within",
+        doc="within(i, n): the index i along a dimension of a view, which has n places there.",
+        infer=_wrap_type,
+        c="({0})",
+        numpy=lambda k, n: k,
+        derivative=NoDerivative("an index is an integer"),
+    )
+)
+
 # Choice. Both values are evaluated; the cotangent goes only to the one that was taken.
 
 

@@ -34,6 +34,8 @@ def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
     """
     e = Emitter(fn, CPP, lines)
     out = [f'#include "{headers.SNIPPET}"'] if snippets.has_snippets(fn) else []
+    if fn.watch:
+        out.append(f'#include "{headers.WATCH}"')
     out += [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
     return "\n".join(out) + "\n"
 
@@ -48,9 +50,13 @@ def _run(e: Emitter) -> list[str]:
         out.append(f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
     if facts.context:
         out.append("    eng::ctx_t ctx = eng::enter(L);")
+    if e.fn.watch:
+        out.append(f"    ctx.watch = eng::arg<eng::watch_t*>(args, {offsets[-1]});")
     out.append("    const int64_t begin = L->begin, end = L->end;")
     call = f"{e.call(e.fn, [local(p) for p in e.fn.params])};"
     down = bool(e.fn.adjoints)
+    if e.fn.watch:
+        call = f"ctx.thread = {_linear(facts, down)}; {call}"
     if facts.writes:
         call += " eng::close_frame(ctx);"
     if facts.context and down:
@@ -73,6 +79,14 @@ def _run(e: Emitter) -> list[str]:
     if facts.context:
         out.append("    eng::leave(L, ctx);")
     return [*out, "}"]
+
+
+def _linear(facts: Facts, down: bool) -> str:
+    """The linear index of the thread."""
+    last = facts.axes - 1
+    if facts.axes == 0:
+        return "k"
+    return f"row - (stop - k{last})" if down else f"row + (k{last} - first)"
 
 
 def _rows(facts: Facts, call: str) -> list[str]:

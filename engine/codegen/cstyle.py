@@ -15,7 +15,9 @@ from engine.codegen.facts import facts_of
 from engine.codegen.snippets import snippet_body
 from engine.codegen.spelling import identifier, index_name, local
 from engine.codegen.statements import Body
+from engine.codegen.watched import WatchedBody
 from engine.ir import nodes as n
+from engine.ir.sites import places
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType, Type
 
@@ -52,6 +54,10 @@ class Emitter:
         self.names: dict[int, str] = {id(fn): "thread"}
         self.out: list[str] = []
         self.messages = 0
+        # Numbers of the places that are watched, by the identity of statements.
+        self.places = places(fn)[0] if fn.watch else {}
+        if fn.watch == "silent":
+            self.places = dict.fromkeys(self.places, -1)
 
     def message(self) -> int:
         """The number of the next message, as `engine.ir.messages.messages_of` counts them."""
@@ -101,7 +107,7 @@ class Emitter:
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
         before: list[str] = []
         if f.native is None:
-            body = Body(self, f)
+            body = (WatchedBody if self.fn.watch else Body)(self, f)
             lines, before = body.write(), body.before
         else:
             lines = snippet_body(f, self.result(f))

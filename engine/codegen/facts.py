@@ -17,10 +17,10 @@ SAVES = (n.Push, n.Pop, n.Reserve, n.JournalWrite, n.JournalRead, n.Message)
 class Facts:
     """Of a function with all that it calls.
 
-    context: touches the thread's stack or journal, or gives messages. writes, reads: the
-    journal. tids: which parts of the thread's index it reads. axes: how many coordinates it
-    asks for; 0 if none.
-    arrays: has array parameters, so that its code depends on whether they are contiguous.
+    context: touches the thread's stack or journal, gives messages, or is watched. writes,
+    reads: the journal. tids: which parts of the thread's index it reads. axes: how many
+    coordinates it asks for; 0 if none. arrays: has array parameters, so that its code depends on
+    whether they are contiguous.
     """
 
     context: bool
@@ -45,7 +45,9 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
     """Facts of `fn` and of everything that it calls, by the identity of the function."""
     out: dict[int, Facts] = {}
     for f in (*n.callees(fn), fn):
-        context = writes = reads = False
+        # What is watched is noted there.
+        context = bool(fn.watch) and f.native is None
+        writes = reads = False
         tids: set[int] = set()
         axes = 0
         for s in n.walk(f.body):

@@ -18,6 +18,7 @@ _NATIVE = Path(__file__).parent / "native"
 CPU = (_NATIVE / "cpu", _NATIVE)
 CUDA = (_NATIVE / "cuda", _NATIVE)
 ENGINE = "engine.h"  # what every kernel needs
+WATCH = "watch.h"  # what watched kernels need, on the CPU alone
 SNIPPET = "snippet.h"  # what native functions see; has the other in it
 
 _INCLUDE = re.compile(r'#include "(.+)"')

@@ -43,6 +43,10 @@ class Context(Protocol):
     @property
     def lines(self) -> bool: ...
     @property
+    def fn(self) -> n.Function: ...
+    @property
+    def places(self) -> Mapping[int, int]: ...
+    @property
     def facts(self) -> Mapping[int, Facts]: ...
     def type(self, t: Type) -> str: ...
     def result(self, f: n.Function) -> str: ...
@@ -163,7 +167,7 @@ class Body:
                     self.piece(self.cut, part)
                 else:
                     self.at(part.span)
-                    _WRITERS[type(part)](self, part)
+                    self.statement(part)
             return
         done = 0
         for k, s in enumerate(block):
@@ -175,7 +179,10 @@ class Body:
                 self.components(inserts)
                 done = k + len(inserts) + 1
             else:
-                _WRITERS[type(s)](self, s)
+                self.statement(s)
+
+    def statement(self, s: n.Stmt) -> None:
+        _WRITERS[type(s)](self, s)
 
     def components(self, inserts: Sequence[n.Let]) -> None:
         """Writes components of a variable where they are."""
@@ -253,9 +260,12 @@ class Body:
         elif s.op == "shape":
             self.assign(s.dst, f"int32_t({self.atom(s.args[0])}.shape[{self.index(s.args[1])}])")
         else:
-            types = [a.type for a in s.args]
-            text = OPS[s.op].spelling(types, s.dst.type, self.e.dialect.cuda)
-            self.assign(s.dst, text.format(*(self.atom(a) for a in s.args)))
+            self.assign(s.dst, self.operation(s))
+
+    def operation(self, s: n.Let) -> str:
+        types = [a.type for a in s.args]
+        text = OPS[s.op].spelling(types, s.dst.type, self.e.dialect.cuda)
+        return text.format(*(self.atom(a) for a in s.args))
 
     def set(self, s: n.Set) -> None:
         self.assign(s.dst, self.atom(s.value))

@@ -148,7 +148,7 @@ class Cache:
         """Removes leftovers of builds that died, and the objects used longest ago."""
         now = time.time()
         for folder in ("tmp", "locks"):
-            for path, info in _files(self.root / folder):
+            for path, info in files_of(self.root / folder):
                 if now - info.st_mtime > _STALE:
                     if stat.S_ISDIR(info.st_mode):
                         shutil.rmtree(path, ignore_errors=True)
@@ -156,7 +156,7 @@ class Cache:
                         self.discard(path)
         if config.cache_limit_bytes <= 0:
             return
-        objects = sorted(_files(self.root / "objects"), key=lambda item: item[1].st_mtime)
+        objects = sorted(files_of(self.root / "objects"), key=lambda item: item[1].st_mtime)
         total = sum(info.st_size for _, info in objects)
         if total <= config.cache_limit_bytes:
             return
@@ -167,19 +167,35 @@ class Cache:
             self.discard(path)
             gone.add(path.stem)
             total -= info.st_size
-        for path, _ in _files(self.root / "index"):
+        for path, _ in files_of(self.root / "index"):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 if json.loads(path.read_bytes())["object"] in gone:
                     path.unlink()
 
 
-def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+def files_of(folder: Path) -> list[tuple[Path, os.stat_result]]:
     out = []
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             with contextlib.suppress(OSError):
                 out.append((path, path.lstat()))
     return out
+
+
+def chosen_root() -> Path | None:
+    """The folder that the present settings name; None where there is no home to have it in."""
+    chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir
+    try:
+        return _root(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", ""))
+    except (OSError, RuntimeError):
+        return None
+
+
+def _root(chosen: str, xdg: str) -> Path:
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    base = Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".cache"
+    return base / "adtool" / "kernels"
 
 
 def open_cache() -> Cache:
@@ -194,11 +210,7 @@ def open_cache() -> Cache:
 @functools.lru_cache(maxsize=8)
 def _open(chosen: str, xdg: str) -> Cache:
     try:
-        if chosen:
-            root = Path(chosen).expanduser().absolute()
-        else:
-            base = Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".cache"
-            root = base / "adtool" / "kernels"
+        root = _root(chosen, xdg)
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return _temporary()

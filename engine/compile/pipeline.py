@@ -64,6 +64,9 @@ class Variants:
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
         self._threads: dict[tuple[Form, Names, Names], Threads] = {}
+        # What a user calls it; whether all launches are watched for accesses outside of arrays.
+        self.name = ir.name
+        self.debug = False
         # Kernels that others make of this one, by keys of theirs: they live as long as it does.
         self.derived: dict[Hashable, Variants | None] = {}
 

@@ -121,7 +121,7 @@ class Threads:
 
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
-        given = self._given(args, arrays)
+        given = self.given(args, arrays)
         there = [a for a in arrays if not a.empty]
         same: dict[str, int] = {}
         tangled: list[tuple[str, str]] = []
@@ -144,7 +144,7 @@ class Threads:
     def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:
         """Whether a launch certainly stores every element of an array argument."""
         arrays = self.arrays(args)
-        given = self._given(args, arrays)
+        given = self.given(args, arrays)
         (shape,) = (a.shape for a in arrays if a.name == name)
         key = (name, dim, shape, tuple(given.values()))
         if key not in self._filled:
@@ -153,7 +153,7 @@ class Threads:
             self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given)
         return self._filled[key]
 
-    def _given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
+    def given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
         """The integers and extents that decide anything, always in one order."""
         given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
         for name, at, t in self._integers:

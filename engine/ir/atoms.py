@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from engine.diagnostics import Span
 from engine.lang.types import Type, ValueType
+
+# How the accesses of a compiled kernel are watched: see `engine.ir.sites`.
+Watch = Literal["", "bounds", "races", "silent"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ statement says in its own declaration which of its fields are variables that
 it defines, atoms that it reads and blocks that are nested in it; `defs_of`, `uses_of`,
 `blocks_of` and `map_stmt` follow from that, and passes from these. So a new kind of
 statement is a class here, its meaning in `engine.ir.interp` and its text in each code
-generator; other places that name kinds of statements do so for what they mean there.
+generator; other places name kinds of statements for what they mean there.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ from engine.ir.atoms import Atom as Atom
 from engine.ir.atoms import Const as Const
 from engine.ir.atoms import Stmt as Stmt
 from engine.ir.atoms import Var as Var
+from engine.ir.atoms import Watch as Watch
 from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import Argument
 from engine.lang.types import ValueType
 
 AtomicKind = Literal["add", "sub", "min", "max", "and", "or", "xor", "exch", "cas"]
 MessageKind = Literal["print", "expect", "assert"]
-
-
 Block = tuple[Stmt, ...]
 
 
@@ -412,8 +411,9 @@ class Function:
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()
     returns: tuple[Any, ...] = ()
-    # What its author is warned of. Of the function as lowered; passes need not keep it.
+    # What its author is warned of; passes need not keep it.
     unassigned: tuple[UnassignedRead, ...] = ()
+    watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

@@ -149,6 +149,7 @@ class array(ArrayBase):
 
         On the CPU it is a writable view without a copy.
         """
+        self._lend()
         out = self._fresh_view()
         if not self.device.backend.on_host:
             return self.device.backend.to_host(out)
@@ -156,13 +157,19 @@ class array(ArrayBase):
         self.storage.expose(out.base if isinstance(out.base, np.ndarray) else out)
         return out
 
+    def _lend(self) -> None:
+        for b in bystanders:
+            b.lent(self)
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        self._lend()
         self.storage.expose_for_ever()
         return dict(self._parts.__array_interface__)
 
     def list(self) -> list[Any]:
         """All elements in row-major order, as Python numbers or value objects."""
+        self._lend()
         inner = self._info.inner
         if isinstance(self._ir.element, t.ScalarType):
             return list(self._parts.ravel().tolist())
@@ -180,7 +187,10 @@ class array(ArrayBase):
         if any(isinstance(p, array) for p in parts):
             return views.indexed(self, parts)
         out = views.sliced(self, index)
-        return self._element(out) if isinstance(out, np.ndarray) else out
+        if not isinstance(out, np.ndarray):
+            return out
+        self._lend()
+        return self._element(out)
 
     def _element(self, value: d.NumpyArray) -> Any:
         if isinstance(self._ir.element, StructType):

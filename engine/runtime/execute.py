@@ -26,11 +26,16 @@ from engine.compile.backend import (
     Outcome,
 )
 from engine.compile.pipeline import NONE, Names, Variants
-from engine.diagnostics import Diagnostic
+from engine.compile.watching import watched
+from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.runtime.device import HOST
+from engine.runtime.faults import diagnostic
 from engine.runtime.launch_errors import KernelStopped, size_text
 from engine.runtime.output import raise_failures, tell
+from engine.runtime.races import races
+from engine.runtime.watch import WatchedRun, watchers
+from engine.runtime.watch import tell as tell_faults
 
 # What can be run: see `engine.compile.pipeline`. Nobody asks for the checkpointed adjoint.
 Form = Literal["forward", "recorded", "adjoint", "tangent", "accesses"]
@@ -112,7 +117,7 @@ def run(
 class Executable:
     """A form resolved once: for launches, which have no time to look it up."""
 
-    __slots__ = ("_backend", "_entry", "_serial", "_spare")
+    __slots__ = ("_backend", "_entry", "_serial", "_spare", "_what")
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
@@ -124,6 +129,7 @@ class Executable:
         # Which thread touches what is told in the order of the threads.
         self._serial = form == "accesses"
         self._entry = variants.entry(backend, form, wrt, journaled)
+        self._what = (variants, form, wrt, journaled)
         self._spare: Callable[[], Entry] | None = None
         if form == "adjoint":
             self._spare = lambda: variants.entry(backend, "checkpointed", wrt, journaled)
@@ -144,6 +150,10 @@ class Executable:
                 done(None)
             return _NOTHING
         limit = config.journal_limit_bytes if journal_limit is None else journal_limit
+        if watchers or self._what[0].debug:
+            seen = self._watched(dim, args, quiet)
+            if seen is not None:
+                return self._run_watched(seen, dim, args, done, journal, limit, threads, quiet)
         entry = self._entry
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
@@ -154,6 +164,33 @@ class Executable:
                 done(None)
             return _NOTHING
         return self._ended(came, dim, done, quiet)
+
+    def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
+        """What a launch is watched with; None where that is proven to be needless."""
+        variants, form, wrt, journaled = self._what
+        if not self._backend.on_host:
+            return None
+        if not quiet and form in ("forward", "recorded") and any(w.races for w in watchers):
+            tell_faults(races(self._backend, variants, dim, args))
+        if watched(variants, "bounds").inside(form, wrt, journaled, dim, args):
+            return None
+        return WatchedRun(self._backend, variants, form, wrt, journaled)
+
+    def _run_watched(
+        self, seen: WatchedRun, dim: tuple[int, ...], args: bytes, done: Done | None,
+        journal: Journal | None, journal_limit: int, threads: Threads | None, quiet: bool,
+    ) -> Execution:  # fmt: skip
+        if self._serial and threads is None:
+            threads = (0, math.prod(dim))
+        limits = Limits(config.stack_limit_bytes, journal_limit)
+        spare = None if self._spare is None else seen.spare
+        came = self._backend.run(seen.entry, dim, args + seen.at, limits, threads, journal, spare)
+        faults = [] if quiet else seen.faults(dim)
+        tell_faults(faults)
+        ended = self._ended(came, dim, done, quiet)
+        if faults and not watchers:
+            raise LaunchError(*map(diagnostic, faults))
+        return ended
 
     def _ended(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None, quiet: bool

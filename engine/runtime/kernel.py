@@ -162,6 +162,7 @@ class Kernel:
             plan = self._latest
             if plan is None or names != self._bindings:
                 plan = Plan(self, Variants(lower(self)), get_device().backend)
+                plan.variants.name, plan.variants.debug = self.key, debugging(self)
                 warn_of_unassigned_reads(plan.variants.ir)
                 modules.compile_group(self.module, self, plan)
                 self._latest, self._bindings = plan, names
@@ -220,8 +221,12 @@ def lower(kernel: Kernel) -> n.Function:
     types = None
     if kernel.types is not None:
         types = dict(zip(kernel.signature.types, kernel.types, strict=True))
-    debug = "debug" in (config.mode, kernel.module.options.get("mode"))
-    return lower_kernel(kernel.func, types, kernel.text, assertions=debug)
+    return lower_kernel(kernel.func, types, kernel.text, assertions=debugging(kernel))
+
+
+def debugging(kernel: Kernel) -> bool:
+    """Whether its `assert` statements mean something, and its accesses are looked at."""
+    return "debug" in (config.mode, kernel.module.options.get("mode"))
 
 
 def overload(kernel: Any, arg_types: Any = None) -> Kernel:

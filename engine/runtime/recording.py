@@ -65,6 +65,9 @@ class Bystander(Protocol):
         meant: as a constant, by `stop_gradient`. clone: into an array that is made for it.
         """
 
+    def lent(self, a: array) -> None:
+        """The host is about to read an array."""
+
     def filled(self, dest: array) -> None:
         """All elements are about to get one value."""
 

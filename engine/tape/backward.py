@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -91,9 +91,19 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         return found.astype(a._parts.dtype)
 
 
+class Watcher(Protocol):
+    """Looks at what happens around each record of a backward pass."""
+
+    def before(self, number: int, record: Record) -> None:
+        """Record `number` is about to run backwards."""
+
+    def after(self) -> None:
+        """It has run."""
+
+
 def run_backward(
     records: Sequence[Record], restored: Mapping[int, Sequence[Restoration]],
-    before: Sequence[Callable[[int], None]] = (),
+    before: Sequence[Callable[[int], None]] = (), watch: Watcher | None = None,
 ) -> None:  # fmt: skip
     """Runs every record backwards, on restored contents where its number has some.
 
@@ -113,7 +123,11 @@ def run_backward(
                 waiting = _set_aside(record, waiting, kept)
             for tell in before:
                 tell(number)
+            if watch is not None:
+                watch.before(number, record)
             record.backward(restored.get(number, ()))
+            if watch is not None:
+                watch.after()
     finally:
         for grad, value in kept:
             grad.storage.before_write(grad.lo, grad.hi)

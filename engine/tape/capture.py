@@ -15,9 +15,11 @@ from engine.runtime import recording, storage
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
 from engine.tape.captured import Backward, captured, ran
-from engine.tape.memory import memory_of
+from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.records import Record
 from engine.tape.restoration import Restoration
+from engine.tape.scopes import Scope
+from engine.tape.tracing import Budget, Tracer, Watch
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -45,8 +47,14 @@ class Pass:
 class Watcher(Protocol):
     """Watches the program while it runs, for a capture."""
 
+    def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
+        """A tape is about to run something that it records: what it just reads; all arguments."""
+
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         """A tape got a record, which has run."""
+
+    def lent(self, a: array) -> None:
+        """The host is about to read an array."""
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off any tape, though not on request."""
@@ -66,6 +74,9 @@ class Watcher(Protocol):
     def ended(self, tape: CapturedTape, done: bool) -> None:
         """The backward pass that began last came to its end, or was left by an exception."""
 
+    def closed(self) -> None:
+        """The capture ends."""
+
 
 @dataclass(slots=True)
 class CapturedTape:
@@ -73,7 +84,8 @@ class CapturedTape:
 
     records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
     first backward pass that was run, None where none was. passes: how many were. facts: what the
-    capture's watcher found out.
+    capture's watcher found out. numbers: for each record, how many launches had begun by then, on
+    a tape or not. tracer: what else is noted, where that was asked for.
     """
 
     index: int
@@ -82,6 +94,8 @@ class CapturedTape:
     first_backward: Backward | None = None
     passes: int = 0
     facts: list[Any] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    tracer: Tracer | None = None
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -95,6 +109,7 @@ class Capture:
     """Everything captured so far. launches: how many launches ran, on a tape or not.
 
     wants: says for a kernel's key whether to copy what its launches read; None for all.
+    traces: how many more operations to trace; budget: for their names.
     """
 
     tapes: list[CapturedTape] = field(default_factory=list)
@@ -103,6 +118,8 @@ class Capture:
     wants: Callable[[str], bool] | None = None
     watcher: Watcher | None = None
     open: bool = True
+    traces: int = 0
+    budget: Budget = field(default_factory=Budget)
 
     def copies(self, kernel: str) -> bool:
         """Whether to copy what launches of a kernel read."""
@@ -134,7 +151,7 @@ _lock = Lock()
 class Captures:
     """Where one tape's records go: to each capture that was open when recording began."""
 
-    __slots__ = ("_records", "_tapes")
+    __slots__ = ("_records", "_tapes", "_traced")
 
     def __init__(self, records: list[Record]) -> None:
         self._begin(records)
@@ -145,7 +162,10 @@ class Captures:
         with _lock:
             self._tapes = [CapturedTape(len(c.tapes), c) for c in _open]
             for t in self._tapes:
+                if t.capture.traces > 0:
+                    t.tracer = Tracer(t.capture.traces, t.capture.budget)
                 t.capture.tapes.append(t)
+        self._traced = any(t.tracer is not None for t in self._tapes)
 
     def __bool__(self) -> bool:
         return bool(self._tapes)
@@ -154,8 +174,25 @@ class Captures:
         """Whether anyone needs what launches of a kernel read."""
         return any(t.capture.copies(kernel) for t in self._tapes)
 
-    def add(self, record: Record, records: list[Record]) -> None:
-        """Tells of a record that is about to be added to the tape's records."""
+    def recording(
+        self, reads: Sequence[array], values: Sequence[Any], records: list[Record]
+    ) -> None:
+        """Tells of something that is about to run, and to be recorded."""
+        if records is not self._records:
+            self._begin(records)
+        for t in self._tapes:
+            if t.capture.open and t.capture.watcher is not None:
+                t.capture.watcher.recording(t, reads, values)
+
+    def watched_by(self, watcher: Watcher) -> CapturedTape | None:
+        """What a watcher's capture has of the tape."""
+        return next((t for t in self._tapes if t.capture.watcher is watcher), None)
+
+    def add(self, record: Record, records: list[Record], seconds: float | None = None) -> None:
+        """Tells of a record that is about to be added to the tape's records.
+
+        seconds: what the operation took.
+        """
         if not self._tapes:
             return
         if records is not self._records:
@@ -164,15 +201,45 @@ class Captures:
         for t in self._tapes:
             if t.capture.open:
                 seen = seen or captured(record, self.copies(record.name))
+                if t.tracer is not None:
+                    t.capture.traces -= 1
+                    t.tracer.add(record, seconds)
                 t.records.append(seen)
+                t.numbers.append(t.capture.launches)
                 if t.capture.watcher is not None:
                     t.capture.watcher.recorded(t, record)
 
-    def look(self) -> None:
+    def look(self, scopes: Sequence[Scope] = ()) -> None:
         """To be called before a backward pass."""
         for t in self._tapes:
             if t.capture.open:
                 t.look()
+                if t.tracer is not None:
+                    t.tracer.look(scopes)
+
+    def left(self, scopes: Sequence[Scope], memory: Callable[[], MemoryUse]) -> None:
+        """To be called where a recording block ends. memory: gives what the tape takes up."""
+        if self._traced:
+            for t in self._tapes:
+                if t.capture.open and t.tracer is not None:
+                    t.tracer.left(scopes, memory)
+
+    def watch(self, records: list[Record]) -> Watch | None:
+        """What runs the first backward pass of a tape that is traced; before `ran` is called."""
+        if not self._traced or records is not self._records:
+            return None
+        for t in self._tapes:
+            new = t.tracer is not None and not t.tracer.ran
+            if new and t.capture.open and len(t.records) == len(records):
+                assert t.tracer is not None
+                return t.tracer.watch()
+        return None
+
+    def watched(self, memory: Callable[[], MemoryUse]) -> None:
+        """To be called after that pass."""
+        for t in self._tapes:
+            if t.tracer is not None and t.capture.open:
+                t.tracer.memory = memory()
 
     def ran(self, run: Pass) -> list[Callable[[int], None]]:
         """To be called when a backward pass starts; gives what to call before each record."""
@@ -204,11 +271,18 @@ class Captures:
         self._records = None
 
 
+def active_tape(watcher: Watcher) -> CapturedTape | None:
+    """The tape that records now, as a watcher's capture has it; None where none does."""
+    captures = getattr(recording.active.get(), "_captures", None)
+    return captures.watched_by(watcher) if isinstance(captures, Captures) else None
+
+
 @contextmanager
 def capturing(
     on_launch: OnLaunch | None = None,
     wants: Callable[[str], bool] | None = None,
     watcher: Watcher | None = None,
+    traces: int = 0,
 ) -> Iterator[Capture]:
     """While active, every tape that is made is captured, with copies of all launch inputs.
 
@@ -218,9 +292,11 @@ def capturing(
 
     on_launch: called before each launch runs, also of launches off any tape. wants: says
     for a kernel's key whether its launches will be checked; what others read is not copied.
-    watcher: is told what the program does, and may add `facts` to tapes.
+    watcher: is told what the program does, and may add `facts` to tapes. traces: how many
+    operations to trace (see `engine.autograd.trace`), so that one long program costs no more than
+    that.
     """
-    capture = Capture(on_launch=on_launch, wants=wants, watcher=watcher)
+    capture = Capture(on_launch=on_launch, wants=wants, watcher=watcher, traces=traces)
     with _lock:
         _open.append(capture)
     recording.observers.append(capture._observe)
@@ -232,6 +308,7 @@ def capturing(
     finally:
         if watcher is not None:
             recording.bystanders.remove(watcher)
+            watcher.closed()
         storage.watchers.remove(capture._wrote)
         recording.observers.remove(capture._observe)
         with _lock:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.runtime.annotation import ElementInfo
 from engine.runtime.array import array
+
+
+class Key(NamedTuple):
+    """Equal for arrays of the same elements, as long as they live. root: see `root_of`."""
+
+    root: int
+    ptr: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    nbytes: int
 
 
 class Outline:
@@ -20,8 +31,8 @@ class Outline:
 
     _whole = None
 
-    __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "lo", "ptr", "root", "shape",
-                 "size", "strides")  # fmt: skip
+    __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "key", "lo", "ptr", "root",
+                 "shape", "size", "strides")  # fmt: skip
 
     def __init__(self, a: array) -> None:
         self.ptr: int = a.ptr
@@ -34,7 +45,9 @@ class Outline:
         self._flag = a.requires_grad
         self.root = root_of(a)
         # A field of structs lives no longer than its record: the array of structs may.
-        self._array = weakref.ref(a._whole or a)
+        whole = a._whole or a
+        self._array = weakref.ref(whole)
+        self.key = key_of(whole)
 
     @property
     def requires_grad(self) -> bool:
@@ -83,11 +96,23 @@ def root_of(a: array | Outline) -> int:
 
     It means something as long as the array lives; those on a tape do.
     """
-    if isinstance(a, Outline):
-        return a.root
+    return a.root if isinstance(a, Outline) else id(root_array(a))
+
+
+def root_array(a: array) -> array:
+    """The array that a view is a view of, and in whose gradient its own lies."""
     while a._origin is not None:
         a = a._origin[0]
-    return id(a)
+    return a
+
+
+def key_of(a: array | Outline) -> Key:
+    """The key of an array; of the array of structs for a field of one."""
+    if isinstance(a, Outline):
+        return a.key
+    a = a._whole or a
+    info = a._info
+    return Key(root_of(a), a.ptr, a.shape, a.strides, info.dtype.__name__, a.size * info.size)
 
 
 # One outline for all launches that an array takes part in.

@@ -15,6 +15,7 @@ from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.ir.nodes import Function
+from engine.runtime import watch
 from engine.runtime.array import array
 from engine.runtime.execute import run
 from engine.runtime.kernel import Kernel
@@ -233,8 +234,14 @@ class LaunchRecord(Record):
         )
 
     def check_order(self, wrt: frozenset[str]) -> None:
-        """Raises TapeError (E407) where the order of threads certainly decides what stays."""
+        """Raises TapeError (E407) where the order of threads certainly decides what stays.
+
+        Who watches is told instead; gradients are those of the order in which threads ran.
+        """
         for s in self.plan.variants.clashes(self.dim, wrt):
+            if watch.watchers:
+                watch.tell([watch.clash(self.plan.variants, s, self.dim, self.site)])
+                continue
             raise TapeError(
                 Diagnostic(
                     "E407", f"all threads of kernel {self.name!r} store a value of their own to "

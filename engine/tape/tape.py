@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Token
 from copy import copy
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from engine import config
@@ -68,6 +70,7 @@ class Tape:
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
         self._overwrites.left(self.records)
+        self._captures.left(self.scopes, lambda: self.memory)
         if token is not None:
             try:
                 recording.active.reset(token)
@@ -86,6 +89,11 @@ class Tape:
 
     def begin_launch(self, call: Call, site: Site | None) -> _Pending:
         """Prepares the record of a launch that is about to run."""
+        if self._captures:
+            values, plan = call.values, call.plan
+            only_read = set(plan.reads).difference(plan.writes)
+            reads = [values[i] for i in sorted(only_read) if values[i] is not None]
+            self._captures.recording(reads, values, self.records)
         record = self._launch_record(call, site)
         if config.verify_autograd_array_access:
             access.launched(record)
@@ -105,6 +113,8 @@ class Tape:
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Records a copy between arrays of one shape. What it gives is called after it."""
         recorded = dest.requires_grad or src.requires_grad
+        if self._captures and recorded:
+            self._captures.recording([src], [dest, src], self.records)
         if config.verify_autograd_array_access:
             access.copied(dest, src)
         changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)
@@ -186,8 +196,8 @@ class Tape:
         if not self._scopes.end(len(self.records), remove_scope_if_empty):
             raise self._misused("record_scope_end without an open scope")
 
-    def _append(self, record: Record) -> None:
-        self._captures.add(record, self.records)
+    def _append(self, record: Record, seconds: float | None = None) -> None:
+        self._captures.add(record, self.records, seconds)
         self.records.append(record)
 
     # ---- backward
@@ -215,12 +225,13 @@ class Tape:
         is "error" and a value that is needed was overwritten; CompilerError where an adjoint
         does not compile; LaunchError E209 where memory runs out.
         """
-        self._captures.look()
+        self._captures.look(self.scopes)
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
+        watch = self._captures.watch(self.records)
         token = recording.active.set(None)
         done = False
         try:
@@ -231,7 +242,7 @@ class Tape:
             for a, cotangent in all_seeds:
                 _seed(a, cotangent)
                 self._seeded[id(a)] = a
-            run_backward(self.records, restored, before)
+            run_backward(self.records, restored, before, watch)
             done = True
             if config.verify_autograd_array_access:
                 access.forget(self.records)
@@ -239,6 +250,60 @@ class Tape:
             if self._captures:
                 self._captures.ended(done)
             recording.active.reset(token)
+        if watch is not None:
+            self._captures.watched(lambda: self.memory)
+
+    def visualize(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        simplify_graph: bool = True,
+        hide_readonly_arrays: bool = False,
+        array_labels: Mapping[array, str] | None = None,
+        choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False,
+        track_inputs: Sequence[array] | None = None,
+        track_outputs: Sequence[array] | None = None,
+        track_input_names: Sequence[str] | None = None,
+        track_output_names: Sequence[str] | None = None,
+        graph_direction: str = "LR",
+    ) -> str:
+        """The tape as a picture in the dot language of Graphviz; the same tape, the same text.
+
+        Kernels are grey boxes with ports for their arguments. Arrays are ellipses, green ones
+        require a gradient; their names are those of the caller's variables, struct members
+        included, where there are any. Views hang by dashed lines on what they are views of.
+
+        Args:
+            filename: where to write the text to.
+            simplify_graph: draw what repeats itself once, and leave out the middle of
+                what is too long to be read; the picture says what it does not show.
+            hide_readonly_arrays: leave out arrays that no operation on the tape writes.
+            array_labels: names of arrays.
+            choose_longest_node_name: of several names take the longest, else the shortest.
+            ignore_graph_scopes: draw no frames for scopes.
+            track_inputs: arrays that are drawn in any case.
+            track_outputs: the same, of what the tape computes.
+            track_input_names: names of the former, one for each.
+            track_output_names: names of the latter.
+            graph_direction: LR, RL, TB or BT.
+
+        Raises TapeError E401 for arguments that do not fit, OSError where the file cannot be
+        written.
+        """
+        from engine.tape.graph.visualize import visualized
+
+        text = visualized(
+            self.records, self.scopes, list(self._seeded.values()),
+            simplify=simplify_graph, hide_readonly=hide_readonly_arrays,
+            labels=array_labels, longest=choose_longest_node_name,
+            scoped=not ignore_graph_scopes, inputs=track_inputs, outputs=track_outputs,
+            input_names=track_input_names, output_names=track_output_names,
+            direction=graph_direction,
+        )  # fmt: skip
+        if filename is not None:
+            with open(filename, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
 
     @property
     def memory(self) -> MemoryUse:
@@ -293,17 +358,19 @@ class Tape:
 class _Pending:
     """A launch between being prepared and having run."""
 
-    __slots__ = ("changes", "executable", "record", "tape")
+    __slots__ = ("began", "changes", "executable", "record", "tape")
 
     def __init__(self, tape: Tape, record: LaunchRecord, changes: Sequence[Change]) -> None:
         self.tape = tape
         self.record = record
         self.changes = changes
         self.executable = record.selection.executable
+        self.began = perf_counter()
 
     def finish(self, journal: Journal | None) -> None:
+        seconds = perf_counter() - self.began
         self.record.journal = journal
-        self.tape._append(self.record)
+        self.tape._append(self.record, seconds)
         if self.changes:
             self.tape._overwrites.wrote(self.changes)
 

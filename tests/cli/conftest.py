@@ -80,9 +80,9 @@ def adtool(tmp_path: Path, root: Path, cache: Path) -> Tool:
 def fails(adtool: Tool) -> Callable[..., str]:
     """Checks a script that must give exit code 2 and one message; returns standard error."""
 
-    def check(text: str, *args: str) -> str:
+    def check(text: str, *options: str, args: tuple[str, ...] = ()) -> str:
         adtool.script(text)
-        done = adtool("check", "script.py", *args)
+        done = adtool("check", *options, "script.py", *args)
         assert done.returncode == 2, done.stdout + done.stderr
         lines = done.stderr.splitlines()
         assert sum(line.startswith("error: ") for line in lines) == 1, done.stderr

@@ -135,13 +135,16 @@ def test_a_forgotten_requires_grad(adtool: Any) -> None:
 
 def test_kernels_are_chosen_by_pattern(adtool: Any) -> None:
     adtool.script(GOOD)
-    assert [x["kernel"] for x in adtool.report("script.py", "--kernel", "tot*")["launches"]] == [
+    assert [x["kernel"] for x in adtool.report("--kernel", "tot*", "script.py")["launches"]] == [
         "total"
     ]
-    report = adtool.report("script.py", "--skip-kernel", "tot*", "--gate", "note")
+    report = adtool.report("--skip-kernel", "tot*", "script.py")
     assert report["ok"]
+    # The whole was left out with it, and that is a warning.
+    assert [(f["code"], f["severity"]) for f in report["findings"]] == [("G012", "warning")]
+    assert "--skip-kernel" in report["findings"][0]["message"]
     assert [x["kernel"] for x in report["launches"]] == ["square"]
-    report = adtool.report("script.py", "--kernel", "nothing*")
+    report = adtool.report("--kernel", "nothing*", "script.py")
     assert report["exit_code"] == 2
     assert "square" in report["error"]["help"]
 
@@ -150,11 +153,15 @@ def test_a_recorded_function_is_said(adtool: Any) -> None:
     adtool.script(GOOD + "tape.record_func(backward=lambda: None, arrays=[x, y])\n")
     report = adtool.report("script.py")
     assert report["exit_code"] == 0
-    assert [(f["code"], f["severity"]) for f in report["findings"]] == [("G012", "note")]
+    whole, note = report["findings"]
+    assert [(f["code"], f["severity"]) for f in (whole, note)] == [
+        ("G012", "warning"), ("G012", "note"),
+    ]  # fmt: skip
+    assert "the tape as a whole was not checked" in whole["message"]
     # Third of the records, and no launch.
-    assert "in record 2 of tape 0" in report["findings"][0]["message"]
-    assert report["findings"][0]["launch"] == -1
-    assert adtool.report("script.py", "--gate", "note")["exit_code"] == 1
+    assert "in record 2 of tape 0" in note["message"]
+    assert note["launch"] == -1
+    assert adtool.report("--gate", "note", "script.py")["exit_code"] == 1
 
 
 def test_the_script_may_use_its_tape(adtool: Any) -> None:
@@ -221,7 +228,7 @@ def test_a_crash_names_kernel_launch_and_call(adtool: Any) -> None:
 
 def test_the_limit_names_the_launch(adtool: Any) -> None:
     adtool.script(GOOD + "while True:\n    pass\n")
-    done = adtool("check", "script.py", "--timeout", "20")
+    done = adtool("check", "--timeout", "20", "script.py")
     assert done.returncode == 2
     assert "launch was number 1, kernel `total`" in done.stderr
 
@@ -256,11 +263,13 @@ for step in range(8):
 def test_memory_is_bounded_and_what_is_left_out_is_said(adtool: Any) -> None:
     adtool.script(MANY)
     # 3 MB: seven of the 16 arrays of 400 kB that the launches read.
-    report = adtool.report("script.py", "--memory", "0.0028")
+    report = adtool.report("--memory", "0.0028", "script.py")
     assert report["exit_code"] == 0
     checked = [bool(x["pairs"]) for x in report["launches"]]
     assert checked == [True] * 7 + [False] * 9
-    found = [f for f in report["findings"] if f["code"] == "G012"]
+    unchecked = [f for f in report["findings"] if f["code"] == "G012"]
+    assert any(f["severity"] == "warning" and "as a whole" in f["message"] for f in unchecked)
+    found = [f for f in unchecked if f["severity"] == "note"]
     assert sum(f["count"] for f in found) == 9
     assert "would exceed 2.9 MiB" in found[0]["message"]
     assert "--memory GIB" in found[0]["help"]
@@ -268,13 +277,13 @@ def test_memory_is_bounded_and_what_is_left_out_is_said(adtool: Any) -> None:
 
 def test_kernels_that_are_left_out_take_no_memory(adtool: Any) -> None:
     adtool.script(MANY)
-    report = adtool.report("script.py", "--memory", "0.0031", "--kernel", "triple")
+    report = adtool.report("--memory", "0.0031", "--kernel", "triple", "script.py")
     assert [bool(x["pairs"]) for x in report["launches"]] == [True] * 8
 
 
 def test_no_memory_for_anything(adtool: Any) -> None:
     adtool.script(GOOD)
-    done = adtool("check", "script.py", "--memory", "0")
+    done = adtool("check", "--memory", "0", "script.py")
     assert done.returncode == 2
     assert "at launch time are lost: copies of what launches read" in done.stderr
     assert "help: allow more with --memory GIB" in done.stderr
@@ -293,10 +302,10 @@ def test_the_tapes_of_the_scripts_own_capture(adtool: Any) -> None:
 
 def test_verbose_and_tolerances(adtool: Any) -> None:
     adtool.script(WRONG.replace("STEPS", "30"))
-    done = adtool("check", "script.py", "--verbose", "--max-inputs", "1", "--max-outputs", "2")
+    done = adtool("check", "--verbose", "--max-inputs", "1", "--max-outputs", "2", "script.py")
     assert done.returncode == 1
     assert sum(" cubes " in line for line in done.stdout.splitlines()) >= 30
-    assert adtool("check", "script.py", "--atol", "100", "--eps", "0.01").returncode == 0
+    assert adtool("check", "--atol", "100", "--eps", "0.01", "script.py").returncode == 0
 
 
 def test_a_variable_without_a_value(adtool: Any) -> None:
@@ -319,8 +328,8 @@ for values in ([1.0, 2.0], [1.0, -2.0]):
     tape.backward(grads={y: wp.ones(2, dtype=float)})
 """
     )
-    done = adtool("check", "script.py", "--format", "json")
+    done = adtool("check", "--format", "json", "script.py")
     (found,) = json.loads(done.stdout)["findings"]
     assert (found["code"], found["tape"], found["line"]) == ("G014", 1, 9)
     assert done.returncode == 0 and "Assign it on every path" in done.stderr
-    assert adtool("check", "script.py", "--gate", "warning").returncode == 1
+    assert adtool("check", "--gate", "warning", "script.py").returncode == 1

@@ -46,7 +46,7 @@ def test_a_closed_standard_error_is_no_fault(adtool: Any, redirection: str) -> N
     assert done.returncode == 0, done.stdout
     assert done.stdout.startswith("from the script\n")
     assert "passed" in done.stdout
-    done = shell(adtool, redirection, "check", "script.py", "--format", "json")
+    done = shell(adtool, redirection, "check", "--format", "json", "script.py")
     assert json.loads(done.stdout)["ok"]
 
 
@@ -61,7 +61,7 @@ def test_a_full_standard_error_is_no_fault(adtool: Any) -> None:
 @pytest.mark.parametrize("redirection", [">&-", pytest.param("> /dev/full", marks=needs_full)])
 def test_a_report_that_cannot_be_printed(adtool: Any, redirection: str, format: str) -> None:
     adtool.script(GOOD.replace("print", "0 and print"))
-    done = shell(adtool, redirection, "check", "script.py", "--format", format)
+    done = shell(adtool, redirection, "check", "--format", format, "script.py")
     assert done.returncode == 2
     assert done.stderr.startswith("error: standard output cannot be written: ")
     assert done.stderr.count("\n") == 1, done.stderr

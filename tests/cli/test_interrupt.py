@@ -49,8 +49,19 @@ def test_what_was_checked_is_reported(adtool: Any) -> None:
     assert process.returncode == report["exit_code"] == 2
     assert [x["index"] for x in report["launches"]] == [0, 1]
     assert {p["verdict"] for x in report["launches"] for p in x["pairs"]} == {"pass"}
-    assert "interrupted by SIGINT while checking tape 0 of 1, launch 2 of 5" in err
+    assert "interrupted by SIGINT while checking tape 0, launch 2, kernel `double`" in err
     assert "what was checked by then is reported" in err and "Traceback" not in err
+
+
+def test_the_time_limit_reports_what_was_checked(adtool: Any) -> None:
+    adtool.script(SCRIPT.replace("os.kill(os.getppid(), signal.SIGINT)", "pass"))
+    report = adtool.report("--timeout", "18", "script.py")
+    assert report["exit_code"] == 2 and report["error"]["kind"] == "timeout"
+    assert [x["index"] for x in report["launches"]] == [0, 1]
+    assert report["error"]["message"] == (
+        "stopped after the time limit of 18 s while checking tape 0, launch 2, kernel `double`; "
+        "what was checked by then is reported"
+    )
 
 
 def test_a_check_gives_what_it_has() -> None:

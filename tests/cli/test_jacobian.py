@@ -55,7 +55,7 @@ HEADS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 def test_plots_and_summary(adtool, kind) -> None:
     adtool.script(KERNELS)
     plot = adtool.folder / f"out.{kind}"
-    done = adtool("jacobian", "script.py", "--kernel", "scale", "--plot", plot.name)
+    done = adtool("jacobian", "--kernel", "scale", "--plot", plot.name, "script.py")
     assert done.returncode == 0, done.stderr
     assert plot.read_bytes().startswith(HEADS[kind]) and plot.stat().st_size > 2000
     out = done.stdout
@@ -70,7 +70,7 @@ def test_plots_and_summary(adtool, kind) -> None:
 
 def test_json(adtool) -> None:
     adtool.script(KERNELS)
-    done = adtool("jacobian", "script.py", "--kernel", "scale", "--format", "json")
+    done = adtool("jacobian", "--kernel", "scale", "--format", "json", "script.py")
     assert done.returncode == 0 and "hello" in done.stderr
     data = json.loads(done.stdout)
     assert (data["schema"], data["ok"], data["exit_code"], data["plot"]) == (1, True, 0, "")
@@ -86,8 +86,8 @@ def test_json(adtool) -> None:
 
 def test_choice_of_arguments_and_launch(adtool) -> None:
     adtool.script(KERNELS)
-    done = adtool("jacobian", "script.py", "--kernel", "scale", "--input", "w", "--output", "y",
-                  "--launch", "1:1", "--format", "json")  # fmt: skip
+    done = adtool("jacobian", "--kernel", "scale", "--input", "w", "--output", "y",
+                  "--launch", "1:1", "--format", "json", "script.py")  # fmt: skip
     report = json.loads(done.stdout)["jacobian"]
     assert [m["input"] for m in report["matrices"]] == ["w"]
     assert (report["tape"], report["launch"], report["dim"]) == (1, 1, [2])
@@ -96,12 +96,12 @@ def test_choice_of_arguments_and_launch(adtool) -> None:
 
 def test_kernels_are_chosen_by_pattern(adtool) -> None:
     adtool.script(KERNELS)
-    done = adtool("jacobian", "script.py", "--kernel", "w*", "--format", "json")
+    done = adtool("jacobian", "--kernel", "w*", "--format", "json", "script.py")
     report = json.loads(done.stdout)["jacobian"]
     assert (report["kernel"], report["pattern"], report["launches"]) == ("wrong", "w*", 1)
-    done = adtool("jacobian", "script.py", "--kernel", "*")
+    done = adtool("jacobian", "--kernel", "*", "script.py")
     assert done.returncode == 0 and "launch 0:0, one of 4 of `*`" in done.stdout
-    done = adtool("jacobian", "script.py", "--kernel", "*", "--launch", "1:0")
+    done = adtool("jacobian", "--kernel", "*", "--launch", "1:0", "script.py")
     assert "kernel `root`" in done.stdout
 
 
@@ -109,18 +109,18 @@ def test_errors_find_a_wrong_gradient(adtool) -> None:
     adtool.script(KERNELS)
     for kind in ("relative", "absolute"):
         plot = adtool.folder / "e.png"
-        done = adtool("jacobian", "script.py", "--kernel", "wrong", "--error", kind,
-                      "--plot", "e.png")  # fmt: skip
+        done = adtool("jacobian", "--kernel", "wrong", "--error", kind,
+                      "--plot", "e.png", "script.py")  # fmt: skip
         assert done.returncode == 1, done.stdout + done.stderr
         assert "fail" in done.stdout and f"{kind} errors written to e.png" in done.stdout
         assert plot.read_bytes().startswith(HEADS["png"])
-    done = adtool("jacobian", "script.py", "--kernel", "scale", "--error", "relative")
+    done = adtool("jacobian", "--kernel", "scale", "--error", "relative", "script.py")
     assert done.returncode == 0 and done.stdout.count("pass") == 2
 
 
 def test_entries_that_are_not_finite(adtool) -> None:
     adtool.script(KERNELS)
-    done = adtool("jacobian", "script.py", "--kernel", "root", "--plot", "r.svg")
+    done = adtool("jacobian", "--kernel", "root", "--plot", "r.svg", "script.py")
     assert done.returncode == 1
     assert "4 not finite" in done.stdout and "it is not finite" in done.stdout
 
@@ -141,7 +141,7 @@ def test_entries_that_are_not_finite(adtool) -> None:
 )
 def test_what_cannot_be_done(adtool, args, said, help) -> None:
     adtool.script(KERNELS)
-    done = adtool("jacobian", "script.py", *args)
+    done = adtool("jacobian", *args, "script.py")
     assert done.returncode == 2, done.stdout + done.stderr
     assert said in done.stderr and help in done.stderr
     assert "Traceback" not in done.stderr and not list(adtool.folder.glob("*.png"))
@@ -149,11 +149,11 @@ def test_what_cannot_be_done(adtool, args, said, help) -> None:
 
 def test_scripts_that_fail(adtool) -> None:
     adtool.script("import engine\nraise ValueError('no')\n")
-    done = adtool("jacobian", "script.py", "--kernel", "scale", "--plot", "a.png")
+    done = adtool("jacobian", "--kernel", "scale", "--plot", "a.png", "script.py")
     assert done.returncode == 2 and "ValueError" in done.stderr
-    done = adtool("jacobian", "missing.py", "--kernel", "scale", "--format", "json")
+    done = adtool("jacobian", "--kernel", "scale", "--format", "json", "missing.py")
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["message"]
     adtool.script("x = 1\n")
-    done = adtool("jacobian", "script.py", "--kernel", "scale")
+    done = adtool("jacobian", "--kernel", "scale", "script.py")
     assert done.returncode == 2 and "no kernel was launched inside a tape" in done.stderr
     assert not list(adtool.folder.glob("*.png"))

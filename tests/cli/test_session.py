@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -29,8 +30,6 @@ class TestEnvironment:
     )
 
     def compare(self, adtool: Any, plain: list[str], target: list[str]) -> None:
-        import subprocess
-
         subprocess.run([sys.executable, *plain], cwd=adtool.folder, env=adtool.env, check=True)
         out = adtool.folder / "out.json"
         expected = json.loads(out.read_text())
@@ -44,13 +43,18 @@ class TestEnvironment:
         text = self.SHOW.format(str(adtool.folder / "out.json"))
         adtool.script(text, "sub/script.py")
         args = ["a", "--eps", "--", "b"]
+        self.compare(adtool, ["sub/script.py", *args], ["sub/script.py", *args])
         self.compare(adtool, ["sub/script.py", *args], ["sub/script.py", "--", *args])
 
     def test_module(self, adtool: Any) -> None:
         text = self.SHOW.format(str(adtool.folder / "out.json"))
         adtool.script("", "pack/__init__.py")
         adtool.script(text, "pack/tool.py")
-        self.compare(adtool, ["-m", "pack.tool", "x"], ["-m", "pack.tool", "--", "x"])
+        args = ["--seed", "3", "x", "--", "-m"]
+        self.compare(adtool, ["-m", "pack.tool", *args], ["-m", "pack.tool", *args])
+        self.compare(
+            adtool, ["-m", "pack.tool", "x"], ["--seed", "1", "-m", "pack.tool", "--", "x"]
+        )
 
     def test_package(self, adtool: Any) -> None:
         text = self.SHOW.format(str(adtool.folder / "out.json"))
@@ -67,7 +71,7 @@ class TestEnvironment:
         done = adtool("check", "script.py")
         assert done.stdout == "out\n"
         assert done.stderr.startswith("err\nerror: nothing was checked")
-        done = adtool("check", "script.py", "--format", "json")
+        done = adtool("check", "--format", "json", "script.py")
         assert json.loads(done.stdout)["exit_code"] == 2
         assert done.stderr.startswith("out\nerr\n") or done.stderr.startswith("err\nout\n")
 
@@ -103,7 +107,32 @@ class TestEnds:
         assert "2 | y = (x +" in text
 
     def test_no_python_at_all(self, fails: Fails) -> None:
-        assert "`script.py`" in fails("\0\0")
+        text = fails("\0\0")
+        assert "`script.py` has a syntax error" in text
+        assert "  --> script.py\n" in text and "None" not in text
+
+    @pytest.mark.parametrize(
+        ("source", "words", "place"),
+        [
+            (b"x = 1\n# caf\xe9\n", "it is not UTF-8 (byte 0xe9)", "script.py:2:6"),
+            (b"s = 'caf\xe9'\n", "it is not UTF-8 (byte 0xe9)", "script.py:1:9"),
+            (b"# coding: ascii\ns = 'caf\xc3\xa9'\n", "it is not ASCII", "script.py:2:9"),
+            (b"# coding: foo\n", "unknown encoding: foo", "script.py"),
+        ],
+    )
+    def test_an_encoding_that_python_refuses(
+        self, adtool: Any, source: bytes, words: str, place: str
+    ) -> None:
+        path = adtool.script("")
+        path.write_bytes(source)
+        plain = subprocess.run([sys.executable, str(path)], capture_output=True, check=False)
+        assert plain.returncode == 1 and b"SyntaxError" in plain.stderr
+        done = adtool("check", "script.py")
+        assert done.returncode == 2 and words in done.stderr and f"--> {place}\n" in done.stderr
+
+    def test_an_encoding_that_is_declared(self, adtool: Any) -> None:
+        adtool.script("").write_bytes(b"# coding: latin-1\nprint(ascii('caf\xe9'))\n")
+        assert adtool("check", "script.py").stdout == "'caf\\xe9'\n"
 
     @pytest.mark.parametrize(
         ("end", "words"),
@@ -115,7 +144,7 @@ class TestEnds:
         assert "script.py:2" in text
 
     def test_exit_by_argparse_is_placed_in_the_script(self, fails: Fails) -> None:
-        text = fails("import argparse\nargparse.ArgumentParser().parse_args()\n", "--", "--what")
+        text = fails("import argparse\nargparse.ArgumentParser().parse_args()\n", args=("--what",))
         assert "sys.exit(2)" in text
         assert "script.py:2" in text
 
@@ -123,8 +152,16 @@ class TestEnds:
     def test_a_normal_end(self, fails: Fails, end: str) -> None:
         assert "the script made no tape" in fails(f"import sys\n{end}\n")
 
-    def test_an_end_without_goodbye(self, fails: Fails) -> None:
-        assert "os._exit" in fails("import os\nos._exit(0)\n")
+    @pytest.mark.parametrize("end", ["os._exit(0)", "os.execv('/bin/sh', ['sh', '-c', ''])"])
+    def test_an_end_without_goodbye(self, fails: Fails, end: str) -> None:
+        text = fails(f"import os\n{end}\n").replace("\n  ", " ")
+        assert "ended at once with status 0" in text
+        assert "by `os._exit`, `os.exec...` or `exit` in native code" in text
+
+    def test_places_are_relative(self, fails: Fails) -> None:
+        text = fails("def f():\n    raise ValueError('x')\nf()\n")
+        assert "ValueError at script.py:2" in text and '  File "script.py", line 3' in text
+        assert str(Path.cwd().anchor) + "tmp" not in text
 
     @pytest.mark.parametrize("name", ["SIGSEGV", "SIGFPE", "SIGABRT", "SIGKILL"])
     def test_a_signal(self, fails: Fails, name: str) -> None:
@@ -168,8 +205,8 @@ class TestEnds:
 class TestHostileTargets:
     """Nothing that a target does to its process may break the report."""
 
-    def no_tape(self, fails: Fails, text: str) -> None:
-        assert "the script made no tape" in fails(text)
+    def no_tape(self, fails: Fails, text: str, words: str = "the script made no tape") -> None:
+        assert words in fails(text).replace("\n  ", " ")
 
     def test_closed_streams(self, fails: Fails) -> None:
         self.no_tape(
@@ -208,6 +245,7 @@ class TestHostileTargets:
                 "if __name__ == '__main__':\n"
                 f"    with multiprocessing.get_context('{method}').Pool(2) as pool:\n"
                 "        assert pool.map(f, [1, 2]) == [1, 4]\n",
+                words="the script made no tape in its own process, and it started 2 others",
             )
 
     def test_threads_are_waited_for(self, adtool: Any) -> None:
@@ -247,7 +285,7 @@ class TestHostileTargets:
             "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(100)'])\n"
             "print(p.pid, flush=True)\nwhile True:\n    pass\n"
         )
-        done = adtool("check", "script.py", "--timeout", "2")
+        done = adtool("check", "--timeout", "8", "script.py")
         assert done.returncode == 2
         assert gone(int(done.stdout))
 

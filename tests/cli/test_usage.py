@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -37,29 +39,30 @@ def test_help_names_every_option(adtool: Any) -> None:
     for option in (
         "-m", "--eps", "--atol", "--rtol", "--kernel", "--skip-kernel", "--max-inputs",
         "--max-outputs", "--device", "--seed", "--timeout", "--format", "--gate", "--verbose",
-        "--no-color", "--memory",
+        "--no-color", "--memory", "--each", "--tape", "--launch", "--no-end-to-end", "--order",
+        "--select", "--ignore", "--exit-zero", "--output", "--quiet", "--durations",
     ):  # fmt: skip
-        assert f"  {option} " in text
+        assert re.search(rf"[ /]{option}[ \n]", text), option
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
         (["check"], "no script is named"),
-        (["check", "script.py", "other.py"], "other.py"),
-        (["check", "script.py", "-m", "module"], "both the script"),
+        (["check", "script.py", "script.py"], "scripts to check or as its arguments"),
+        (["check", "--", "--"], "no script is named"),
         (["check", "missing.py"], "no script `missing.py`"),
-        (["check", "."], "`.` is a directory"),
-        (["check", "script.py", "--eps", "0"], "--eps"),
-        (["check", "script.py", "--eps", "nan"], "--eps"),
-        (["check", "script.py", "--atol", "-1"], "--atol"),
-        (["check", "script.py", "--rtol", "x"], "--rtol"),
-        (["check", "script.py", "--timeout", "-3"], "--timeout"),
-        (["check", "script.py", "--format", "xml"], "--format"),
-        (["check", "script.py", "--gate", "fatal"], "--gate"),
-        (["check", "script.py", "--seed", "-1"], "--seed"),
-        (["check", "script.py", "--bogus"], "--bogus"),
-        (["check", "script.py", "--device", "abacus"], "abacus"),
+        (["jacobian", "--kernel", "k", "."], "`.` stands for several scripts"),
+        (["check", "--eps", "0", "script.py"], "--eps"),
+        (["check", "--eps", "nan", "script.py"], "--eps"),
+        (["check", "--atol", "-1", "script.py"], "--atol"),
+        (["check", "--rtol", "x", "script.py"], "--rtol"),
+        (["check", "--timeout", "-3", "script.py"], "--timeout"),
+        (["check", "--format", "xml", "script.py"], "--format"),
+        (["check", "--gate", "fatal", "script.py"], "--gate"),
+        (["check", "--seed", "-1", "script.py"], "--seed"),
+        (["check", "--bogus", "script.py"], "--bogus"),
+        (["check", "--device", "abacus", "script.py"], "abacus"),
         (["check", "-m", "no.such.module"], "no module named `no.such.module`"),
         (["check", "-m", "email"], "without a `__main__`"),
         (["check", "-m", "sys"], "no Python source"),
@@ -73,6 +76,34 @@ def test_bad_usage(adtool: Any, args: list[str], words: str) -> None:
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "kind", "words"),
+    [
+        (["check", "--format", "json", "--bogus"], "usage", "No such option: --bogus"),
+        (["check", "--format=json", "--eps", "x", "a.py"], "usage", "--eps"),
+        (["jacobian", "--format", "json", "a.py"], "usage", "--kernel"),
+        (["check", "--format", "json"], "target", "no script is named"),
+        (["check", "--format", "json", "--select", "X", "a.py"], "target", "'X'"),
+    ],
+)
+def test_wrong_usage_as_json(adtool: Any, args: list[str], kind: str, words: str) -> None:
+    done = adtool(*args)
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["exit_code"], data["ok"]) == (2, 2, False)
+    assert data["error"]["kind"] == kind and words in data["error"]["message"]
+    assert data["script"] is None and data["findings"] == []
+
+
+def test_the_words_of_wrong_usage(adtool: Any) -> None:
+    done = adtool("check", "--format", "xml", "a.py")
+    assert done.stderr == (
+        "error: Invalid value for '--format': 'xml' is not one of 'text', 'json'\n"
+        "help: `adtool check --help` lists the options\n"
+    )
+    done = adtool("jacobian", "a.py", "3", "--kernel", "k")
+    assert "`--kernel` went to the script: options of adtool come before" in done.stderr
 
 
 def test_a_missing_script_is_reported_as_json_too(adtool: Any) -> None:

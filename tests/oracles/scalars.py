@@ -183,6 +183,7 @@ OPERATIONS: dict[str, Any] = {
     "select": lambda c, a, b: a if c else b,
     "where_int": lambda c, a, b: a if c else b,
     "wrap_index": lambda i, n: i + n if i < 0 else i,
+    "within": lambda i, n: i,
 }  # fmt: skip
 COMPOSED: dict[str, Any] = {
     "/": Oracle(div, units=4),

@@ -18,6 +18,8 @@ BROKEN = {
     "broken_nan_gradient.py": "G002",
     "broken_overwrite.py": "G003",
     "broken_missing_requires_grad.py": "G004",
+    "broken_out_of_bounds.py": "G008",
+    "broken_data_race.py": "G009",
 }
 NOT_SEEN_YET = {
     "G003": "overwritten arrays are not tracked yet: the whole is seen to be wrong (G010)",

@@ -79,3 +79,15 @@ def test_links_of_documents_lead_somewhere(name: str) -> None:
     text = (ROOT / name).read_text()
     targets = re.findall(r"\]\(([^)#]+)\)", text)
     assert [t for t in targets if "://" not in t and not (ROOT / t).exists()] == []
+
+
+def test_every_picture_of_the_documents_is_there_and_made_by_the_script() -> None:
+    made = {f"pictures/{row[0]}" for row in load("make_pictures").PICTURES}
+    shown = {
+        name
+        for page in (ROOT / "docs").glob("*.md")
+        for name in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert shown
+    assert shown == made
+    assert all((ROOT / "docs" / name).is_file() for name in shown)

@@ -83,7 +83,7 @@ class _Threads:
         if self.same(s.args):
             self.uniform.add(s.dst)
             return
-        if s.op in ("add", "sub", "copy"):
+        if s.op in ("add", "sub", "copy", "within"):
             moving = [a for a in s.args if a in self.apart]
             if len(moving) == 1 and self.same([a for a in s.args if a is not moving[0]]):
                 self.apart.add(s.dst)

@@ -365,7 +365,7 @@ class _Frame:
             axis = s.args[0]
             assert isinstance(axis, n.Const) and isinstance(axis.value, int)
             return Value(Form.along(Axis(axis.value)))
-        if s.op == "copy":
+        if s.op in ("copy", "within"):
             return self.known(s.args[0])
         if s.op == "shape":
             array, d = s.args

@@ -83,7 +83,9 @@ class Comparison:
         """Without a disagreement that a closer look is about to judge anew."""
         if self.verdict not in ("fail", "inconclusive", "kink"):
             return self
-        return replace(self, verdict="skipped", reason="", worst=None, excess=-1.0)
+        again = replace(self, verdict="skipped", reason="", worst=None, excess=-1.0)
+        # What was not to be trusted is no error, either.
+        return replace(again, max_abs=0.0, max_rel=0.0) if self.verdict == "inconclusive" else again
 
     def measured(
         self, ad: float, ref: float, allowed: float, row: int = -1, col: int = -1,
@@ -112,7 +114,10 @@ class Comparison:
 
     def result(self, source: str, target: str) -> PairResult:
         """What the check returns for an input and an output of these names."""
+        worst = self.worst
+        if worst is not None and worst.ad == worst.oracle == 0:
+            worst = None  # nothing to be seen in exact zeros
         return PairResult(
             source, target, self.verdict, self.checked, self.directional, self.max_abs,
-            self.max_rel, self.worst, self.reason, None, self.digits_lost,
+            self.max_rel, worst, self.reason, None, self.digits_lost,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.directions import Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
+from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, explained, handwritten
 from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import adjoints_differ, faithful, takes_another_path
@@ -38,23 +39,18 @@ class LaunchOptions:
 
 @dataclass(frozen=True)
 class CheckedLaunch:
-    """What a check found, and the entries that it compared, for plots.
-
-    alike: equal for launches that are alike (see `RecordedLaunch.alike`); None where nothing
-    was compared.
-    """
+    """What a check found, and the entries that it compared, for plots; None where nothing was."""
 
     result: LaunchResult
-    blocks: Mapping[Pair, EntryBlock] = field(default_factory=dict)
-    alike: Hashable = None
+    blocks: Mapping[Pair, EntryBlock] | None = None
 
 
 def check_launch(
-    index: int, record: LaunchRecord, options: LaunchOptions, known: Collection[Hashable] = ()
+    index: int, record: LaunchRecord, options: LaunchOptions, experience: Experience
 ) -> CheckedLaunch:
     """Checks a launch at the values that its arguments had.
 
-    index: its number. known: `alike` of launches whose entries were compared already.
+    index: its number. experience: with launches that were checked before; this one is added.
     """
     variants = record.plan.variants
     result = LaunchResult(
@@ -68,7 +64,7 @@ def check_launch(
         if not np.prod(launch.dim, dtype=np.int64):
             return _skipped(result, "the launch has no threads")
         result = replace(result, unassigned=unassigned_reads(launch))
-        return _checked(result, record, launch, options, known)
+        return _checked(result, record, launch, options, experience)
     except NotRepeatable as why:
         return _skipped(result, str(why))
     except EvaluationFailed as why:
@@ -79,7 +75,7 @@ def check_launch(
 
 def _checked(
     result: LaunchResult, record: LaunchRecord, launch: RecordedLaunch, options: LaunchOptions,
-    known: Collection[Hashable],
+    experience: Experience,
 ) -> CheckedLaunch:  # fmt: skip
     with faithful(launch) as evaluated:
         if not evaluated.inputs or not evaluated.outputs:
@@ -88,24 +84,28 @@ def _checked(
             return _skipped(result, why)
         pairs = masked(record, options.mask, evaluated.own.owner)
         # A stream of its own: the user's data may come from the same seed.
-        rng = np.random.default_rng([0xC0DE, options.seed, result.index])
-        every = options.compare.every_entry or launch.alike not in known
-        compared = compare(evaluated, replace(options.compare, every_entry=every), rng, pairs)
+        kind = launch.alike
+        rng = np.random.default_rng([0xC0DE, options.seed, result.index, experience.count(kind)])
+        look = experience.look(kind)
+        every = options.compare.every_entry or look == "entries"
+        how = replace(options.compare, every_entry=every, jointly=look == "jointly")
+        compared = compare(evaluated, how, rng, pairs)
         if adjoints_differ(compared.pairs) and takes_another_path(launch):
-            return _checked(result, record, launch, options, known)
+            return _checked(result, record, launch, options, experience)
+        experience.add(kind)
         ends = launch.variants.stops(evaluated.own.wrt)
         found = explained(compared.pairs, evaluated, rng)
         result = replace(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
             blame=blamed(found, evaluated, rng),
         )  # fmt: skip
-        if options.order > 1:
+        if options.order > 1 and look != "jointly":
             try:
                 second = check_second(evaluated, options.compare.tolerance, rng)
                 result = replace(result, pairs=(*result.pairs, *second))
             except NoSecondDerivative as why:
                 result = replace(result, no_second=str(why))
-        return CheckedLaunch(result, compared.blocks, launch.alike)
+        return CheckedLaunch(result, compared.blocks)
 
 
 def _skipped(result: LaunchResult, why: str) -> CheckedLaunch:

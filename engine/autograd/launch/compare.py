@@ -20,6 +20,7 @@ from engine.autograd.launch.directions import (
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.entries import compare_entries, is_large
 from engine.autograd.launch.evaluation import Evaluations
+from engine.autograd.launch.joint import compare_jointly
 
 # Verdicts that directions alone may give.
 _SETTLED = ("pass", "skipped", "rounding", "nondeterministic")
@@ -31,12 +32,14 @@ class CompareOptions:
 
     max_inputs, max_outputs: how many scalars of each array to look at one by one; all that is
     feasible if <= 0. every_entry: compares entries also where the directions found nothing.
+    jointly: along one direction through all inputs first, which is enough where it agrees.
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
     max_inputs: int = -1
     max_outputs: int = -1
     every_entry: bool = False
+    jointly: bool = False
 
     @property
     def asks_for_entries(self) -> bool:
@@ -78,14 +81,18 @@ def compare(
     )  # fmt: skip
     if not live.inputs or not live.outputs:
         return LaunchComparison(compared)
+    if options.jointly and not (options.every_entry or options.asks_for_entries):
+        found = compare_jointly(live, compared)
+        if found is not None:
+            return LaunchComparison(found)
     repeated = compare_repeated(live, compared)
     directional = compare_directions(live, repeated, tolerance.rtol)
     suspicious = any(c.verdict not in _SETTLED for c in directional.pairs.values())
     every = options.every_entry and not is_large(live)
     if not (suspicious or every or options.asks_for_entries):
         return LaunchComparison(directional.pairs)
-    found = compare_entries(live, directional, options.max_inputs, options.max_outputs)
-    return LaunchComparison(found.pairs, found.blocks)
+    entries = compare_entries(live, directional, options.max_inputs, options.max_outputs)
+    return LaunchComparison(entries.pairs, entries.blocks)
 
 
 def _begun(launch: Evaluations, pairs: Collection[Pair] | None) -> dict[Pair, Comparison]:

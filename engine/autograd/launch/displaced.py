@@ -91,25 +91,28 @@ class DisplacedLaunch:
 
         return evaluate
 
-    def weighted(self, a: str, v: Array, weights: dict[str, Array]) -> Line:
-        """A weighted sum of each output, with input `a` displaced by t times v."""
-        exact, start, x = self.exact, self.exact.initial[a], self.exact.memory[a]
-        step = np.where(v == 0, 0.0, v)
+    def weighted(self, moves: Mapping[str, Array], weights: Mapping[str, Array]) -> Line:
+        """A weighted sum of each output, with inputs displaced by t times a direction each."""
+        exact = self.exact
+        steps = [(exact.memory[a], exact.initial[a], np.where(v == 0, 0.0, v))
+                 for a, v in moves.items()]  # fmt: skip
+        others = [name for name in exact.changed if name not in moves]
         # What is not finite is never moved, and its outputs count for nothing.
-        partly = not (self.live[a].all() and self.live_rows.all())
+        partly = not (all(self.live[a].all() for a in moves) and self.live_rows.all())
 
         def evaluate(t: float) -> Array:
             with np.errstate(all="ignore"):
-                np.multiply(step, t, out=x)
-                np.add(x, start, out=x)
-                if partly:
-                    np.copyto(x, start, where=step == 0)
-                for name in exact.changed:
-                    if name != a:
-                        np.copyto(exact.memory[name], exact.initial[name])
+                for x, start, step in steps:
+                    np.multiply(step, t, out=x)
+                    np.add(x, start, out=x)
+                    if partly:
+                        np.copyto(x, start, where=step == 0)
+                for name in others:
+                    np.copyto(exact.memory[name], exact.initial[name])
                 exact.forward_again()
                 sums = [_inner(w, exact.memory[b], partly) for b, w in weights.items()]
-            np.copyto(x, start)
+            for x, start, _ in steps:
+                np.copyto(x, start)
             return np.asarray(sums)
 
         return evaluate
@@ -247,16 +250,17 @@ class DisplacedLaunch:
     def _matters(self, d: Array) -> Array:
         return self.tolerance.of(d, largest(d))
 
-    def one_sided(self, a: str, col: int) -> tuple[Array, Array, Array]:
+    def one_sided(self, a: str, col: int, part: float = 1.0) -> tuple[Array, Array, Array]:
         """Slopes to the right and to the left and their noise; NaN where no step is sharp.
 
-        Beside a value other than zero, the step is far smaller than the value, so that
-        a kink near by is not taken for one at this point.
+        part: of the usual step. Beside a value other than zero, the step is far smaller than the
+        value, so that a kink near by is not taken for one at this point.
         """
         x, typical = abs(self.value(a, col)), self.typical(a)
         right, left, noise = (np.full(len(self.live_rows), np.nan) for _ in range(3))
         for scale in dict.fromkeys((x or typical, max(x, 1e-3 * typical), max(x, typical))):
-            r, le, rough = differences.one_sided(self.element(a, col), scale, self.precision)
+            line = self.element(a, col)
+            r, le, rough = differences.one_sided(line, part * scale, self.precision)
             sharp = np.isnan(right) & (rough <= 1e-3 * np.maximum(np.abs(r), np.abs(le)))
             right, left = np.where(sharp, r, right), np.where(sharp, le, left)
             noise = np.where(sharp, rough, noise)

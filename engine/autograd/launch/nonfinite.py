@@ -6,13 +6,13 @@ left; the interpreter then runs that thread and watches every operation.
 
 from __future__ import annotations
 
-import linecache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.launch.evaluation import Evaluation
+from engine.autograd.launch.source_text import selected, text_of
 from engine.autograd.results import NonFinite
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import interp
@@ -43,7 +43,9 @@ def locate(own: Evaluation, output: str, w: Array, source: str) -> NonFinite | N
     if found is None:
         return NonFinite(source, element, value)
     let, operands = found
-    return NonFinite(source, element, value, let.span, let.op, operands)
+    return NonFinite(
+        source, element, value, let.span, let.op, operands, text_of(let.span), selected(let.span)
+    )
 
 
 def _thread(own: Evaluation, output: str, w: Array, source: str) -> int | None:
@@ -150,10 +152,7 @@ def _label(a: n.Atom, defined: dict[n.Var, Span], position: int) -> str:
     """What the source calls an operand: its text where it fits on one line."""
     if isinstance(a, n.Const):
         return str(a.value)
-    span = defined.get(a, UNKNOWN)
-    text = linecache.getline(span.file, span.line) if span.line == span.end_line else ""
-    text = text.encode()[span.col - 1 : span.end_col - 1].decode(errors="replace").strip()
-    return text or f"operand {position + 1}"
+    return text_of(defined.get(a, UNKNOWN)) or f"operand {position + 1}"
 
 
 def _show(v: Any) -> str:

@@ -25,6 +25,8 @@ from engine.compile.pipeline import Variants
 # Results that differ by more, as a part of the largest, are looked into.
 RESULTS = 1e-4
 LARGEST = 1 << 22  # threads that are compared
+# A loop that goes round so many times as often in float64, and so many times more, may not end.
+MARGIN, LEAST = 4, 1000
 
 
 def takes_another_path(launch: RecordedLaunch) -> bool:
@@ -52,6 +54,20 @@ def _decided(launch: RecordedLaunch, variants: Variants, most: int) -> NDArray[n
     return words.reshape(-1, WORDS + 1)[:, :WORDS]
 
 
+def _may_run_on(launch: RecordedLaunch) -> bool:
+    """Whether a loop goes round much longer in float64. The kernel is not lifted again then."""
+    made = deciding(launch.variants)
+    if made is None:
+        return False
+    own, exact = made
+    mine = _decided(launch, own, np.iinfo(np.int64).max)
+    most = MARGIN * int(mine[:, 1].max(initial=0)) + LEAST
+    if len(_decided(launch, exact, most)) == len(mine):
+        return False
+    leave_unlifted(launch.variants)
+    return True
+
+
 def may_not_end(launch: RecordedLaunch) -> bool:
     """Whether floats decide how often a loop goes round, so that in float64 it may not end."""
     return can_lift(launch.variants) and ad.loops_by_floats(plain(launch.variants).prepared)
@@ -61,7 +77,7 @@ def may_not_end(launch: RecordedLaunch) -> bool:
 def faithful(launch: RecordedLaunch) -> Iterator[Evaluations]:
     """A launch, ready to be evaluated, in float64 only where that gives its results."""
     if may_not_end(launch):
-        takes_another_path(launch)
+        _may_run_on(launch)
     with evaluations(launch) as found:
         right = not (_results_differ(found) and takes_another_path(launch))
         if right:

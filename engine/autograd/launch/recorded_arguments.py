@@ -48,7 +48,10 @@ class RecordedLaunch:
     @property
     def alike(self) -> tuple[Any, ...]:
         """Equal for launches of one kernel over equal grids, with arguments of equal shapes."""
-        return (id(self.variants), self.dim, tuple(np.shape(a.value) for a in self.arguments))
+        return (
+            self.variants, self.dim,
+            tuple((np.shape(a.value), a.requires_grad, a.alias) for a in self.arguments),
+        )  # fmt: skip
 
 
 def recorded_launch(record: LaunchRecord) -> RecordedLaunch:

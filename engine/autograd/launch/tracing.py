@@ -66,6 +66,14 @@ def differs_forward(displaced: DisplacedLaunch, d: Disagreement, v: Array) -> bo
     return bool(diff > allowed_along(displaced, d.w, d.g, v, forward))
 
 
+def agrees_forward(displaced: DisplacedLaunch, d: Disagreement) -> bool:
+    """Whether there is a forward mode that agrees with the adjoint along the whole direction."""
+    forward = forward_along(displaced, d)
+    with np.errstate(all="ignore"):
+        diff = abs(float(np.where(d.v == 0, 0.0, d.g * d.v).sum()) - forward)
+    return bool(diff <= allowed_along(displaced, d.w, d.g, d.v, forward))
+
+
 def columns_behind(displaced: DisplacedLaunch, d: Disagreement) -> tuple[list[int], bool]:
     """Elements of the input along which the two differ, and whether these are all.
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.facts import Broken, Overwritten, Stale
+from engine.autograd.facts import Broken, Overwritten, Shared, Sought, Stale
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import check_launch
-from engine.autograd.results import LaunchResult, TapeResult, Unchecked
+from engine.autograd.launch.experience import Experience
+from engine.autograd.results import LaunchResult, Remainders, TapeResult, Unchecked, WholeResult
 from engine.autograd.tape.end_to_end import check_end_to_end
 from engine.autograd.tape.options import Options, Progress
+from engine.autograd.tape.recorded_tape import recorded_tape
+from engine.autograd.tape.taylor import of_launch, of_whole
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.tape import Tape
+
+PARTIAL = "only a part of its launches was asked for"
 
 
 class CheckInterrupted(KeyboardInterrupt):
@@ -40,32 +45,64 @@ def check_tape(
     seed: int = 0,
     progress: Progress | None = None,
     order: int = 1,
+    launches: Sequence[int] = (),
+    end_to_end: bool = True,
+    experience: Experience | None = None,
+    taylor: bool = False,
 ) -> TapeResult:
     """Checks each launch of a tape (or of what `engine.capturing` kept of one).
 
     Every launch is compared along random directions. Single Jacobian entries are
     compared for the first launch of each kernel and shape, and wherever a direction
     disagrees; max_inputs and max_outputs limit them for each array. User arrays are
-    only read. See `Tolerance` for eps, atol and rtol.
+    only read. See `Tolerance` for eps, atol and rtol, and `Experience` for how closely the later
+    launches of a kernel are looked at. experience: of the checks of other tapes of the same
+    program, to go on from. taylor: adds the remainder test (see `taylor_test`), for kinds of
+    launches and of tapes that `experience` has not seen yet.
 
-    The tape as a whole is checked as well, unless only some kernels are asked for. With
-    order=2, the gradients of launches are checked for their own derivatives, too, where an
-    adjoint can be differentiated; the result's `unchecked` says where not.
+    The tape as a whole is checked as well; where only some kernels are asked for, `whole` says that
+    it was not. With order=2, the gradients of launches are checked for their own derivatives, too,
+    where an adjoint can be differentiated; the result's `unchecked` says where not.
 
-    progress: called with how many launches are done, of how many, and the next one's kernel.
+    launches: numbers of the launches to check; all where empty. end_to_end: False leaves out the
+    tape as a whole.
+    progress: called with how many steps are done, of how many, and the next one's kernel. A
+    step is a launch, or the tape as a whole, which comes last and has an empty name.
     An interrupt (Ctrl-C) ends the check with CheckInterrupted, a KeyboardInterrupt whose
     `result` has what was found so far.
     """
+    check_order(order)
+    options = Options(
+        Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
+        seed, order=order, whole=end_to_end, launches=tuple(launches),
+        experience=experience or Experience(),
+    )  # fmt: skip
+    found = check(tape, options, progress)
+    return replace(found, remainders=taylor_of(tape, options)) if taylor else found
+
+
+def check_order(order: int) -> None:
+    """Raises LaunchError (E405) for an order of derivatives that is not checked."""
     if order not in (1, 2):
         raise LaunchError(
             Diagnostic("E405", f"order must be 1 or 2, got {order!r}",
                        help="2 checks the gradients of gradients, too")
         )  # fmt: skip
-    options = Options(
-        Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs, max_outputs,
-        seed, order=order,
-    )  # fmt: skip
-    return check(tape, options, progress)
+
+
+def taylor_of(
+    tape: Tape | CapturedTape, options: Options, directions: int = 1
+) -> tuple[Remainders, ...]:
+    """The remainder tests of launches and tapes of new kinds."""
+    experience = options.experience or Experience()
+    found: list[Remainders] = []
+    for index, record in _selected(tape.records, options):
+        if experience.new((record.plan.variants, tuple(record.dim))):
+            found += of_launch(index, record, options.order, directions, options.seed)
+    kernels = tuple(r.name for r in tape.records)
+    if not options.partial and experience.new(kernels):
+        found += of_whole(recorded_tape(tape), options.order, directions, options.seed)
+    return tuple(found)
 
 
 def check(
@@ -80,16 +117,23 @@ def check(
             overwritten=tuple(f for f in facts if isinstance(f, Overwritten)),
             stale=tuple(f for f in facts if isinstance(f, Stale)),
             broken=tuple(f for f in facts if isinstance(f, Broken)),
+            shared=tuple(f for f in facts if isinstance(f, Shared)),
+            sought=next((f for f in facts if isinstance(f, Sought)), None),
         )  # fmt: skip
     except CheckInterrupted as stopped:
         raise CheckInterrupted(replace(stopped.result, tape=number)) from None
-    if not options.whole or options.partial:
+    if not options.whole:
         return found
+    if options.partial:
+        return replace(found, whole=WholeResult("skipped", reason=PARTIAL))
     try:
         whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed)
-        return replace(found, whole=whole)
     except KeyboardInterrupt:
         raise CheckInterrupted(found) from None
+    if progress is not None:
+        steps = len(found.launches) + 1
+        progress(steps, steps, "")
+    return replace(found, whole=whole)
 
 
 def check_records(
@@ -100,22 +144,22 @@ def check_records(
     Raises CheckInterrupted.
     """
     found: list[LaunchResult] = []
-    alike: set[Hashable] = set()
+    experience = options.experience or Experience()
     todo = list(_selected(records, options))
+    steps = len(todo) + options.end_to_end
     try:
         for done, (index, record) in enumerate(todo):
             kernel = record.kernel.key
             if progress is not None:
-                progress(done, len(todo), kernel)
-            checked = check_launch(index, record, options.of_launch(kernel), alike)
+                progress(done, steps, kernel)
+            checked = check_launch(index, record, options.of_launch(kernel), experience)
             found.append(checked.result)
-            alike.add(checked.alike)
-            if options.keep is not None and checked.alike is not None:
+            if options.keep is not None and checked.blocks is not None:
                 options.keep(checked.result, checked.blocks)
     except KeyboardInterrupt:
         raise CheckInterrupted(_result(records, found)) from None
     if progress is not None:
-        progress(len(todo), len(todo), "")
+        progress(len(todo), steps, "")
     return _result(records, found)
 
 
@@ -134,7 +178,7 @@ def _selected(records: Sequence[Record], options: Options) -> Iterator[tuple[int
     launches = list(enumerate(r for r in records if isinstance(r, LaunchRecord)))
     launches = launches[options.skip_to :]
     for index, r in reversed(launches) if options.reverse else launches:
-        if options.wants(r.kernel.key):
+        if options.wants(r.kernel.key) and (not options.launches or index in options.launches):
             yield index, r
 
 

@@ -9,7 +9,7 @@ is what is looked for here; single launches are checked by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,7 +67,7 @@ def _checked(
     """The worst of some directions; the later ones make all leaves count alike."""
     if not evaluation.finite:
         return WholeResult("inconclusive", reason="what the tape computes is not finite")
-    verdicts = {p.verdict for x in launches for p in x.pairs}
+    verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches}
     found = WholeResult("skipped")
     adjoint: AdjointAlong | None = None
     for number in range(DIRECTIONS):
@@ -85,14 +85,14 @@ def _checked(
 
 def _along(
     evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance,
-    launches: set[Verdict],
+    launches: Mapping[int, set[Verdict]],
 ) -> WholeResult:  # fmt: skip
     """One direction, from the adjoint to the verdict and, where it is wrong, the cause.
 
-    launches: the verdicts of the launches by themselves.
+    launches: the verdicts of the launches by themselves, by number.
     """
     if not np.isfinite(adjoint.value):
-        if "nan" in launches:
+        if any("nan" in found for found in launches.values()):
             return WholeResult(
                 "nan", 1, float("nan"), reason="an adjoint of a launch is not finite"
             )
@@ -105,10 +105,13 @@ def _along(
         forward = evaluation.forward_along(v)
     except EvaluationFailed as why:
         return WholeResult("inconclusive", 1, n.ad, n.ref, reason=str(why))
-    found = compare(n, forward, "fail" in launches)
+    wrong = {number for number, found in launches.items() if "fail" in found}
+    found = compare(n, forward, bool(wrong))
     if found.verdict != "fail" or found.reason:
         return found
     position = culprit(evaluation, v, n.allowed(forward))
+    if position >= 0 and evaluation.replay.operations[position].launch in wrong:
+        return replace(found, reason=WRONG_LAUNCH)  # said there, with what to do about it
     return replace(found, cause=cause_of(evaluation, v, position))
 
 
@@ -165,6 +168,8 @@ class Derivatives:
     ) -> WholeResult:
         """The result where another number stands beside the backward pass's."""
         error = abs(self.ad - other) / abs(other) if abs(other) > allowed else 0.0
+        if verdict != "pass":  # never a failure without an error
+            error = abs(self.ad - other) / max(abs(other), 1e-300)
         return WholeResult(verdict, 1, self.ad, other, float(error), reason)
 
 

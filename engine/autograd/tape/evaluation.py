@@ -5,7 +5,8 @@ Its value is a random weighted sum of what the tape's outputs hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,10 +109,22 @@ class TapeEvaluation:
     def displaced(self, v: Direction, t: float) -> Array:
         """The value from leaves displaced by t times a direction, as an array of one number."""
         self.replay.begin()
-        for (now, start, where), d in zip(self._leaves, v, strict=True):
-            now[...] = np.where(where & (d != 0), start + t * d, now)
+        for (now, _, _), d in zip(self._leaves, v, strict=True):
+            np.add(now, t * d, out=now, where=d != 0)  # other elements are no part of the leaf
         self.replay.forward()
         return np.asarray([self._weighted(self._outputs)])
+
+    @contextmanager
+    def moved(self, v: Direction, t: float) -> Iterator[None]:
+        """Has the tape begin at leaves displaced by t times a direction for a while."""
+        kept = [start.copy() for _, start, _ in self._leaves]
+        try:
+            for (_, start, _), d in zip(self._leaves, v, strict=True):
+                np.add(start, t * d, out=start, where=d != 0)
+            yield
+        finally:
+            for (_, start, _), was in zip(self._leaves, kept, strict=True):
+                start[...] = was
 
     def forward_along(self, v: Direction) -> float:
         """The derivative by forward mode. Raises EvaluationFailed."""
@@ -142,10 +155,7 @@ class TapeEvaluation:
     def _gradient(self, k: int) -> Array:
         """The gradient of a leaf, as the sum over all gradients of its memory."""
         leaf = self.replay.leaves[k]
-        total = np.zeros(leaf.where.shape)
-        for memory in self.memories.grads.roots.values():
-            total += memory.view(leaf.part)
-        return np.where(leaf.where, total, 0.0)
+        return np.where(leaf.where, self.memories.grads.total(leaf.part), 0.0)
 
     def _weighted(self, values: Sequence[Array]) -> float:
         total = 0.0

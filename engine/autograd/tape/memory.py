@@ -25,6 +25,8 @@ from engine.runtime.base import may_meet
 Array = NDArray[Any]
 Span = tuple[int, int]
 
+FEW = 8  # arrays in one stretch that are compared one by one
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -107,31 +109,67 @@ def stretches(extents: Iterable[Span]) -> list[Span]:
 
 
 class Region:
-    """Elements of some arrays, to be asked whether an array has any of them."""
+    """Elements of some arrays, to be asked whether an array has any of them.
+
+    Few arrays in one stretch are compared one by one; where there are many, as rows of a
+    trajectory, each byte of the stretch is marked, so that asking does not take longer and longer.
+    """
 
     def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
         self._starts = [lo for lo, _ in spans]
         self._parts: dict[int, dict[Any, Placement]] = {}
+        self._marks: dict[int, Array] = {}
 
     def add(self, p: Placement) -> None:
         """Adds the elements of an array."""
-        if p.size:
-            self._parts.setdefault(bisect_right(self._starts, p.lo), {}).setdefault(p.key, p)
+        if not p.size:
+            return
+        k = bisect_right(self._starts, p.lo)
+        known = self._parts.setdefault(k, {})
+        if p.key in known:
+            return
+        known[p.key] = p
+        if k in self._marks:
+            self._bytes(k, p)[...] = 1
+        elif len(known) > FEW:
+            lo, hi = self._spans[k - 1]
+            self._marks[k] = np.zeros(hi - lo, np.uint8)
+            for q in known.values():
+                self._bytes(k, q)[...] = 1
 
     def meets(self, p: Placement) -> bool:
         """Whether the array may have some of them; False is certain."""
         if not p.size:
             return False
-        known = self._parts.get(bisect_right(self._starts, p.lo), {})
-        return p.key in known or any(may_meet(p, q) for q in known.values())
+        k = bisect_right(self._starts, p.lo)
+        known = self._parts.get(k, {})
+        if p.key in known:
+            return True
+        if k in self._marks:
+            return bool(self._bytes(k, p).any())
+        return any(may_meet(p, q) for q in known.values())
+
+    def _bytes(self, k: int, p: Placement) -> Array:
+        return bytes_of(p, self._marks[k], self._spans[k - 1][0])
+
+
+def bytes_of(p: Placement, plane: Array, lo: int) -> Array:
+    """The bytes that an array's elements take up in a plane that begins at an address."""
+    shape = p.shape + p.info.inner + (np.dtype(p.info.numpy).itemsize,)
+    view: Array = np.ndarray(shape, np.uint8, plane, p.ptr - lo, p.strides + p.info.steps + (1,))
+    return view
 
 
 class Memory:
     """Zeroed memory for everything that lies in some stretches of addresses, made when needed."""
 
-    def __init__(self, spans: Sequence[Span], lifted: bool) -> None:
+    def __init__(
+        self, spans: Sequence[Span], lifted: bool, starts: Sequence[int] | None = None
+    ) -> None:
+        """starts: of the stretches, where there is a list of them already."""
         self._spans = spans
-        self._starts = [lo for lo, _ in spans]
+        self._starts = [lo for lo, _ in spans] if starts is None else starts
         self._lifted = lifted
         # By stretch and bytes per byte of the arrays.
         self.planes: dict[tuple[int, int], Array] = {}
@@ -189,14 +227,26 @@ class Gradients:
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = spans
+        self._starts = [lo for lo, _ in spans]
         self.roots: dict[int, Memory] = {}
+        # Which memories have something in a stretch: most tapes have one root for each.
+        self._within: dict[int, dict[int, Memory]] = {}
 
     def view(self, p: Placement) -> Array:
         """The gradient of an array."""
         memory = self.roots.get(p.root)
         if memory is None:
-            memory = self.roots[p.root] = Memory(self._spans, True)
+            memory = self.roots[p.root] = Memory(self._spans, True, self._starts)
+        if p.size:
+            self._within.setdefault(bisect_right(self._starts, p.lo), {})[p.root] = memory
         return memory.view(p)
+
+    def total(self, p: Placement) -> Array:
+        """The sum over all gradients of an array's memory."""
+        out = np.zeros(p.shape + p.info.inner)
+        for memory in self._within.get(bisect_right(self._starts, p.lo), {}).values():
+            out += memory.view(p)
+        return out
 
     def clear(self) -> None:
         """Sets all to zero."""
@@ -238,9 +288,7 @@ def mixed(parts: Iterable[Placement], spans: Sequence[Span]) -> bool:
         for number, group in enumerate(by_type.values()):
             mine = np.zeros(hi - lo, np.uint8)
             for p in group:
-                shape = p.shape + p.info.inner + (np.dtype(p.info.numpy).itemsize,)
-                operations = p.strides + p.info.steps + (1,)
-                np.ndarray(shape, np.uint8, mine, p.ptr - lo, operations)[...] = 1
+                bytes_of(p, mine, lo)[...] = 1
             if number and np.any(seen & mine):
                 return True
             seen |= mine

@@ -11,10 +11,12 @@ from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.launch.check import LaunchOptions
 from engine.autograd.launch.compare import CompareOptions
 from engine.autograd.launch.directions import Pair
+from engine.autograd.launch.experience import Experience
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask
 
-# Called with how many launches are done, of how many, and the next one's kernel.
+# Called with how many steps are done, of how many, and the next one's kernel. A step is a
+# launch, or the tape as a whole.
 Progress = Callable[[int, int, str], None]
 # Called with the result and the compared entries of a launch.
 Keep = Callable[[LaunchResult, Mapping[Pair, EntryBlock]], None]
@@ -25,8 +27,9 @@ class Options:
     """What to check and how. Kernel names are glob patterns; empty means all.
 
     all_entries: compares entries of every launch, not only of the first of its kind. reverse:
-    the last launch first. skip_to: the first launch that is checked. whole: checks the tape as
-    a whole, too, unless only a part of it was asked for.
+    the last launch first. skip_to: the first launch that is checked. launches: numbers of those to
+    check, all where empty. whole: checks the tape as a whole, too, unless only a part of it was
+    asked for. experience: of earlier checks.
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -42,11 +45,20 @@ class Options:
     whole: bool = True
     order: int = 1
     keep: Keep | None = None
+    launches: tuple[int, ...] = ()
+    experience: Experience | None = None
 
     @property
     def partial(self) -> bool:
         """Whether only a part of the tape was asked for."""
-        return bool(self.kernels or self.skip_kernels or self.masks or self.skip_to)
+        return bool(
+            self.kernels or self.skip_kernels or self.masks or self.skip_to or self.launches
+        )
+
+    @property
+    def end_to_end(self) -> bool:
+        """Whether the tape as a whole is checked."""
+        return self.whole and not self.partial
 
     def wants(self, kernel: str) -> bool:
         """Whether launches of a kernel are checked."""

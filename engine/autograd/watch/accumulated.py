@@ -143,7 +143,7 @@ class Accumulated:
         """To be called after the pass; gives what it added to that it should not have."""
         for s in self._suspects:
             if _came_true(s):
-                yield Stale(s.kind, _name(run, s.a), _span(run.site), _span(s.earlier))
+                yield Stale(s.kind, name_of(run, s.a), _span(run.site), _span(s.earlier))
         seeds, computed = _seeds(run), self._computed or _Computed(run)
         inputs = self._inputs(run, computed)
         for a in self._arrays:
@@ -285,7 +285,7 @@ def _seeds(run: Pass) -> Seeds:
     return tuple((id(a), np.asarray(c).tobytes()) for a, c in run.seeds)
 
 
-def _name(run: Pass, a: array) -> str:
+def name_of(run: Pass, a: array) -> str:
     """What the user calls an array, where a launch got it."""
     fallback = ""
     for r in run.records:

@@ -6,16 +6,15 @@ writes comes from. A way that leaves the tape and comes back to it is cut where 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-import numpy as np
-
 from engine.ad.cuts import Flow
-from engine.autograd.facts import Broken
+from engine.autograd.facts import Broken, Recorded
 from engine.autograd.watch.places import Geometry, Places, geometry
+from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
@@ -28,90 +27,16 @@ from engine.tape.outline import root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
 
-Kind = Literal["launch", "copy", "clone", "cast"]
-
-
-@dataclass(frozen=True)
-class _Edge:
-    """Where a way leaves the tape. name: the kernel or operation. at: where there is no call."""
-
-    kind: Kind
-    name: str
-    site: Site | None
-    at: Span | None = None
-
-
-@dataclass(frozen=True)
-class _Leaf:
-    """An input of the tape that requires a gradient. root: of its memory's gradient."""
-
-    root: int
-    name: str
-    array: ref[array]
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """The inputs that an array depends on. cut: those, by their roots, with where a way is cut."""
-
-    leaves: frozenset[_Leaf] = frozenset()
-    cut: frozenset[tuple[_Leaf, _Edge]] = frozenset()
-
-    def __or__(self, other: _Reach) -> _Reach:
-        if other is self or not other:
-            return self
-        if not self:
-            return other
-        return _Reach(self.leaves | other.leaves, self.cut | other.cut)
-
-    def cut_at(self, edge: _Edge) -> _Reach:
-        """What is reached beyond a cut."""
-        return _Reach(frozenset(), self.cut | {(x, edge) for x in self.leaves})
-
-    def __bool__(self) -> bool:
-        return bool(self.leaves or self.cut)
-
-
-_NONE = _Reach()
-
-
-@dataclass
-class _Map:
-    """What is known of memory, by whole arrays. Keeps none of it alive."""
-
-    by: WeakKeyDictionary[Storage, Places[_Reach]] = field(default_factory=WeakKeyDictionary)
-
-    def of(self, a: array) -> _Reach:
-        """What an array depends on."""
-        out = _NONE
-        known = self.by.get(a.storage)
-        if known is not None:
-            for reach in known.meeting(a):
-                out |= reach
-        return out
-
-    def add(self, a: array, reach: _Reach, whole: bool) -> None:
-        """An array was written. whole: all of it."""
-        known = self.by.get(a.storage)
-        if known is None:
-            known = self.by[a.storage] = Places()
-        if not whole and (before := known.known.get(geometry(a))) is not None:
-            reach |= before[1]
-        if reach:
-            known.put(a, reach)
-        else:
-            known.pop(a)
-
 
 class Paths:
     """The ways of one tape, from its first record to its first backward pass."""
 
     def __init__(self) -> None:
-        self._map = _Map()
+        self._map = ReachMap()
         self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
         # What was recorded: the same off the tape evaluates it again, and cuts nothing.
         self._recorded: set[tuple[object, ...]] = set()
-        self._leaves: dict[tuple[int, Geometry], _Leaf] = {}
+        self._leaves: dict[tuple[int, Geometry], Leaf] = {}
 
     # ---- on the tape
 
@@ -123,14 +48,14 @@ class Paths:
             self._recorded.add(_copied(record.dest, record.src))
             reach = self._read(record.src, lambda: _name(record, -1))
             if not (record.src.requires_grad and record.dest.requires_grad):
-                reach = reach.cut_at(_Edge("copy", _call_text(record._site), record._site))
+                reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
             self._wrote(record.dest, reach, True)
         elif isinstance(record, OverwriteRecord):
-            self._wrote(record.dest, _NONE, True)
+            self._wrote(record.dest, NONE, True)
         elif isinstance(record, FuncRecord):
             # What it computes is not known: nothing is said of it.
             for a in record.arrays:
-                self._wrote(a, _NONE, True)
+                self._wrote(a, NONE, True)
 
     def _launched(self, record: LaunchRecord) -> None:
         self._recorded.add(_ran(record.plan, record.values))
@@ -148,7 +73,7 @@ class Paths:
         found = {i: reach for i, reach in found.items() if reach}
         out = []
         for i in plan.writes:
-            a, reach = values[i], _NONE
+            a, reach = values[i], NONE
             if a is None:
                 continue
             for k, known in found.items():
@@ -162,14 +87,14 @@ class Paths:
         for a, reach, whole in out:
             self._wrote(a, reach, whole)
 
-    def _read(self, a: array, name: Callable[[], str]) -> _Reach:
+    def _read(self, a: array, name: Callable[[], str]) -> Reach:
         out = self._map.of(a)
         if a.requires_grad and not self._computed(a):
             root, whole = root_of(a), a._whole or a
             leaf = self._leaves.get((root, geometry(a)))
             if leaf is None or leaf.array() is not whole:
-                leaf = self._leaves[root, geometry(a)] = _Leaf(root, name(), ref(whole))
-            out |= _Reach(frozenset({leaf}))
+                leaf = self._leaves[root, geometry(a)] = Leaf(root, name(), ref(whole))
+            out |= Reach(frozenset({leaf}))
         return out
 
     def _computed(self, a: array) -> bool:
@@ -178,12 +103,16 @@ class Paths:
             return False
         return geometry(a) in known.known or any(True for _ in known.meeting(a))
 
-    def _wrote(self, a: array, reach: _Reach, whole: bool) -> None:
+    def _wrote(self, a: array, reach: Reach, whole: bool) -> None:
         self._map.add(a, reach, whole)
         known = self._written.get(a.storage)
         if known is None:
             known = self._written[a.storage] = Places()
         known.put(a, None)
+
+    def depends(self, a: array) -> bool:
+        """Whether an array depends on an input of the tape."""
+        return bool(self._map.of(a))
 
     # ---- beside it
 
@@ -193,11 +122,11 @@ class Paths:
         if _ran(plan, values) in self._recorded:
             self._ran(plan, values, lambda i: plan.params[i].name, lambda _: False)
             return
-        reach = _NONE
+        reach = NONE
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
                 reach |= self._map.of(values[i])
-        reach = reach.cut_at(_Edge("launch", plan.kernel.key, site))
+        reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
         for i in plan.writes:
             a = values[i]
             if a is not None and a._info.floating and (reach or self._map.of(a)):
@@ -205,7 +134,7 @@ class Paths:
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
-        reach = _NONE
+        reach = NONE
         if _copied(dest, src) in self._recorded:
             self._wrote(dest, self._read(src, str), True)
             return
@@ -213,23 +142,23 @@ class Paths:
             site = call_site(3)
             reach = self._map.of(src)
             if src.requires_grad and not self._computed(src) and clone:
-                leaf = _Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
-                reach |= _Reach(frozenset({leaf}))
+                leaf = Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
+                reach |= Reach(frozenset({leaf}))
             kind: Kind = "clone" if clone else "copy"
-            reach = reach.cut_at(_Edge(kind, _call_text(site), site))
+            reach = reach.cut_at(Edge(kind, _call_text(site), site))
         if reach or self._map.of(dest):
             self._map.add(dest, reach, True)
 
     def filled(self, dest: array) -> None:
         """All elements of an array got one value, off the tape: nothing flows to it."""
         if self._map.of(dest):
-            self._map.add(dest, _NONE, True)
+            self._map.add(dest, NONE, True)
 
     # ---- at its backward pass
 
     def broken(self, run: Pass) -> Iterator[Broken]:
         """Ways to what the pass starts from that are cut; to be asked after it."""
-        cut: dict[_Edge, list[_Leaf]] = {}
+        cut: dict[Edge, list[Leaf]] = {}
         for a, _ in run.seeds:
             for leaf, edge in self._map.of(a).cut:
                 cut.setdefault(edge, []).append(leaf)
@@ -241,7 +170,7 @@ class Paths:
                 if not leaves:
                     continue
             names = sorted({x.name for x in leaves if x.name})
-            partial = all(map(_has_gradient, leaves))
+            partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial)
 
@@ -256,21 +185,32 @@ def _copied(dest: array, src: array) -> tuple[object, ...]:
     return geometry(dest), geometry(src)
 
 
-def _cast(flow: Flow) -> _Edge:
+def _cast(flow: Flow) -> Edge:
     """The first operation of a kernel without a derivative, on the way between two arrays."""
     if not flow.cuts:
-        return _Edge("cast", "", None)
+        return Edge("cast", "", None)
     first = flow.cuts[0]
-    return _Edge("cast", first.operation, None, first.span)
+    return Edge("cast", first.operation, None, first.span)
 
 
-def _has_gradient(leaf: _Leaf) -> bool:
-    a = leaf.array()
-    grad = None if a is None else a.existing_grad
-    if grad is None:
-        return False
-    host = grad._host()
-    return any(np.any(host[n]) for n in host.dtype.names) if host.dtype.names else bool(host.any())
+def recorded_function(record: FuncRecord) -> Recorded:
+    """A function given to `record_func`, with the place of its definition."""
+    f: Any = record.function
+    f = getattr(f, "func", f)
+    code = getattr(f, "__code__", None) or getattr(getattr(f, "__func__", None), "__code__", None)
+    code = code or getattr(getattr(type(f), "__call__", None), "__code__", None)  # noqa: B004
+    span = None
+    if code is not None:
+        line = code.co_firstlineno
+        span = Span(code.co_filename, line, 1, line, 1)
+    return Recorded(record.name, span, record.site)
+
+
+def read_name(site: Site) -> str:
+    """What the user calls the array that a host read is of: `x` in `x.numpy()`."""
+    call = call_at(site)
+    f = None if call is None else call.func
+    return text(f.value) if isinstance(f, ast.Attribute) else ""
 
 
 def _name(record: Record, index: int) -> str:

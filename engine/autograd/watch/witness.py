@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from engine.autograd.facts import Broken, Stale
+import numpy as np
+
+from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
-from engine.autograd.watch.accumulated import Accumulated, merged
+from engine.autograd.watch.accumulated import Accumulated, merged, name_of
+from engine.autograd.watch.beforehand import Beforehand
+from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.overwritten import OverwrittenReads
-from engine.autograd.watch.paths import Paths
+from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.recomputed import Recomputed
+from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.writes import Writes
-from engine.diagnostics.site import Site
+from engine.diagnostics import Span
+from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
 from engine.runtime.storage import Storage
-from engine.tape.capture import CapturedTape, Pass
+from engine.tape.capture import CapturedTape, Pass, active_tape
 from engine.tape.record import Record
-from engine.tape.records import LaunchRecord
+from engine.tape.records import FuncRecord, LaunchRecord
 
 
 class _Followed:
@@ -33,6 +40,13 @@ class _Followed:
         # Until its first backward pass.
         self.paths: Paths | None = Paths()
         self.broken: list[Broken] = []
+        self.touches = Touches()
+        self.reads: list[tuple[Span, str]] = []
+        self.used = False  # something was recorded after that
+        self.functions: list[Recorded] = []
+        self.sought: Sought | None = None
+        self.shared: SharedGradients | None = None
+        self.facts: list[Shared] = []
 
 
 class Witness:
@@ -41,16 +55,42 @@ class Witness:
     def __init__(self) -> None:
         self._writes = Writes()
         self._accumulated = Accumulated()
+        self._beforehand = Beforehand()
         self._tapes: dict[int, _Followed] = {}
         self._busy = False
 
+    def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
+        followed = self._of(tape)
+        if followed.paths is not None:
+            for a in reads:
+                followed.touches.touch(a)
+
+    def lent(self, a: array) -> None:
+        tape = None if self._busy else active_tape(self)
+        if tape is None or not a._info.floating:
+            return
+        followed = self._of(tape)
+        if followed.paths is None:
+            return
+        followed.touches.touch(a)
+        site = call_site()
+        if site is not None and (followed.touches.has(a) or followed.paths.depends(a)):
+            followed.reads.append((site.span, read_name(site)))
+
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         followed = self._of(tape)
+        followed.touches.recorded(record)
+        followed.used |= bool(followed.reads)
+        if isinstance(record, FuncRecord):
+            followed.functions.append(recorded_function(record))
         followed.clocks.append(self._writes.clock)
         if followed.paths is not None:
             followed.paths.recorded(record)
+        self._beforehand.recorded(tape, record)
 
     def launched(self, call: Call, site: Site | None) -> None:
+        if not self._busy:
+            self._beforehand.launched(call, site)
         for paths in self._open():
             paths.launched(call, site)
 
@@ -81,6 +121,7 @@ class Witness:
         first = followed.overwritten is None
         if followed.overwritten is None:
             followed.overwritten = OverwrittenReads(self._writes)
+            followed.shared = SharedGradients(run)
         followed.overwritten.began(run, followed.clocks)
         if run.mixed is not None:
             followed.stale.append(_saved(run))
@@ -95,16 +136,32 @@ class Witness:
         elif followed.run is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
             assert followed.overwritten is not None
+            if followed.shared is not None:
+                run = followed.run
+                followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
+                followed.shared = None
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
+                followed.sought = _sought(tape, followed, followed.run)
+                followed.touches = Touches()
             tape.facts[:] = [
-                *followed.overwritten.facts, *merged(followed.stale), *followed.broken
+                *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
+                *filter(None, [followed.sought]), *followed.facts,
             ]  # fmt: skip
         if followed.overwritten is not None:
             followed.overwritten.ended()
         followed.run = None
+        self._look_back()
         self._busy = False
+
+    def closed(self) -> None:
+        self._look_back()
+
+    def _look_back(self) -> None:
+        for tape, broken in self._beforehand.broken():
+            self._of(tape).broken.append(broken)
+            tape.facts.append(broken)
 
     def _mixture(self, followed: _Followed, run: Pass, first: bool) -> None:
         """Looks whether what is read fits together, where something has changed."""
@@ -143,6 +200,19 @@ def _changed(run: Pass) -> bool:
         if isinstance(r, LaunchRecord)
         for i, hold in r.holds.items()
     )
+
+
+def _sought(tape: CapturedTape, followed: _Followed, run: Pass) -> Sought | None:
+    """What another run of the program would have to show, where only that can."""
+    if not (followed.used or followed.functions):
+        return None
+    derivative = followed.touches.derivative()
+    value = value_of(run)
+    if derivative is None or not np.isfinite([derivative, value]).all():
+        return None
+    reads = tuple(dict.fromkeys(span for span, _ in followed.reads)) if followed.used else ()
+    inputs = tuple(dict.fromkeys(name for _, name in followed.reads if name))
+    return Sought(tape.index, value, derivative, reads, tuple(followed.functions), inputs)
 
 
 def _saved(run: Pass) -> Stale:

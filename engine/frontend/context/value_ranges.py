@@ -117,7 +117,7 @@ class RangeBuilder(Builder):
             return low - less if low is not None and isinstance(less, int) else None
         lows = [self.low(a, depth) for a in args]
         known = [x for x in lows if x is not None]
-        if name == "copy":
+        if name in ("copy", "within"):
             return lows[0]
         if name == "max":
             return max(known, default=None)

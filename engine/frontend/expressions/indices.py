@@ -39,6 +39,13 @@ def component_index(cx: Context, size: int, index: Atom) -> Atom:
     return cx.b.op("wrap_index", index, Const(size, index.type))
 
 
+def within(cx: Context, index: Atom, size: Atom) -> Atom:
+    """An index along a dimension that IR does not show, for kernels that are watched."""
+    if isinstance(index, Const) and isinstance(size, Const):
+        return index  # looked at already
+    return cx.b.op("within", index, size)
+
+
 def _widened(cx: Context, index: Atom) -> Atom:
     """Sizes need not fit into the narrow types that indices may have."""
     t = index.type

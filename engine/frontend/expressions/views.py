@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import integer
-from engine.frontend.expressions.indices import component_index, dimension, wrapped_index
+from engine.frontend.expressions.indices import component_index, dimension, within, wrapped_index
 from engine.frontend.operands.kinds import element_leaves, leaf_count
 from engine.frontend.operands.lvalues import Element, Local, LValue
 from engine.frontend.operands.operand import BAD, Bad, Dim, Root, Span, Struct, Value, View, number
@@ -74,12 +74,15 @@ def _place_in(cx: Context, view: View, k: int, index: Atom) -> Atom:
     dim = view.dims[d]
     if isinstance(dim, Span):
         inside = wrapped_index(cx, as_int32(cx, index), lambda: dim.count)
+        inside = within(cx, inside, dim.count)
         return arith(cx, "add", dim.start, arith(cx, "mul", inside, dim.step))
     if view.root.shape:
         n = _known(index)
         if n is not None:
             return _int(n % view.root.shape[d])
-        return component_index(cx, view.root.shape[d], index)
+        found = component_index(cx, view.root.shape[d], index)
+        # The last index alone is seen to be outside of the whole.
+        return within(cx, as_int32(cx, found), _int(view.root.shape[d])) if d else found
     return wrapped_index(cx, index, lambda: root_size(cx, view.root, d))
 
 

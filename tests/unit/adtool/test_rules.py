@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adtool.faults import Seen
 from adtool.job import CheckOptions
 from adtool.report import Finding
 from adtool.rules import load_rules
+from engine import Fault
 from engine.autograd import (
     Broken,
     Cause,
@@ -49,6 +52,8 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G005": ("kink", "note"),
         "G006": ("inconclusive", "warning"),
         "G007": ("nondeterministic", "warning"),
+        "G008": ("out-of-bounds", "error"),
+        "G009": ("data-race", "error"),
         "G010": ("composition", "error"),
         "G011": ("rounding", "warning"),
         "G012": ("unchecked", "note"),
@@ -94,6 +99,47 @@ def test_a_read_without_a_value(session: Make, launch: Make, pair: Make, source:
         "of tape 0"
     )
     assert (found.severity, found.line, found.column, found.count) == ("warning", 6, 5, 3)
+
+
+def outside(**given: Any) -> Seen:
+    span = Span("springs.py", 6, 5, 6, 12)
+    fault = Fault(
+        "outside", "spring_forces", span, "forward", "load", "pos", (3,), (4, 0), (4, 2), 2,
+    )  # fmt: skip
+    return Seen(replace(fault, **given), launch=5, count=3, tape=0, index=1)
+
+
+def test_an_access_outside(session: Make, launch: Make, pair: Make) -> None:
+    adjoint = outside(form="adjoint", access="atomic", name="adj_pos")
+    (found,) = findings("G008", session([launch(0, pair())], faults=(outside(), adjoint)))
+    assert found.message == (
+        "kernel `spring_forces` reads `pos[4, 0]` outside of its shape (4, 2) in thread 3, "
+        "launch 1 of tape 0, first of 3 launches"
+    )
+    assert (found.line, found.column, found.tape, found.launch, found.count) == (6, 5, 0, 1, 3)
+    assert found.notes == ("1 more such access in the same launch",)
+    (found,) = findings("G008", session([launch(0, pair())], faults=(adjoint,)))
+    assert found.message.startswith("the adjoint of kernel `spring_forces` updates `adj_pos[4, 0]`")
+
+
+def test_races(session: Make, launch: Make, pair: Make) -> None:
+    other = Span("springs.py", 9, 5, 9, 9)
+    met = {"other": (1, 2), "other_span": other, "other_access": "store", "thread": (0, 2)}
+    race = outside(kind="race", index=(1, 0), **met)
+    back = outside(kind="race", index=(1, 0), span=other, **(met | {"other_span": race.fault.span}))
+    checked = session([launch(0, pair())], faults=(race, back))
+    assert findings("G008", checked) == []
+    (found,) = findings("G009", checked)
+    assert found.message == (
+        "threads (1, 2) and (0, 2) of kernel `spring_forces` meet in `pos[1, 0]`: thread (1, 2) "
+        "writes it, thread (0, 2) reads it, launch 1 of tape 0, first of 3 launches that were "
+        "looked at"
+    )
+    assert found.notes[0] == "thread (1, 2) writes it in line 9, column 5"
+    for kind in ("same", "mixed", "unwatched"):
+        less = outside(kind=kind, index=(1, 0), **met)
+        (found,) = findings("G009", session([launch(0, pair())], faults=(less,)))
+        assert (found.code, found.severity) == ("G009", "note")
 
 
 class TestWrongGradient:
@@ -215,9 +261,9 @@ class TestComposition:
         assert findings("G010", session(tape)) == []
         (found,) = findings("G003", session(tape))
         assert found.message == (
-            "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by kernel "
-            "`forces` in launch 4 before the backward pass: what it held is lost; the gradient is "
-            "wrong because of it"
+            "`f` (argument `force` of kernel `move`) in launch 3 of tape 1 was overwritten by "
+            "kernel `forces` in launch 4 before the backward pass: what it held is lost; the "
+            "gradient is wrong because of it"
         )
         assert (found.file, found.line, found.kernel, found.launch) == ("train.py", 11, "move", 3)
         assert found.notes == ("it was read by kernel `move` at train.py:9:1",)
@@ -275,9 +321,7 @@ class TestFacts:
         tapes = [TapeResult(i, (), overwritten=(fact,)) for i in range(2)]
         (found,) = findings("G003", session(*tapes))
         assert found.severity == severity and words in found.message
-        assert (
-            "`state.force` (argument `f` of kernel `move`) in launch 3 of tape 0" in found.message
-        )
+        assert found.message.startswith("`state.force` (argument `f` of kernel `move`) in launch 3")
         assert "(and 1 more launches)" in found.message
         assert "24 numbers, from [0, 1] to [7, 2]" in found.message
         assert (found.line, found.count) == (11, 2)

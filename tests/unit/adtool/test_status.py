@@ -33,16 +33,17 @@ def test_launches_are_counted_with_kernel_and_call(page: Path) -> None:
 
 def test_checks(page: Path) -> None:
     writer = status.StatusWriter(page)
-    writer.check(1, 4, 7, 20, "k")
+    writer.check(1, 4, 3, 7, 20, "k")
     now = status.read(page)
-    assert (now.phase, now.tape, now.tapes, now.done, now.total) == (status.CHECK, 1, 4, 7, 20)
+    assert (now.phase, now.tape, now.tapes, now.launch) == (status.CHECK, 1, 4, 3)
+    assert (now.done, now.total, now.kernel) == (7, 20, "k")
     writer.phase(status.END)
     assert status.read(page).phase == status.END
 
 
 def test_long_and_odd_names_fit(page: Path) -> None:
     writer = status.StatusWriter(page)
-    writer.check(0, 1, 0, 1, "k" * 10_000)
+    writer.check(0, 1, 0, 0, 1, "k" * 10_000)
     assert status.read(page).kernel.startswith("kkk")
     writer.launch("\udcff", 0, "", 0)
     assert status.read(page).kernel == "\udcff"
@@ -107,11 +108,19 @@ class TestEndings:
         assert "no launch yet" in endings.timed_out(status.Status(status.SCRIPT), 2.0).message
 
     def test_while_checking(self) -> None:
-        last = status.Status(status.CHECK, 4, 0, 2, 3, 9, "k")
+        last = status.Status(status.CHECK, 4, 0, 2, 3, 7, 9, "k")
         failure = endings.timed_out(last, 2.0)
-        assert "while checking tape 0 of 2, launch 3 of 9, kernel `k`" in failure.message
+        assert "while checking tape 0 of 2, launch 3, kernel `k`" in failure.message
         assert "--max-inputs" in failure.help
         assert "SIGINT" in endings.interrupted(last, "SIGINT").message
+
+    def test_while_checking_a_tape_as_a_whole(self) -> None:
+        last = status.Status(status.CHECK, 4, 0, 1, -1, 8, 9)
+        failure = endings.timed_out(last, 2.0, some=True)
+        assert failure.message == (
+            "stopped after the time limit of 2 s while checking tape 0 as a whole; "
+            "what was checked by then is reported"
+        )
 
     def test_an_unknown_signal(self) -> None:
         assert "signal 250" in endings.died(-250, self.LAST, "").message

@@ -4,6 +4,8 @@
 
 namespace eng {
 
+struct watch_t;
+
 // A local copy of the launch's buffers, so that the compiler may keep it in registers.
 struct ctx_t {
     eng_buf stack;
@@ -12,10 +14,13 @@ struct ctx_t {
     int64_t frame;  // where the thread's journal entries begin, in bytes
     int64_t cursor;  // the end of the frames that no adjoint thread has taken yet, in bytes
     int64_t error;
+    watch_t* watch;  // of a watched kernel, with the linear index of the thread: see watch.h
+    int64_t thread;
 };
 
 ENG_INLINE ctx_t enter(const eng_launch* L) {
-    return ctx_t{L->stack, L->journal, L->output, L->journal.size, L->journal.size, L->error};
+    return ctx_t{L->stack, L->journal, L->output, L->journal.size, L->journal.size, L->error,
+                 nullptr, 0};
 }
 
 ENG_INLINE void leave(eng_launch* L, const ctx_t& c) {

@@ -1,0 +1,37 @@
+"""`adtool doctor`: what this machine brings, and what to install."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.commands.options import Format
+
+
+def doctor(
+    ctx: typer.Context,
+    format: Annotated[Format, typer.Option(help="How the findings are written.")] = Format.text,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Look at the compiler, the kernel cache, CUDA and every framework, and say what to install.
+
+    A kernel is compiled and run, with its gradient, in a process of its own.
+
+    Exit code 0: kernels run on the CPU. 2: they do not.
+    """  # fmt: skip
+    from adtool.doctor import examine
+
+    report = examine()
+    if format is Format.json:
+        from adtool.codec import dumps
+
+        sys.stdout.write(dumps(report, indent=2) + "\n")
+    else:
+        from adtool.render import doctor_text, text
+
+        doctor_text.print_report(report, text.make_console(sys.stdout, no_color or bool(ctx.obj)))
+    sys.stdout.flush()
+    raise typer.Exit(report.exit_code)

@@ -1,0 +1,300 @@
+"""`adtool graph`: draw a tape of a run, coloured by what is known of its gradients."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.commands.running import run
+from adtool.commands.targets import one_target
+from adtool.exits import Exit, ToolError
+
+if TYPE_CHECKING:
+    from adtool.health import Health
+    from adtool.last import Last
+    from engine.autograd import GraphOptions, TapeTrace
+
+
+class Direction(str, Enum):
+    """Where the graph grows to."""
+
+    LR = "LR"
+    RL = "RL"
+    TB = "TB"
+    BT = "BT"
+
+
+_PICTURE = "What is drawn"
+_RUN = "How the target runs"
+
+
+def graph(
+    ctx: typer.Context,
+    words: opt.Words = None,
+    module: opt.Module = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A .dot, .svg, .png or .pdf file to draw to (default: dot text is printed).",
+        ),
+    ] = None,
+    tape: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Which tape (default: the first with a failure).", rich_help_panel=_PICTURE
+        ),
+    ] = None,
+    failing: Annotated[
+        bool,
+        typer.Option(
+            "--failing", help="Only the path of the first failure.", rich_help_panel=_PICTURE
+        ),
+    ] = False,
+    no_simplify: Annotated[
+        bool,
+        typer.Option(
+            "--no-simplify", help="Draw every launch, loops too.", rich_help_panel=_PICTURE
+        ),
+    ] = False,
+    hide_readonly: Annotated[
+        bool,
+        typer.Option(
+            "--hide-readonly",
+            help="Leave out arrays that nothing writes.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = False,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=LABEL",
+            help="Call an array otherwise; may be repeated.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = None,
+    short_names: Annotated[
+        bool,
+        typer.Option(
+            "--short-names",
+            help="Of several names of an array take the shortest.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = False,
+    no_scopes: Annotated[
+        bool, typer.Option("--no-scopes", help="Draw no scopes.", rich_help_panel=_PICTURE)
+    ] = False,
+    track_input: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Draw this array in any case, as an input; may be repeated.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = None,
+    track_output: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="The same as an output.", rich_help_panel=_PICTURE),
+    ] = None,
+    direction: Annotated[
+        Direction, typer.Option(help="Where it grows to.", rich_help_panel=_PICTURE)
+    ] = Direction.LR,
+    no_health: Annotated[
+        bool,
+        typer.Option(
+            "--no-health", help="Colour arrays by requires_grad alone.", rich_help_panel=_PICTURE
+        ),
+    ] = False,
+    no_check: Annotated[
+        bool,
+        typer.Option(
+            "--no-check", help="Run the script, but check no gradient.", rich_help_panel=_RUN
+        ),
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=_RUN)
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            callback=opt.above(0),
+            rich_help_panel=_RUN,
+            help="Time limit for script and checks together; 0: none.",
+        ),
+    ] = opt.TIMEOUT,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GIB",
+            callback=opt.above(0),
+            rich_help_panel=_RUN,
+            help="Limit on copies of what launches read.",
+        ),
+    ] = None,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
+    ] = False,
+) -> None:
+    """Draw what a script records on a tape: kernels, arrays, and how their gradients are.
+
+    Without SCRIPT it draws what the last run of adtool in this folder captured. Exit code 0:
+    drawn, whatever the gradients are like. 2: it could not be done.
+    """  # fmt: skip
+    kind = _kind(out)
+    if not words and module is None:
+        from adtool import last as lasts
+
+        last = lasts.read()
+    else:
+        plain = no_color or bool(ctx.obj)
+        target = one_target("graph", words, module)
+        last = captured(target, device, timeout, memory, not no_check, plain)
+    from adtool.figures.graphs import drawn
+    from engine.autograd import GraphOptions, dot
+    from engine.autograd import graph as picture
+
+    trace, health = _chosen(last, tape)
+    options = GraphOptions(
+        simplify=not no_simplify, hide_readonly=hide_readonly, longest=not short_names,
+        scopes=not no_scopes, direction=direction.value,
+    )  # fmt: skip
+    options = _named(trace, options, label or (), track_input or (), track_output or ())
+    lines = []
+    if not no_health:
+        options = replace(
+            options, operations=health.operations, arrays=health.arrays, focus=health.first
+        )
+    if failing and health.first is None:
+        lines.append("nothing has failed: the whole tape is drawn")
+    elif failing:
+        from adtool.health import path_of
+
+        assert health.first is not None
+        options = replace(options, only=path_of(trace.listing, health.first))
+    found = picture(trace.listing, options)
+    data = drawn(dot(found), kind)
+    if health.first is not None:
+        lines.append(f"first failure: {_operation(trace, health.first)}: {health.why}")
+    if out is None:
+        sys.stdout.write(data.decode("utf-8"))
+        return
+    from adtool.writing import write_file
+
+    write_file(data, out)
+    many = last.traces.recorded
+    operations = trace.listing.records
+    print(f"tape {trace.tape} of {many} ({last.script}): {_count(operations, 'operation')}, "
+          f"{_count(len(trace.listing.arrays), 'array')}")  # fmt: skip
+    for line in (*found.notes, *lines):
+        print(f"  {line}")
+    print(f"drawn to {out}")
+
+
+def captured(
+    target: object, device: str | None, timeout: float, memory: float | None, check: bool,
+    plain: bool,
+) -> Last:  # fmt: skip
+    """Runs a target and gives what it recorded, which is remembered. Raises typer.Exit."""
+    from adtool import last as lasts
+    from adtool.assemble import build_report
+    from adtool.job import CheckOptions, Job, Target
+    from adtool.render import text
+    from adtool.traces import LIMIT
+
+    assert isinstance(target, Target)
+    options = CheckOptions(device=device, memory=memory)
+    job = Job(target, options, check=check, traces=LIMIT)
+    # What the script prints must not get into what is printed for the next program.
+    session = run(job, timeout, stdout_to_stderr=True, no_color=plain)
+    if session.failure is not None:
+        text.print_failure(session.failure, text.make_console(sys.stderr, plain))
+        raise typer.Exit(Exit.FAILURE)
+    report = build_report(session, "error") if check else None
+    found = lasts.last_of(session, report)
+    if found is None or not found.traces.tapes:
+        raise ToolError(
+            "no launch was recorded on a tape",
+            "move the launches into the block of `with engine.Tape() as tape:`",
+        )
+    lasts.remember(session, report)
+    return found
+
+
+def _kind(out: Path | None) -> str:
+    from adtool.figures.graphs import FORMATS
+
+    if out is None:
+        return "dot"
+    kind = out.suffix[1:].lower()
+    if kind not in FORMATS:
+        raise ToolError(f"cannot draw to `{out}`", "name a .dot, .svg, .png or .pdf file")
+    if not out.parent.is_dir():
+        raise ToolError(f"no directory `{out.parent}` to draw to", "make it first")
+    return kind
+
+
+def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
+    """The tape that was asked for; else the first with a failure, or the first."""
+    from adtool.health import health
+
+    tapes = last.traces.tapes
+    if not tapes:
+        raise ToolError("the last run recorded nothing on a tape", "name a script that does")
+    if number is not None:
+        found = last.traces.tape(number)
+        if found is None:
+            there = f"tapes 0 to {last.traces.recorded - 1} were recorded"
+            kept = f", of which {len(tapes)} were kept" if len(tapes) < last.traces.recorded else ""
+            raise ToolError(f"no tape {number} to draw", there + kept)
+        return found, health(last, found)
+    each = [(t, health(last, t)) for t in tapes]
+    for level in ("error", "nonfinite", "warning"):
+        for t, h in each:
+            if h.first is not None and h.operations[h.first].level == level:
+                return t, h
+    return next(((t, h) for t, h in each if h.first is not None), each[0])
+
+
+def _named(
+    trace: TapeTrace, options: GraphOptions, labels: Sequence[str], inputs: Sequence[str],
+    outputs: Sequence[str],
+) -> GraphOptions:  # fmt: skip
+    arrays = trace.listing.arrays
+
+    def find(name: str) -> int:
+        for i, a in enumerate(arrays):
+            if name in (a.name, a.short):
+                return i
+        known = [a.name for a in arrays if a.name][:12]
+        raise ToolError(f"no array of the tape is called `{name}`",
+                        "its arrays are " + ", ".join(known) if known else "")  # fmt: skip
+
+    named = {}
+    for text in labels:
+        name, sign, label = text.partition("=")
+        if not sign:
+            raise ToolError(f"--label {text} is no NAME=LABEL", "write --label x=position")
+        named[find(name)] = label
+    return replace(
+        options, labels=named, inputs=tuple(map(find, inputs)), outputs=tuple(map(find, outputs))
+    )
+
+
+def _operation(trace: TapeTrace, index: int) -> str:
+    x = next(o for o in trace.listing.operations if o.index == index)
+    kernel = trace.listing.kernels[x.kernel]
+    if x.launch < 0:
+        return f"record {x.index} (`{kernel.name}`)"
+    return f"launch {trace.tape}:{x.launch} of kernel `{kernel.name}`"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

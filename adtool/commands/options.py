@@ -1,0 +1,122 @@
+"""Options that several commands have, and how parsed options become data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+TIMEOUT = 600.0  # seconds: a script that loops for ever must end some day in CI, too
+
+TUNING = "How closely derivatives are compared"
+CHOICE = "What is checked"
+RUN = "How the target runs"
+OUTPUT = "What is printed"
+
+O = TypeVar("O")  # noqa: E741
+
+
+class Format(str, Enum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+
+
+class Overwrites(str, Enum):
+    """Values of `engine.config.overwrites`."""
+
+    restore = "restore"
+    present = "present"
+    warn = "warn"
+    error = "error"
+
+
+class Gate(str, Enum):
+    """The least severity that makes the run fail."""
+
+    error = "error"
+    warning = "warning"
+    note = "note"
+
+
+def above(least: float, strict: bool = False) -> Any:
+    """A callback that takes finite numbers from `least` on."""
+
+    def check(value: float | None) -> float | None:
+        if value is None:
+            return value
+        if not math.isfinite(value) or value < least or (strict and value == least):
+            relation = "greater than" if strict else "at least"
+            raise typer.BadParameter(f"{value} is not a finite number {relation} {least:g}")
+        return value
+
+    return check
+
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SCRIPT [ARGS...]",
+        help="The script; all that stands after it is the script's own.",
+    ),
+]
+Module = Annotated[
+    str | None,
+    typer.Option(
+        "-m", metavar="MODULE [ARGS...]", rich_help_panel=RUN,
+        help="Run a module, as `python -m`; all that stands after it is the module's own.",
+    ),
+]  # fmt: skip
+DeviceName = Annotated[
+    str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=RUN)
+]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS", callback=above(0), rich_help_panel=RUN,
+        help="Time limit for script and checks together; 0: none.",
+    ),
+]  # fmt: skip
+Memory = Annotated[
+    float | None,
+    typer.Option(
+        metavar="GIB", callback=above(0), rich_help_panel=RUN,
+        help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
+    ),
+]  # fmt: skip
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        help="With json, what the script prints goes to standard error.", rich_help_panel=OUTPUT
+    ),
+]
+NoColor = Annotated[
+    bool,
+    typer.Option("--no-color", help="No colour (NO_COLOR does the same).", rich_help_panel=OUTPUT),
+]
+
+
+def chosen(kind: type[O], ctx: typer.Context) -> O:
+    """The dataclass `kind` with the values of the options that have its fields' names."""
+    given: Mapping[str, Any] = ctx.params
+    names = [f.name for f in fields(kind) if f.name in given]  # type: ignore[arg-type]
+    return kind(**{n: _plain(given[n]) for n in names if given[n] is not None})
+
+
+def names(ctx: typer.Context) -> tuple[str, ...]:
+    """The names of the command's options, as `--kernel`."""
+    return tuple(o for p in ctx.command.params for o in p.opts if o.startswith("--"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    return tuple(_plain(v) for v in value) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,183 @@
+"""What a command line names to be run: which words are the tool's, and which the script's."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
+
+from adtool.exits import ToolError
+
+if TYPE_CHECKING:
+    from adtool.job import Target
+
+_MAGIC = "*?["
+
+
+class TargetCommand(TyperCommand):
+    """Options end at the script, or at `-m MODULE`, as those of `python` do.
+
+    All words from there on come as the parameter `words`, as they were written.
+    """
+
+    own = 0  # words that the command's own options may follow, too
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses what stands before the target."""
+        head, words = self.split(args)
+        ctx.meta["adtool.words"] = words
+        return list(super().parse_args(ctx, [*head, "--", *words] if words else head))
+
+    def split(self, args: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The words that are options of the tool, with their values, and all others."""
+        takes = {
+            name: not getattr(p, "is_flag", False) and not getattr(p, "count", False)
+            for p in self.params
+            if p.param_type_name == "option"
+            for name in (*p.opts, *p.secondary_opts)
+        }
+        head: list[str] = []
+        words: list[str] = []
+        module = False
+        at = 0
+        while at < len(args) and len(words) + module <= self.own:
+            word = args[at]
+            begun = bool(words) or module
+            if word == "--":
+                return head, [*words, *args[at if begun else at + 1 :]]
+            if not word.startswith("-") or word == "-":
+                words.append(word)
+                at += 1
+                if self.own == 0:
+                    break
+                continue
+            is_module = word.startswith("-m") and "-m" in takes
+            if begun and (is_module or word.partition("=")[0] not in takes):
+                break
+            count = 2 if takes.get(word) else 1
+            head += args[at : at + count]
+            at += count
+            if is_module:
+                module = True
+                if self.own == 0:
+                    break
+        return head, [*words, *args[at:]]
+
+
+class LookCommand(TargetCommand):
+    """The same for commands that look at one thing: their own options may follow the script, too.
+
+    That ends at the first word that is none of them, or at `--`; from there on all is the
+    script's.
+    """
+
+    own = 1
+
+
+class LookKernelCommand(LookCommand):
+    """The same, where the name of a kernel follows the script."""
+
+    own = 2
+
+
+def one_target(command: str, words: Sequence[str] | None, module: str | None) -> Target:
+    """The one target of a command line. Raises ToolError where it names none, or several."""
+    words = list(words or ())
+    if module is None and words and _several(words[0]):
+        raise ToolError(
+            f"`{words[0]}` stands for several scripts",
+            f"`adtool {command}` looks at one: name it",
+        )
+    (target,) = targets_of(command, words, module)
+    return target
+
+
+def targets_of(
+    command: str, words: Sequence[str] | None, module: str | None, each: bool = False
+) -> tuple[Target, ...]:
+    """The targets of a command line.
+
+    The first word is a script, and all that follows are its arguments (`--` before these may
+    be written, and is not one of them). If the first word is a folder or a pattern, or with
+    each=True, all words are targets, and arguments for all of them follow after `--`.
+
+    Raises:
+        ToolError: no target is named; a pattern or folder has no script; it cannot be told
+            whether words are scripts or arguments.
+    """
+    from adtool.job import Target
+
+    words = list(words or ())
+    if module is not None:
+        if each:
+            raise ToolError("--each takes scripts, not -m MODULE", "leave out one of the two")
+        return (Target(None, module, tuple(_after_dashes(words))),)
+    if not words or words[0] == "--":
+        raise ToolError(
+            "no script is named", f"adtool {command} SCRIPT [ARGS...], or -m MODULE [ARGS...]"
+        )
+    if not each and not _several(words[0]):
+        _require_plain_arguments(command, words)
+        return (Target(words[0], None, tuple(_after_dashes(words[1:]))),)
+    cut = words.index("--") if "--" in words else len(words)
+    for word in words[:cut]:
+        if word.startswith("-"):
+            raise ToolError(
+                f"`{word}` stands among the scripts",
+                "options of adtool come before them; arguments for the scripts after `--`",
+            )
+    scripts = dict.fromkeys(s for word in words[:cut] for s in _scripts(word))
+    return tuple(Target(s, None, tuple(words[cut + 1 :])) for s in scripts)
+
+
+def _after_dashes(words: list[str]) -> list[str]:
+    return words[1:] if words[:1] == ["--"] else words
+
+
+def _several(word: str) -> bool:
+    return os.path.isdir(word) or (_pattern(word) and not os.path.exists(word))
+
+
+def _pattern(word: str) -> bool:
+    return any(c in word for c in _MAGIC)
+
+
+def _require_plain_arguments(command: str, words: list[str]) -> None:
+    """A shell expands `*.py`: its second script must not go to the first as an argument."""
+    cut = words.index("--") if "--" in words else len(words)
+    others = words[1:cut]
+    if not others or not all(w.endswith(".py") and os.path.isfile(w) for w in others):
+        return
+    named = f"`{others[0]}`" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+    ways = [f"as arguments of `{words[0]}`: put `--` before them"]
+    if command == "check":
+        ways.insert(0, "to check each: `adtool check --each SCRIPT...`")
+    raise ToolError(
+        f"{named} after `{words[0]}` may be meant as scripts to check or as its arguments",
+        "; ".join(ways),
+    )
+
+
+def _scripts(word: str) -> list[str]:
+    """The scripts that a word stands for: itself, those in a folder, or what fits a pattern."""
+    if os.path.isdir(word):
+        found = sorted(glob.glob(os.path.join(glob.escape(word), "*.py")))
+        found = [f for f in found if not os.path.basename(f).startswith("_")]
+        if not found:
+            raise ToolError(
+                f"no script in the folder `{word}`",
+                "its files `*.py` are taken, but for names that begin with `_`; "
+                f"a pattern goes deeper: '{os.path.join(word, '**', '*.py')}'",
+            )
+        return found
+    if _pattern(word) and not os.path.exists(word):
+        found = sorted(f for f in glob.glob(word, recursive=True) if os.path.isfile(f))
+        if not found:
+            raise ToolError(
+                f"no file fits the pattern `{word}`", f"the current directory is {os.getcwd()}"
+            )
+        return found
+    return [word]

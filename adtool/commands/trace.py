@@ -1,0 +1,197 @@
+"""`adtool trace`: a tape as a table, with times and norms of gradients."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.commands.options import Format
+from adtool.commands.running import run
+from adtool.commands.targets import one_target
+from adtool.exits import Exit, ToolError
+
+if TYPE_CHECKING:
+    from adtool.course import Row
+    from adtool.last import Last
+    from engine.autograd import TapeTrace
+
+_TOP = 40
+_KINDS = ("png", "svg", "pdf")
+
+
+class Sort(str, Enum):
+    """What rows are sorted by: the order of the tape, names, or the largest first."""
+
+    order = "order"
+    kernel = "kernel"
+    bytes = "bytes"
+    forward = "forward"
+    backward = "backward"
+    gradient = "gradient"
+
+
+def trace(
+    ctx: typer.Context,
+    words: opt.Words = None,
+    module: opt.Module = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only kernels of this name; may be repeated."),
+    ] = None,
+    sort: Annotated[
+        Sort, typer.Option(help="The order of the rows; numbers from the largest on.")
+    ] = Sort.order,
+    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many rows; 0: all (default: 40 as text)."),
+    ] = None,
+    tape: Annotated[int, typer.Option(min=0, help="Which tape.")] = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Plot the norm of the gradient along the tape: a .png, .svg or .pdf file.",
+        ),
+    ] = None,
+    explodes: Annotated[
+        float,
+        typer.Option(
+            metavar="FACTOR",
+            callback=opt.above(1, True),
+            help="Growth from the first norm on that is called exploding.",
+        ),
+    ] = 1e6,
+    vanishes: Annotated[
+        float,
+        typer.Option(
+            metavar="FACTOR",
+            callback=opt.above(0),
+            help="What is left of the first norm where the gradient is called dead.",
+        ),
+    ] = 1e-6,
+    device: Annotated[str | None, typer.Option(help="The device to run on, as cpu.")] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", callback=opt.above(0), help="Time limit for all together; 0: none."
+        ),
+    ] = opt.TIMEOUT,
+    format: Annotated[
+        Format,
+        typer.Option(help="With json, what the script prints goes to standard error."),
+    ] = Format.text,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
+    ] = False,
+) -> None:
+    """Show what a script records on a tape as a table: launches, arrays, times, gradients.
+
+    Nothing is checked. Times and norms are those of the first backward pass of each tape.
+    Exit code 0: shown. 2: it could not be done.
+    """  # fmt: skip
+    from adtool.job import CheckOptions, Job
+    from adtool.last import last_of, remember
+    from adtool.report import Failure
+    from adtool.traces import LIMIT
+
+    kind = _kind(plot)
+    target = one_target("trace", words, module)
+    plain = no_color or bool(ctx.obj)
+    job = Job(target, CheckOptions(device=device), check=False, traces=LIMIT)
+    session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
+    failure, last, found = session.failure, None, None
+    if failure is None:
+        try:
+            last = last_of(session, None)
+            found = _tape(last, tape)
+            remember(session, None)
+        except ToolError as error:
+            failure = Failure(error.kind, error.message, error.help)
+    if failure is not None or last is None or found is None:
+        _failed(target.name, failure, format, plain)
+        raise typer.Exit(Exit.FAILURE)
+
+    from adtool.course import course
+    from adtool.render import text, trace_text
+
+    seen = course(found, explodes, vanishes)
+    rows = sorted_rows(seen.rows, kernel or (), sort, reverse)
+    if kernel and not rows:
+        names = ", ".join(f"`{k}`" for k in dict.fromkeys(r.kernel for r in seen.rows))
+        raise ToolError(f"no operation of tape {tape} matches --kernel", f"it holds {names}")
+    if plot is not None:
+        from adtool.figures.norms import plot as draw
+        from adtool.writing import write_file
+
+        write_file(draw(seen, kind, f"{last.script}, tape {tape}"), plot)
+    shown = "" if plot is None else str(plot)
+    if format is Format.json:
+        kept = rows[: top or None]
+        trace_text.print_json(target.name, last, found, seen, kept, shown, None, sys.stdout)
+    else:
+        console = text.make_console(sys.stdout, plain)
+        most = _TOP if top is None else top
+        trace_text.print_trace(last, found, seen, rows, most, shown, console)
+    sys.stdout.flush()
+
+
+def _failed(script: str, failure: object, format: Format, plain: bool) -> None:
+    from adtool.render import text, trace_text
+    from adtool.report import Failure
+
+    assert isinstance(failure, Failure)
+    if format is Format.json:
+        trace_text.print_json(script, None, None, None, (), "", failure, sys.stdout)
+        sys.stdout.flush()
+    text.print_failure(failure, text.make_console(sys.stderr, plain))
+
+
+def _tape(last: Last | None, number: int) -> TapeTrace:
+    if last is None or not last.traces.tapes:
+        raise ToolError(
+            "no launch was recorded on a tape",
+            "move the launches into the block of `with engine.Tape() as tape:`",
+        )
+    found = last.traces.tape(number)
+    if found is None:
+        raise ToolError(
+            f"no tape {number} to show", f"tapes 0 to {last.traces.tapes[-1].tape} were kept"
+        )
+    return found
+
+
+def sorted_rows(
+    rows: Sequence[Row], patterns: Sequence[str], sort: Sort, reverse: bool
+) -> list[Row]:
+    """The rows of some kernels (all without a pattern), in that order."""
+    kept = [r for r in rows if not patterns or any(fnmatchcase(r.kernel, p) for p in patterns)]
+    if sort is Sort.kernel:
+        kept.sort(key=lambda r: r.kernel)
+    elif sort is not Sort.order:
+        # What is not finite comes first, what is not known last.
+        def size(r: Row) -> float:
+            value = getattr(r, sort.value)
+            return -1.0 if value is None else math.inf if math.isnan(value) else float(value)
+
+        kept.sort(key=size, reverse=True)
+    return kept[::-1] if reverse else kept
+
+
+def _kind(plot: Path | None) -> str:
+    if plot is None:
+        return ""
+    kind = plot.suffix[1:].lower()
+    if kind not in _KINDS:
+        raise ToolError(f"cannot plot to `{plot}`", "name a .png, .svg or .pdf file")
+    if not plot.parent.is_dir():
+        raise ToolError(f"no directory `{plot.parent}` to plot to", "make it first")
+    return kind

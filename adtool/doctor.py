@@ -1,0 +1,194 @@
+"""What a machine brings for the tool: looked at piece by piece, told as data."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import engine
+from adtool import __version__
+from adtool.exits import Exit
+from adtool.report import SCHEMA
+
+Status = Literal["ok", "missing", "problem"]
+
+_ROOT = str(Path(__file__).parent.parent)
+_PROBE = "import sys; sys.path.insert(0, sys.argv[1]); from adtool.probe import main; main()"
+_LIMIT = 300.0  # seconds for the probe
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One piece. needed: the CPU does not work without it. found: a version, a path, a size."""
+
+    name: str
+    status: Status
+    found: str
+    help: str = ""
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """All pieces. ok: kernels run on the CPU."""
+
+    schema: int
+    tool: str
+    ok: bool
+    exit_code: int
+    items: tuple[Item, ...]
+
+
+# Name, its distribution where that differs, what it is for, how to get it.
+_PACKAGES = (
+    ("numpy", "numpy", "pip install numpy", True),
+    ("typer", "typer", "pip install typer", True),
+    ("rich", "rich", "pip install rich", True),
+    ("matplotlib", "matplotlib", "plots (`adtool jacobian --plot`): pip install matplotlib", False),
+    ("graphviz", "graphviz", "graphs of tapes: pip install graphviz", False),
+    ("cupy", "", "CUDA: pip install 'adtool[cuda12]' or 'adtool[cuda13]'", False),
+    ("torch", "torch", "to use engine from PyTorch: pip install 'adtool[torch]'", False),
+    ("jax", "jax", "to use engine from JAX: pip install 'adtool[jax]'", False),
+    ("paddle", "paddlepaddle", "to use engine from Paddle: pip install paddlepaddle", False),
+    ("numba", "numba", "to share arrays with Numba: pip install numba", False),
+)
+
+
+def examine() -> DoctorReport:
+    """Looks at everything. Takes seconds: a kernel is compiled from nothing, and run."""
+    items = tuple(_items())
+    ok = all(i.status == "ok" for i in items if i.needed)
+    code = Exit.CLEAN if ok else Exit.FAILURE
+    return DoctorReport(SCHEMA, f"adtool {__version__}", ok, int(code), items)
+
+
+def _items() -> Iterator[Item]:
+    yield Item("python", "ok", f"{platform.python_version()} ({sys.executable})", needed=True)
+    yield Item("system", "ok", f"{platform.system()} {platform.machine()}", needed=True)
+    found = engine.environment()
+    if found.compiler:
+        yield Item("compiler", "ok", f"{found.version} ({found.compiler})", needed=True)
+    else:
+        problem, help = found.compiler_problem
+        yield Item("compiler", "missing", problem, help, needed=True)
+    yield _cache(found)
+    yield _kernel() if found.compiler and found.cache else Item(
+        "kernels on the CPU", "problem", "not tried", "first mend what is above", needed=True
+    )  # fmt: skip
+    yield Item("threads", "ok", f"{found.threads} of {os.cpu_count()} for a launch")
+    yield _cuda()
+    for name, distribution, help, needed in _PACKAGES:
+        yield _package(name, distribution, help, needed)
+    yield _dot()
+
+
+def _cache(found: engine.Environment) -> Item:
+    problem, help = found.cache_problem
+    if not found.cache:
+        return Item("cache", "problem", problem, help, needed=True)
+    limit = f" of {_size(found.cache_limit)}" if found.cache_limit > 0 else ""
+    private = "private"
+    with suppress(OSError):
+        if os.stat(found.cache).st_mode & 0o077:
+            private = "readable by others"
+    what = f"{found.cache}: {found.cache_kernels} kernels, {_size(found.cache_bytes)}{limit}"
+    if problem:
+        return Item("cache", "problem", problem, help)
+    return Item("cache", "ok", f"{what}, {private}")
+
+
+def _kernel() -> Item:
+    """Whether a kernel and its gradient compile, load and run, from an empty cache."""
+    name = "kernels on the CPU"
+    with tempfile.TemporaryDirectory(prefix="adtool-doctor-") as folder:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _PROBE, _ROOT], capture_output=True, text=True,
+                errors="replace", timeout=_LIMIT, env=os.environ | {"ENGINE_CACHE_DIR": folder},
+                stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            return Item(name, "problem", f"the trial did not run: {error}", needed=True)
+    if done.returncode == 0 and done.stdout.startswith("ok"):
+        return Item(name, "ok", "compiled and run, with a gradient", needed=True)
+    said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    why = said[-1] if said else f"it ended with status {done.returncode}"
+    return Item(name, "problem", f"the trial failed: {why}",
+                "see that the compiler makes shared objects, or name another one in CXX",
+                needed=True)  # fmt: skip
+
+
+def _cuda() -> Item:
+    """The devices that the driver sees. The engine's own kernels run on the CPU so far."""
+    library = ctypes.util.find_library("cuda")
+    if library is None:
+        return Item("CUDA", "missing", "no driver", "install NVIDIA's driver to use a GPU")
+    try:
+        driver = ctypes.CDLL(library)
+        count = ctypes.c_int(0)
+        failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+        if failed:
+            return Item("CUDA", "problem", f"the driver answers with error {failed}",
+                        "see that `nvidia-smi` runs")  # fmt: skip
+        names = []
+        for number in range(count.value):
+            text = ctypes.create_string_buffer(100)
+            device = ctypes.c_int(0)
+            driver.cuDeviceGet(ctypes.byref(device), number)
+            driver.cuDeviceGetName(text, 100, device)
+            names.append(text.value.decode(errors="replace"))
+    except (OSError, AttributeError) as error:
+        return Item("CUDA", "problem", f"the driver cannot be used: {error}")
+    used = "" if engine.is_cuda_available() else "; kernels run on the CPU in this version"
+    return Item("CUDA", "ok", (", ".join(names) or "a driver and no device") + used)
+
+
+def _package(name: str, distribution: str, help: str, needed: bool) -> Item:
+    """Whether a package is there; it is not imported."""
+    spec = None
+    with suppress(ImportError, ValueError):
+        spec = importlib.util.find_spec(name)
+    if spec is None:
+        return Item(name, "missing", "not installed", help, needed)
+    names = [distribution] if distribution else [
+        d for d in importlib.metadata.packages_distributions().get(name, ()) if d
+    ]  # fmt: skip
+    for candidate in names:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return Item(name, "ok", importlib.metadata.version(candidate), needed=needed)
+    return Item(name, "ok", "version not known", needed=needed)
+
+
+def _dot() -> Item:
+    path = shutil.which("dot")
+    if path is None:
+        return Item(
+            "dot", "missing", "no program `dot` on PATH",
+            "graphs as svg, png and pdf need Graphviz: apt install graphviz, brew install graphviz "
+            "or conda install graphviz",
+        )  # fmt: skip
+    said = ""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=30, check=False)
+        said = (done.stderr or done.stdout).strip()
+    return Item("dot", "ok", f"{said} ({path})" if said else path)
+
+
+def _size(number: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} B"

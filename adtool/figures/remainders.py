@@ -1,0 +1,68 @@
+"""Log-log plots of Taylor remainders over the step."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adtool.exits import ToolError, because
+
+if TYPE_CHECKING:
+    from adtool.taylor_report import Taylor
+
+MOST = 12  # panels
+_COLOURS = ("0.6", "tab:blue", "tab:orange")
+
+
+def format_of(file: str) -> str:
+    """The format that a file's name asks for. Raises ToolError for one that is not known."""
+    kind = Path(file).suffix[1:].lower()
+    if kind not in ("png", "svg", "pdf"):
+        raise ToolError(f"`{file}` is no png, svg or pdf", "name the plot as in remainders.png")
+    return kind
+
+
+def save_remainders(tests: tuple[Taylor, ...], file: str) -> None:
+    """Writes a panel for each test that has remainders, the last ones where there are too many.
+
+    The format follows the file's name (png, svg, pdf). Raises ToolError where there is nothing to
+    plot, for a format that is not known, and for a file that cannot be written.
+    """
+    shown = [t for t in tests if t.rows][-MOST:]
+    if not shown:
+        raise ToolError("the Taylor test left no remainders to plot",
+                        "where nothing but rounding is left, there is no slope to see")  # fmt: skip
+    kind = format_of(file)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(3, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    figure: Any = Figure(figsize=(4.4 * columns, 3.6 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    for k, t in enumerate(shown):
+        _panel(figure.add_subplot(rows, columns, k + 1), t)
+    try:
+        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    except OSError as error:
+        raise ToolError(f"the plot `{file}` cannot be written: {because(error)}",
+                        "name a file in a folder that can be written") from None  # fmt: skip
+
+
+def _panel(ax: Any, t: Taylor) -> None:
+    steps = [row.step for row in t.rows]
+    for order in range(t.expected):
+        values = [row.remainders[order] for row in t.rows]
+        ax.loglog(steps, values, "o-", ms=3, color=_COLOURS[order], label=f"order {order}")
+        top = values[0]
+        if top > 0:  # the slope that it has where the derivatives are right
+            line = [top * (h / steps[0]) ** (order + 1) for h in steps]
+            ax.loglog(steps, line, ":", color=_COLOURS[order], lw=1)
+    ax.axhline(t.floor, color="tab:red", lw=0.8, label="rounding")
+    what = f"launch {t.launch}: {t.kernel}" if t.launch >= 0 else "as a whole"
+    rate = "" if t.rate is None else f", rate {t.rate:.2f} of {t.expected}"
+    ax.set_title(f"tape {t.tape}, {what}\n{t.verdict}{rate}", fontsize=9)
+    ax.set_xlabel("step")
+    ax.set_ylabel("remainder")
+    ax.legend(fontsize=7)

@@ -1,0 +1,160 @@
+"""How the operations and arrays of a tape are: findings, verdicts, and norms of gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adtool.gradients import ends_at, together
+from adtool.last import Last
+from adtool.report import Finding
+from engine.autograd import Mark, TapeListing, TapeTrace
+
+_VERDICTS = {
+    "fail": ("error", "wrong gradient"),
+    "nan": ("nonfinite", "gradient not finite"),
+    "inconclusive": ("warning", "inconclusive"),
+    "nondeterministic": ("warning", "nondeterministic"),
+    "rounding": ("warning", "rounding"),
+}
+_RANK = {"error": 0, "nonfinite": 1, "warning": 2, "unreached": 3, "gradient": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Marks of a tape: of operations by the index of their records, of arrays by position.
+
+    first: the index of the operation where it goes wrong first, None where nothing does;
+    why: what is wrong there.
+    """
+
+    operations: dict[int, Mark]
+    arrays: dict[int, Mark]
+    first: int | None = None
+    why: str = ""
+
+
+def health(last: Last, trace: TapeTrace) -> Health:
+    """The health of one tape of a run."""
+    operations: dict[int, Mark] = {}
+
+    def put(index: int, mark: Mark) -> None:
+        known = operations.get(index)
+        if known is None or _RANK[mark.level] < _RANK[known.level]:
+            operations[index] = mark
+
+    by_launch = {x.launch: x.index for x in trace.listing.operations if x.launch >= 0}
+    for f in last.findings:
+        if f.tape == trace.tape and f.severity != "note":
+            index = by_launch.get(f.launch) if f.launch >= 0 else _at(trace.listing, f)
+            if index is not None:
+                level = "error" if f.severity == "error" else "warning"
+                if f.code == "G002":
+                    level = "nonfinite"
+                put(index, Mark(level, f"{f.code} {f.name}", None, f.message))  # type: ignore[arg-type]
+    for v in last.verdicts:
+        if v.tape == trace.tape and v.verdict in _VERDICTS and v.launch in by_launch:
+            level, text = _VERDICTS[v.verdict]
+            put(by_launch[v.launch], Mark(level, text))  # type: ignore[arg-type]
+    nonfinite = _gradients(trace, put)
+    first, why = _first(trace, operations, nonfinite)
+    return Health(operations, _arrays(trace), first, why)
+
+
+def _at(listing: TapeListing, f: Finding) -> int | None:
+    """The operation that a finding without a launch points to."""
+    for x in listing.operations:
+        if x.site >= 0 and listing.sites[x.site] == (f.file, f.line):
+            return x.index
+    for x in listing.operations:
+        kernel = listing.kernels[x.kernel]
+        if kernel.file and (kernel.file, kernel.line) == (f.file, f.line):
+            return x.index
+    return None
+
+
+def _gradients(trace: TapeTrace, put: Callable[[int, Mark], None]) -> int | None:
+    """Marks operations by their gradients. Returns the first that gave one that is not finite."""
+    first = None
+    for position in reversed(range(len(trace.operations))):
+        x, flow = trace.listing.operations[position], trace.operations[position].flow
+        if flow is None:
+            continue
+        came, gave = together(flow.incoming), together(flow.added)
+        seen = [n for n in (came, gave) if n is not None]
+        if any(not math.isfinite(n) for n in seen):
+            text = "gradient not finite"
+            if first is None:
+                first, text = x.index, "first gradient that is not finite"
+            put(x.index, Mark("nonfinite", text))
+        elif came:
+            put(x.index, Mark("gradient", f"|grad| {came:.3g}", came))
+        elif trace.listing.kernels[x.kernel].kind in ("launch", "copy"):
+            put(x.index, Mark("unreached", "no gradient reached it"))
+    return first
+
+
+def _arrays(trace: TapeTrace) -> dict[int, Mark]:
+    """Arrays by the largest gradient that was seen there."""
+    seen: dict[int, list[float]] = {}
+    for x, traced in zip(trace.listing.operations, trace.operations, strict=True):
+        if traced.flow is None:
+            continue
+        for a, came, gave in zip(x.arrays, traced.flow.incoming, traced.flow.outgoing, strict=True):
+            if a >= 0:
+                seen.setdefault(a, []).extend(n for n in (came, gave) if n is not None)
+    out = {}
+    for a, norms in seen.items():
+        if not norms:
+            continue
+        if any(not math.isfinite(n) for n in norms):
+            out[a] = Mark("nonfinite", "gradient not finite")
+        elif max(norms) == 0.0:
+            out[a] = Mark("unreached", "no gradient reached it")
+        else:
+            out[a] = Mark("gradient", f"|grad| {max(norms):.3g}", max(norms))
+    return out
+
+
+def _first(
+    trace: TapeTrace, operations: dict[int, Mark], nonfinite: int | None
+) -> tuple[int | None, str]:
+    """Where it goes wrong first: what a check found, else what the backward pass shows."""
+    for level in ("error", "nonfinite", "warning"):
+        found = [i for i, m in sorted(operations.items()) if m.level == level]
+        if found:
+            index = nonfinite if level == "nonfinite" and nonfinite in found else found[0]
+            assert index is not None
+            return index, operations[index].text
+    end = ends_at(trace)
+    if end is None:
+        return None, ""
+    return trace.listing.operations[end].index, "the gradient ends here"
+
+
+def path_of(listing: TapeListing, index: int) -> frozenset[int]:
+    """The operations that lead to one, and those that lead on from it: by flow of data."""
+    at = next(i for i, x in enumerate(listing.operations) if x.index == index)
+    whole = {i: i if a.base < 0 else a.base for i, a in enumerate(listing.arrays)}
+    kept = {index}
+    needed = {whole[a] for a in listing.inputs(listing.operations[at])}
+    for x in reversed(listing.operations[:at]):
+        if needed & {whole[a] for a in listing.outputs(x)}:
+            kept.add(x.index)
+            needed |= {whole[a] for a in listing.inputs(x)}
+    reached = {whole[a] for a in listing.outputs(listing.operations[at])}
+    ahead = []
+    for x in listing.operations[at + 1 :]:
+        if reached & {whole[a] for a in listing.inputs(x)}:
+            reached |= {whole[a] for a in listing.outputs(x)}
+            ahead.append(x)
+    # Of what comes after, what leads to where the backward pass began, if that is known.
+    wanted = {whole[a] for a in listing.seeded} & reached
+    if not wanted:
+        return frozenset(kept | {x.index for x in ahead})
+    for x in reversed(ahead):
+        if wanted & {whole[a] for a in listing.outputs(x)}:
+            kept.add(x.index)
+            wanted |= {whole[a] for a in listing.inputs(x)}
+    return frozenset(kept)

@@ -1,0 +1,106 @@
+"""Runs a target again with inputs moved, for what no replay of its tapes can follow.
+
+That is: values that go through the host while a tape records, and functions that the target gave to
+`Tape.record_func`. Each run ends at the backward pass that it is about, and what it prints is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adtool.exits import ToolError
+from adtool.job import Job, Moving
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd import Broken, FunctionCheck, Moved, Sought, TapeResult
+
+# A target that runs longer is not run again unless that was asked for, in seconds.
+SHORT = 5.0
+_TAPES = 3  # tapes of one run that are looked at; those that are alike count once
+
+
+def settled(session: Session, job: Job, deadline: float | None) -> Session:
+    """The session with what further runs of its target say of its tapes.
+
+    deadline: of `time.monotonic`, after which no run starts. Raises ToolError where the system
+    does not let a process run.
+    """
+    wanted = job.options.rerun
+    if session.failure is not None or wanted is False:
+        return session
+    if wanted is None and session.script_seconds > SHORT:
+        return session
+    out = {t.tape: t for t in session.tapes}
+    for sought in _different(session.tapes):
+        found = _settle(sought, job, session.script_seconds, deadline)
+        if found is not None:
+            for tape in session.tapes:
+                if tape.sought is not None and _alike(tape.sought) == _alike(sought):
+                    out[tape.tape] = _with(out[tape.tape], found, tape.sought == sought)
+    return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
+
+
+def _different(tapes: Sequence[TapeResult]) -> Iterator[Sought]:
+    seen: set[object] = set()
+    for tape in tapes:
+        if tape.sought is not None and _alike(tape.sought) not in seen:
+            if len(seen) == _TAPES:
+                return
+            seen.add(_alike(tape.sought))
+            yield tape.sought
+
+
+def _alike(s: Sought) -> object:
+    return s.reads, s.functions
+
+
+def _settle(
+    sought: Sought, job: Job, seconds: float, deadline: float | None
+) -> Broken | FunctionCheck | None:
+    from engine.autograd import STEPS, judged
+
+    runs: dict[float, Moved] = {}
+    for step in STEPS:
+        limit = 10.0 + 4.0 * seconds
+        if deadline is not None:
+            limit = min(limit, deadline - time.monotonic())
+        moved = None if limit <= 0 else _moved(job, sought.tape, step, limit)
+        if moved is None:
+            return None
+        runs[step] = moved
+        if step == 0.0 and abs(moved.value - sought.value) > 1e-6 * abs(sought.value):
+            return None  # it does not do the same twice
+    return judged(sought, runs)
+
+
+def _moved(job: Job, tape: int, step: float, limit: float) -> Moved | None:
+    from adtool.session import run_session
+
+    try:
+        done = run_session(
+            Job(job.target, job.options, moving=Moving(tape, step)), timeout=limit, silent=True
+        )
+    except ToolError:
+        return None
+    return done.moved
+
+
+def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> TapeResult:
+    """A tape with what was found of it, or (not itself) of one that is alike."""
+    from engine.autograd import Broken, WholeResult
+
+    if isinstance(found, Broken):
+        return replace(tape, broken=(*tape.broken, found))
+    checked = {f.site for f in found.functions}
+    left = tuple(u for u in tape.unchecked if u.site is None or u.site not in checked)
+    if itself and tape.whole is not None and tape.whole.verdict == "skipped":
+        error = abs(found.ad - found.oracle) / max(abs(found.oracle), 1e-300)
+        tape = replace(
+            tape, whole=WholeResult("fail" if found.wrong else "pass", 1, found.ad, found.oracle,
+                                    error, "by running the program again"),
+        )  # fmt: skip
+    return replace(tape, functions=(*tape.functions, found), unchecked=left)

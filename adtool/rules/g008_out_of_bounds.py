@@ -1,0 +1,94 @@
+"""G008: a kernel accessed something outside of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding
+from adtool.rules.base import Manual, Rule
+
+if TYPE_CHECKING:
+    from adtool.faults import Seen
+    from adtool.session import Session
+    from engine import Fault
+    from engine.diagnostics import Span
+
+
+class OutOfBounds(Rule):
+    """Fires for each place of the code at which a launch left an array, view or vector."""
+
+    code = "G008"
+    name = "out-of-bounds"
+    severity = "error"
+    manual = Manual(
+        what="""
+            A thread read, wrote or updated an element that its array has not, or named a place
+            outside of a view, or a component outside of a vector, matrix or local array. An
+            index from -n to -1 counts from the end and is right; one below -n is outside.
+
+            Every launch of the script is looked at, on a tape or not, and its adjoint too. Native
+            functions (func_native) cannot be looked at.
+            """,
+        why="""
+            Elsewhere the launch reads or destroys whatever lies there: another row, another
+            array, the memory of Python itself. Results and gradients are then anything, and
+            differ from run to run. Under `adtool check` the run is safe: such a load gives
+            zero, and such a store or atomic update does nothing.
+            """,
+        example="""
+            i = wp.tid()
+            d[i] = x[i + 1] - x[i]      # launched with dim=len(x)
+
+            error[G008]: kernel `differences` reads `x[64]` outside of its shape (64,)
+            in thread 63
+            """,
+        todo="""
+            Launch fewer threads, leave the threads at the border out (`if i + 1 < x.shape[0]`),
+            or clamp the index. Where indices are data, look at how they were made.
+            --no-bounds does without these looks.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding a place."""
+        outside = [s for s in session.faults if s.fault.kind == "outside"]
+        forward = {(s.fault.kernel, s.fault.span.line) for s in outside if own(s.fault)}
+        for seen in outside:
+            fault = seen.fault
+            if not own(fault) and (fault.kernel, fault.span.line) in forward:
+                continue  # the adjoint goes where the kernel went
+            kernel = f"kernel `{fault.kernel}`" if own(fault) else (
+                f"the adjoint of kernel `{fault.kernel}`"
+            )  # fmt: skip
+            more = fault.count - 1
+            yield self.finding(
+                f"{kernel} {fault.words} in thread {fault.at}{where(seen)}",
+                "launch fewer threads, guard the access, or correct the index; such loads gave "
+                "zero here, and such stores did nothing",
+                span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
+                count=seen.count,
+                notes=(f"{more} more such access{'es' * (more > 1)} in the same launch",)
+                if more else (),
+            )  # fmt: skip
+
+
+def own(fault: Fault) -> bool:
+    """Whether the kernel itself did it, not its adjoint or tangent."""
+    return fault.form == "forward"
+
+
+def where(seen: Seen, which: str = "") -> str:
+    """The launch, to be put behind a message. which: of which launches it was the first."""
+    many = f", first of {seen.count} launches{which}" if seen.count > 1 else ""
+    if seen.tape >= 0:
+        return f", launch {seen.index} of tape {seen.tape}{many}"
+    site = seen.fault.site
+    return (f", launched {place(site, seen.fault)}" if site is not None else "") + many
+
+
+def place(span: Span, fault: Fault) -> str:
+    """Where something stands, in a sentence about a fault."""
+    line = f"in line {span.line}"
+    return line if span.file == fault.span.file else f"{line} of {Path(span.file).name}"

@@ -1,0 +1,116 @@
+"""G009: two threads of one launch meet in one element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adtool.report import Finding, Severity
+from adtool.rules.base import Manual, Rule, grouped
+from adtool.rules.g008_out_of_bounds import place, where
+
+if TYPE_CHECKING:
+    from adtool.faults import Seen
+    from adtool.session import Session
+
+
+class DataRace(Rule):
+    """Fires for elements that a thread writes while another one reads or writes them."""
+
+    code = "G009"
+    name = "data-race"
+    severity = "error"
+    manual = Manual(
+        what="""
+            One thread of a launch wrote an element that another one read or wrote, and not by an
+            atomic update: what stays there, or what is read, depends on the order in which the
+            threads run. Element by element, components and views included; atomics meet each
+            other without harm, and `x[i] += v` is one. To read what other threads of the launch
+            add to is a race as well.
+
+            A note only: threads stored values of their own that happened to be equal, or looked
+            at an element before an atomic minimum or maximum. Stores of one value that is the
+            same for all threads (a flag) are no finding.
+
+            Launches that are proven to be free of races are not looked at; of the others the
+            first of each kernel for its arguments, and where floats decide, later ones now and
+            then.
+            """,
+        why="""
+            On the CPU threads run in order here, so that results are the same each time; on a
+            GPU they are not. The gradient follows the order that ran, if it can: `backward()`
+            refuses kernels of which all threads store to one element (E407). Under
+            `adtool check` it goes on, so that the rest can be checked.
+            """,
+        example="""
+            i = wp.tid()
+            loss[0] = loss[0] + r[i] * r[i]
+
+            error[G009]: threads 0 and 1 of kernel `sum_of_squares` meet in `loss[0]`: thread 0
+            writes it, thread 1 reads it
+            """,
+        todo="""
+            Add with `wp.atomic_add`, give each thread an element of its own, or read from one
+            array and write to another. Where one value is to win, choose it with
+            `wp.atomic_max` or `wp.atomic_cas`.
+            """,
+    )
+
+    def check(self, session: Session) -> Iterator[Finding]:
+        """One finding for each array and pair of lines; the worst that is known of them."""
+        races = [s for s in session.faults if s.fault.kind in _SEVERITY]
+        for group in grouped(races, _key):
+            seen = min(group, key=lambda s: list(_SEVERITY).index(s.fault.kind))
+            found = self._finding(seen) if seen.fault.kind != "unwatched" else self._gap(seen)
+            yield replace(found, severity=_SEVERITY[seen.fault.kind])
+
+    def _gap(self, seen: Seen) -> Finding:
+        fault = seen.fault
+        return self.finding(
+            f"kernel `{fault.kernel}` was not looked at for races{where(seen)}: its arrays are "
+            "too large",
+            "run the script on a smaller problem",
+            span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
+            count=seen.count,
+        )  # fmt: skip
+
+    def _finding(self, seen: Seen) -> Finding:
+        fault = seen.fault
+        other, mine = fault.other_at, fault.at
+        element = f"`{fault.element}`" if fault.index else f"an element of `{fault.name}`"
+        first, second = _DOES[fault.other_access], _DOES[fault.access]
+        what = f"thread {other} {first} it, thread {mine} {second} it"
+        if fault.access == fault.other_access:
+            what = f"both {first.removesuffix('s')} it"
+        if fault.kind == "same":
+            what += ", with values of their own that are equal in this launch"
+        span = fault.other_span
+        notes = []
+        if span is not None and span != fault.span:
+            notes.append(f"thread {other} {first} it {place(span, fault)}, column {span.col}")
+        if fault.count > 1:
+            notes.append(f"{fault.count} such meetings in the launch")
+        return self.finding(
+            f"threads {other} and {mine} of kernel `{fault.kernel}` meet in {element}: "
+            f"{what}{where(seen, ' that were looked at')}",
+            _HELP["load" in (fault.access, fault.other_access)].format(fault.name),
+            span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
+            count=seen.count, notes=tuple(notes),
+        )  # fmt: skip
+
+
+_SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note",
+                                   "unwatched": "note"}  # fmt: skip
+_HELP = {
+    True: "read from one array and write to another, or split the work into two launches",
+    False: "use `wp.atomic_add({0}, ...)` or the like, or an element for each thread",
+}
+_DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+def _key(seen: Seen) -> object:
+    f = seen.fault
+    # A thread's load and store of one element are one race, whichever is seen first.
+    lines = {f.span.line, f.other_span.line if f.other_span is not None else f.span.line}
+    return f.kernel, f.name, frozenset(lines)

@@ -1,0 +1,57 @@
+"""Errors of usage: in words, and as JSON where that is what the command line asks for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import typer
+
+# The base of all errors of usage; newer versions of typer bring a `click` of their own.
+ClickException: type[Exception] = next(
+    c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
+)
+
+
+def words(error: Any) -> tuple[str, str]:
+    """What is wrong with a command line, and what to do."""
+    text = str(error.format_message()).strip().rstrip(".")
+    text = text.replace("Value error, ", "").replace("Input should be ", "must be ")
+    ctx = getattr(error, "ctx", None)
+    if ctx is None:
+        return text, ""
+    name = getattr(getattr(error, "param", None), "name", None)
+    source = ctx.get_parameter_source(name) if name else None
+    if getattr(source, "name", "") == "DEFAULT_MAP":
+        return text, "the value stands in [tool.adtool] of pyproject.toml"
+    param = getattr(error, "param", None)
+    given = {w.partition("=")[0] for w in ctx.meta.get("adtool.words", ())}
+    late = sorted(given.intersection(getattr(param, "opts", ())))
+    if late and text.startswith("Missing"):
+        return text, f"`{late[0]}` went to the script: options of adtool come before the script"
+    return text, f"`{ctx.command_path} --help` lists the options"
+
+
+def wants_json(args: Sequence[str]) -> bool:
+    """Whether a command line that could not be read asks for JSON."""
+    for before, word in zip(["", *args], args, strict=False):
+        if word == "--format=json" or (before == "--format" and word == "json"):
+            return True
+        if word == "--":
+            break
+    return False
+
+
+def tell(kind: str, message: str, help: str, json: bool) -> None:
+    """Says on standard error what is wrong; with json=True, on standard output, too."""
+    with suppress(OSError):
+        print(f"error: {message}", file=sys.stderr)
+        if help:
+            print(f"help: {help}", file=sys.stderr)
+    if json:
+        from adtool import __version__
+        from adtool.report import Failure, failed_report, to_json
+
+        print(to_json(failed_report(Failure(kind, message, help), f"adtool {__version__}")))

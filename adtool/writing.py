@@ -1,0 +1,36 @@
+"""Files that the user asked for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from adtool.exits import ToolError, because
+
+
+def write_file(data: bytes, path: Path) -> None:
+    """Writes the file in one step, so that no half of it is ever seen.
+
+    Raises ToolError where it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_bytes(data)
+            return
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".adtool-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)
+            os.replace(name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+    except OSError as error:
+        raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
+                        "environment") from None  # fmt: skip

@@ -1,0 +1,164 @@
+"""One direction through all inputs of a launch at once: enough where adjoint and differences agree.
+
+For w'Jv with a v that moves every input, one adjoint for each output, one run of forward mode and a
+few displaced ones are needed, however many pairs of arrays there are. It only ever says that all is
+right; whatever it does not confirm is looked at pair by pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.comparison.judgement import PASS
+from engine.autograd.comparison.tolerance import largest
+from engine.autograd.launch.directions import (
+    LEVEL,
+    TIGHT,
+    ComparedLaunch,
+    Comparisons,
+    level_of,
+    off_by_rounding,
+)
+from engine.autograd.launch.displaced import DisplacedLaunch, norm
+from engine.autograd.launch.evaluation import EvaluationFailed
+from engine.autograd.reference.differences import FLOAT64, richardson
+from engine.autograd.reference.noise import Line
+
+Array = NDArray[Any]
+
+# What counts for less than this part of all is moved by itself: it would not be seen beside the
+# rest.
+WEAK = 1e-2
+# The error of one difference, relative to the parts of the sum, that still tells something.
+ROUGH = 1e-2
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """w'Jv by the adjoint and by a reference, the error allowed, and the size of its parts."""
+
+    ad: float
+    ref: float
+    allowed: float
+    size: float
+
+    @staticmethod
+    def of(displaced: DisplacedLaunch, ad: float, ref: float, size: float) -> _Numbers:
+        allowed = float(displaced.tolerance.of(np.asarray(max(abs(ref), size)), size))
+        return _Numbers(ad, ref, allowed, size)
+
+    @property
+    def agrees(self) -> bool:
+        return bool(abs(self.ad - self.ref) <= self.allowed)
+
+
+def compare_jointly(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons | None:
+    """The pairs, passed; None where they must be looked at one by one."""
+    displaced = launch.displaced
+    if displaced.precision.coarse or displaced.nonfinite or not displaced.tolerance.auto:
+        return None
+    if set(pairs) != {(a, b) for a in launch.inputs for b in launch.outputs}:
+        return None
+    w = {b: launch.cotangent(b) for b in launch.outputs}
+    grads: dict[str, Mapping[str, Array]] = {}
+    for b in launch.outputs:
+        found = launch.gradients(displaced.exact, b, w[b])
+        if not all(np.isfinite(g).all() for g in found.values()):
+            return None
+        grads[b] = found
+        mine = launch.gradients(displaced.evaluations.own, b, w[b])
+        if any(_rounded(mine[a], found[a]) for a in launch.inputs):
+            return None
+    out = dict(pairs)
+    for moves in _groups(launch, grads):
+        known = _agreement(launch, w, grads, moves)
+        if known is None:
+            return None
+        for b, n in known.items():
+            for a in moves:
+                c = replace(out[a, b], directional=out[a, b].directional + 1)
+                c = c.measured(n.ad, n.ref, max(n.allowed, 1e-300), size=n.size)
+                out[a, b] = c.judged(PASS)
+    return out
+
+
+def _rounded(mine: Array, exact: Array) -> bool:
+    """Whether the launch's own adjoint is not finite, or off by more than is likely."""
+    if not np.isfinite(mine).all():
+        return True
+    return off_by_rounding(largest(exact), largest(mine - exact), mine.dtype, None)
+
+
+def _groups(
+    launch: ComparedLaunch, grads: Mapping[str, Mapping[str, Array]]
+) -> list[dict[str, Array]]:
+    """Directions, levelled over all inputs; those that count for little are moved by themselves."""
+    displaced, rng = launch.displaced, launch.rng
+    moves = {a: displaced.direction(a, rng) for a in launch.inputs}
+    with np.errstate(all="ignore"):
+        parts = {a: np.max([np.abs(g[a] * v) for g in grads.values()], axis=0)
+                 for a, v in moves.items()}  # fmt: skip
+        level = level_of(np.concatenate([p.ravel() for p in parts.values()]), LEVEL)
+        if level > 0.0:
+            moves = {a: np.where(parts[a] > 0, v * np.fmin(1.0, level / parts[a]), v)
+                     for a, v in moves.items()}  # fmt: skip
+    # By output, what each input adds to the sum.
+    sizes = np.array([[norm(g[a] * moves[a]) for g in grads.values()] for a in moves])
+    whole = np.sqrt((sizes**2).sum(axis=0))
+    weak = [a for a, s in zip(moves, sizes, strict=True) if np.any(s < WEAK * whole) or not s.any()]
+    if len(weak) == len(moves):
+        return [{a: moves[a]} for a in moves]
+    strong = {a: v for a, v in moves.items() if a not in weak}
+    return [strong, *({a: moves[a]} for a in weak)]
+
+
+def _agreement(
+    launch: ComparedLaunch, w: Mapping[str, Array], grads: Mapping[str, Mapping[str, Array]],
+    moves: Mapping[str, Array],
+) -> dict[str, _Numbers] | None:  # fmt: skip
+    """What is known of each output's sum; None unless each adjoint agrees.
+
+    Forward mode has no step, and answers for the digits; differences share no rule with the
+    adjoint, and one coarse look at them answers for the rest. Without forward mode, or where
+    that look tells little, differences must be as close as `compare_directions` asks for.
+    """
+    displaced = launch.displaced
+    parts = {b: [grads[b][a] * v for a, v in moves.items()] for b in w}
+    sizes = {b: float(np.sqrt(sum(norm(p) ** 2 for p in parts[b]))) for b in w}
+    ads = {b: sum(float(p.sum()) for p in parts[b]) for b in w}
+    line = displaced.weighted(moves, w)
+    try:
+        moved = displaced.exact.jvp(moves)
+    except EvaluationFailed:
+        return _closely(displaced, line, ads, sizes)
+    forward = {b: float(np.einsum("i,i->", w[b].reshape(-1), moved[b].reshape(-1))) for b in w}
+    out = {b: _Numbers.of(displaced, ads[b], forward[b], sizes[b]) for b in w}
+    if not all(n.agrees for n in out.values()):
+        return None
+    with np.errstate(all="ignore"):
+        rough, error = richardson(line, FLOAT64.step, FLOAT64)
+        told = all(
+            error[k] <= ROUGH * n.size and abs(n.ad - rough[k]) <= n.allowed + error[k]
+            for k, n in enumerate(out.values())
+        )
+    return out if told or _closely(displaced, line, ads, sizes, sure=True) else None
+
+
+def _closely(
+    displaced: DisplacedLaunch, line: Line, ads: Mapping[str, float], sizes: Mapping[str, float],
+    sure: bool = False,
+) -> dict[str, _Numbers] | None:  # fmt: skip
+    """What is known by differences with the step that suits them; None where that is too little.
+
+    sure: whether forward mode agrees, so that a clear agreement will do in place of a sharp one.
+    """
+    slope = displaced.slope_of(line)
+    out = {b: _Numbers.of(displaced, ad, float(slope.value[k]), sizes[b])
+           for k, (b, ad) in enumerate(ads.items())}  # fmt: skip
+    sharp = sure or all(abs(n.ad - n.ref) <= TIGHT * n.allowed for n in out.values())
+    return out if sharp and all(n.agrees for n in out.values()) else None

@@ -1,0 +1,89 @@
+"""Launches that ran before the tape which reads what they left: their inputs get no gradient.
+
+A simulation may well be warmed up off the tape. It is a fault where somebody asked for the gradient
+of an input that no tape ever reads, and finds zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakSet, ref
+
+from engine.autograd.facts import Broken
+from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
+from engine.diagnostics.callers import argument_list, call_at, text
+from engine.diagnostics.site import Site
+from engine.runtime.array import array
+from engine.runtime.plan import Call
+from engine.tape.capture import CapturedTape
+from engine.tape.outline import root_array, root_of
+from engine.tape.record import Record
+from engine.tape.records import LaunchRecord
+
+_KEPT = 256  # inputs of such launches that are kept alive, to be looked at later
+
+
+class Beforehand:
+    """Follows what launches off the tape compute from arrays that require a gradient."""
+
+    def __init__(self) -> None:
+        self._map = ReachMap()
+        self._inputs: dict[int, array] = {}
+        self._taped: WeakSet[array] = WeakSet()
+        self._used: dict[tuple[Leaf, Edge], CapturedTape] = {}
+
+    def launched(self, call: Call, site: Site | None) -> None:
+        """A launch is about to run off the tape."""
+        plan, values = call.plan, call.values
+        reach = NONE
+        for i in plan.inputs:
+            a = values[i]
+            if a is None or not a._info.floating:
+                continue
+            reach |= self._map.of(a)
+            root = root_of(a)
+            if a.requires_grad and root_array(a) not in self._taped and len(self._inputs) < _KEPT:
+                whole = self._inputs.setdefault(root, a._whole or a)
+                leaf = Leaf(root, _name(site, plan.params[i].name, i), ref(whole))
+                reach |= Reach(frozenset({leaf}))
+        reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
+        for i in plan.writes:
+            a = values[i]
+            if a is not None and a._info.floating:
+                own = root_of(a)
+                kept = Reach(NONE.leaves, frozenset(x for x in reach.cut if x[0].root != own))
+                if kept or self._map.of(a):
+                    self._map.add(a, kept, False)
+
+    def recorded(self, tape: CapturedTape, record: Record) -> None:
+        """A tape got a record."""
+        if isinstance(record, LaunchRecord):
+            for i in record.plan.inputs:
+                a = record.values[i]
+                if a is None or not a._info.floating:
+                    continue
+                if a.requires_grad:
+                    self._taped.add(root_array(a))
+                for way in self._map.of(a).cut:
+                    self._used.setdefault(way, tape)
+        for a in record.written:
+            self._map.add(a, NONE, True)
+            self._taped.add(root_array(a))
+
+    def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
+        """What is known to be broken by now, each once."""
+        for (leaf, edge), tape in list(self._used.items()):
+            a = leaf.array()
+            if a is None or root_array(a) in self._taped:
+                del self._used[leaf, edge]
+            elif a.existing_grad is not None and not has_gradient(leaf):
+                del self._used[leaf, edge]
+                site = None if edge.site is None else edge.site.span
+                yield tape, Broken(edge.kind, edge.name, site, (leaf.name,))
+
+
+def _name(site: Site | None, parameter: str, index: int) -> str:
+    call = call_at(site)
+    given = None if call is None else argument_list(call, ("", "", "inputs", "outputs"))
+    found = text(given[index]) if given is not None and index < len(given) else ""
+    return found or parameter

@@ -1,0 +1,210 @@
+"""The program run again with its inputs moved: what the loss does, beside what the gradient says.
+
+For what no replay can follow: values that go through the host, and functions given to
+`Tape.record_func`. The inputs of a tape are moved when it first touches them, along a direction
+that follows from their order and contents alone, so that a run of the same program moves the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from engine.autograd.facts import Broken, Event, FunctionCheck, Moved, Sought
+from engine.diagnostics.site import Site, call_site
+from engine.runtime.array import array
+from engine.runtime.base import may_meet
+from engine.runtime.plan import Call
+from engine.runtime.storage import Storage
+from engine.tape.capture import CapturedTape, Pass, active_tape
+from engine.tape.outline import Outline, outline
+from engine.tape.record import Record
+from engine.tape.records import FuncRecord
+
+# Steps of the differences, in sizes of the inputs. Values are float32: much smaller ones drown.
+STEP = 1e-2
+STEPS = (0.0, STEP, -STEP, STEP / 2, -STEP / 2)
+# How far derivatives may be apart, of the larger one; and how often their estimated error.
+_RTOL = 0.01
+_TRUST = 5.0
+_EPS = 2.0**-23
+# Bytes of a direction that is kept; larger ones are made again, where the array has not changed.
+_KEPT = 32 << 20
+
+Array = np.ndarray[Any, Any]
+
+
+class Touches:
+    """The inputs of one tape that require a gradient, in the order in which it touched them."""
+
+    def __init__(self) -> None:
+        self._arrays: list[tuple[ref[array], Outline, int, Array | None]] = []
+        self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
+
+    def touch(self, a: array) -> Array | None:
+        """Takes note of an array that is about to be read; its direction, the first time."""
+        if not a._info.floating or not a.requires_grad or a._info.numpy.names or not a.size:
+            return None
+        if self.computed(a) or self.has(a):
+            return None
+        d = _direction(a, len(self._arrays))
+        kept = d if d.nbytes <= _KEPT else None
+        self._arrays.append((ref(a), outline(a), a.storage.version, kept))
+        return d
+
+    def has(self, a: array) -> bool:
+        """Whether an array is one of the inputs."""
+        return any(b() is not None and may_meet(a, o) for b, o, *_ in self._arrays)
+
+    def computed(self, a: array) -> bool:
+        """Whether the tape has written to an array."""
+        return any(may_meet(a, b) for b in self._written.get(a.storage, ()))
+
+    def recorded(self, record: Record) -> None:
+        """The tape got a record."""
+        written = list(record.written)
+        if isinstance(record, FuncRecord):
+            written = [a for a in record.arrays if isinstance(a, array) and not self.has(a)]
+        for a in written:
+            known = self._written.setdefault(a.storage, [])
+            mine = outline(a)
+            if mine not in known:
+                known.append(mine)
+
+    def derivative(self) -> float | None:
+        """What the gradients say of the direction; None where an input has changed since."""
+        total = 0.0
+        for number, (of, _, version, d) in enumerate(self._arrays):
+            a = of()
+            if a is None:
+                continue  # nobody can ask for its gradient any more
+            if d is None and (a.storage.version != version or not a.storage.told):
+                return None
+            grad = a.existing_grad
+            if grad is not None:
+                d = _direction(a, number) if d is None else d
+                total += float(np.sum(grad._host().astype(np.float64) * d))
+        return total if self._arrays else None
+
+
+def _direction(a: array, number: int) -> Array:
+    """A random displacement of an array, of its numbers' own sizes."""
+    x = a._host().astype(np.float64)
+    finite = x[np.isfinite(x)]
+    typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+    size = np.maximum(np.abs(x), 0.1 * typical if typical else 1.0)
+    v = np.random.default_rng([0x5EED, number]).standard_normal(x.shape)
+    return np.where(np.isfinite(x), v * size, 0.0)
+
+
+def value_of(run: Pass) -> float:
+    """What a backward pass starts from, as one number: the cotangents times the contents."""
+    total = 0.0
+    with np.errstate(all="ignore"):
+        for a, cotangent in run.seeds:
+            total += float(np.sum(a._host().astype(np.float64) * np.asarray(cotangent)))
+    return total
+
+
+class Enough(BaseException):
+    """Ends the program: what was wanted of it is known."""
+
+
+class Mover:
+    """Moves the inputs of one tape by a step, and ends the program at its first backward pass."""
+
+    def __init__(self, tape: int, step: float) -> None:
+        self._tape = tape
+        self._step = step
+        self._touches = Touches()
+        self._events: list[Event] = []
+        self._declared: list[array] = []
+        self.result: Moved | None = None
+
+    def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
+        if tape.index != self._tape:
+            return
+        site = call_site(2)
+        for number, v in enumerate(values):
+            if not isinstance(v, array):
+                self._note(number, site, repr(v).encode())
+            elif any(v is a for a in reads) and not self._touches.computed(v):
+                if not self._touches.has(v):  # else it was moved by this
+                    self._note(number, site, v._host().tobytes())
+        for a in reads:
+            self._move(a)
+
+    def _move(self, a: array) -> None:
+        d = self._touches.touch(a)
+        if d is not None and self._step:
+            a.storage.before_write(a.lo, a.hi)
+            with np.errstate(all="ignore"):
+                a._put((a._host().astype(np.float64) + self._step * d).astype(a._info.numpy))
+
+    def _note(self, number: int, site: Site | None, said: bytes) -> None:
+        digest = hashlib.blake2b(said, digest_size=16).hexdigest()
+        self._events.append(Event(number, None if site is None else site.span, digest))
+
+    def recorded(self, tape: CapturedTape, record: Record) -> None:
+        if tape.index == self._tape:
+            self._touches.recorded(record)
+
+    def lent(self, a: array) -> None:
+        tape = active_tape(self)
+        if tape is not None and tape.index == self._tape:
+            self._move(a)
+
+    def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
+        if tape.index == self._tape:
+            self.result = Moved(self._step, value_of(run), tuple(self._events))
+            raise Enough
+        return None
+
+    def ended(self, tape: CapturedTape, done: bool) -> None: ...
+    def filled(self, dest: array) -> None: ...
+    def closed(self) -> None: ...
+    def launched(self, call: Call, site: Site | None) -> None: ...
+    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None: ...
+    def wrote(self, memory: Storage, lo: int, hi: int) -> None: ...
+
+
+def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionCheck | None:
+    """What the runs say: a broken way, a recorded function that is right or wrong, or nothing."""
+    if any(step not in runs for step in STEPS):
+        return None
+    still = runs[0.0]
+    if abs(still.value - sought.value) > 1e-6 * abs(sought.value):
+        return None  # the program does not do the same twice
+    one = (runs[STEP].value - runs[-STEP].value) / (2 * STEP)
+    half = (runs[STEP / 2].value - runs[-STEP / 2].value) / STEP
+    best = (4 * half - one) / 3
+    error = abs(best - half) + 4 * _EPS * abs(still.value) / STEP
+    off = abs(best - sought.derivative)
+    wrong = off > max(_RTOL * max(abs(best), abs(sought.derivative)), _TRUST * error)
+    if not np.isfinite(off):
+        return None
+    if wrong:
+        edge = _edge(still.events, runs[STEP].events)
+        if edge is not None:
+            site = sought.reads[-1] if sought.reads else edge.site
+            return Broken("host", "", site, sought.inputs, to=edge.site)
+    if not sought.functions:
+        return None
+    sure = error <= _RTOL * max(abs(best), abs(sought.derivative))
+    if wrong or sure:
+        return FunctionCheck(sought.functions, wrong, sought.derivative, best)
+    return None
+
+
+def _edge(still: Sequence[Event], moved: Sequence[Event]) -> Event | None:
+    """The first thing that came from outside of the tape and has changed."""
+    for a, b in zip(still, moved, strict=False):
+        if (a.argument, a.site) != (b.argument, b.site):
+            return None  # it went another way
+        if a.digest != b.digest:
+            return b
+    return None

@@ -1,0 +1,123 @@
+"""Two arrays whose gradients are one memory: whether the pass gives what it gave without that.
+
+Buffers that take turns may well be shared. So the pass is run once more before it runs, with
+gradients of their own in the place of those that share, and then what the inputs got is compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from engine.autograd.facts import Shared
+from engine.diagnostics import EngineError
+from engine.runtime.array import array
+from engine.runtime.base import may_meet
+from engine.runtime.storage import Storage
+from engine.tape.backward import run_backward
+from engine.tape.capture import Pass
+from engine.tape.outline import root_array
+from engine.tape.records import FuncRecord
+from engine.tape.restoration import NumpyArray
+
+_RTOL = 1e-4  # of the largest number of a gradient: another order of sums rounds otherwise
+
+
+class SharedGradients:
+    """One backward pass."""
+
+    def __init__(self, run: Pass) -> None:
+        self._run = run
+        self._roots = _roots(run)
+        self._pair = self._conflict()
+        self._right: dict[int, NumpyArray] = {}
+        if self._pair is not None and not any(isinstance(r, FuncRecord) for r in run.records):
+            self._right = self._apart()
+
+    def found(self, name: object) -> Shared | None:
+        """What is wrong, to be asked after the pass. name: gives what the user calls an array."""
+        assert callable(name)
+        for a in self._roots:
+            was = self._right.get(id(a))
+            grad = a.existing_grad
+            if was is None or grad is None:
+                continue
+            now = grad._host()
+            if now.dtype.names is None and not _near(now, was):
+                assert self._pair is not None
+                site = None if self._run.site is None else self._run.site.span
+                return Shared((name(self._pair[0]), name(self._pair[1])), name(a), site)
+        return None
+
+    def _conflict(self) -> tuple[array, array] | None:
+        """Two arrays that share a gradient and no memory, one of which the tape computes."""
+        by: dict[Storage, list[array]] = {}
+        for a in self._roots:
+            grad = a.existing_grad
+            if grad is not None:
+                by.setdefault(grad.storage, []).append(a)
+        for some in by.values():
+            for k, a in enumerate(some[1:], 1):
+                for b in some[:k]:
+                    if self._clash(a, b):
+                        return b, a
+        return None
+
+    def _clash(self, a: array, b: array) -> bool:
+        x, y = a.existing_grad, b.existing_grad
+        if x is None or y is None or may_meet(a, b) or not may_meet(x, y):
+            return False
+        return any(may_meet(w, c) for r in self._run.records for w in r.written for c in (a, b))
+
+    def _apart(self) -> dict[int, NumpyArray]:
+        """The gradients of the tape's inputs, where each array has one of its own."""
+        kept = {id(a): (a, g, g._host().copy()) for a in self._roots
+                if (g := a.existing_grad) is not None}  # fmt: skip
+        out: dict[int, NumpyArray] = {}
+        with _put_back(kept.values()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for a, g, was in kept.values():
+                if any(self._clash(a, b) for b in self._roots if b is not a):
+                    a._grad = type(g)._allocate(g.shape, g._ir.element, True, g.device)
+                    del was
+            for a, cotangent in self._run.seeds:
+                if a.grad is not None:
+                    a.grad._put(cotangent)
+            try:
+                run_backward(self._run.records, self._run.restored)
+            except EngineError:
+                return {}
+            written = [w for r in self._run.records for w in r.written]
+            for a in self._roots:
+                grad = a.existing_grad
+                if grad is not None and not any(may_meet(a, w) for w in written):
+                    out[id(a)] = grad._host().copy()
+        return out
+
+
+@contextmanager
+def _put_back(kept: object) -> Iterator[None]:
+    """Afterwards, arrays have the gradients that they had, and these what they held."""
+    known = list(kept)  # type: ignore[call-overload]
+    try:
+        yield
+    finally:
+        for a, g, was in known:
+            a._grad = g
+            g._put(was)
+
+
+def _roots(run: Pass) -> list[array]:
+    """The arrays with gradients of their own, each once."""
+    found = [root_array(a) for r in run.records for a in r.arrays if isinstance(a, array)]
+    return list({id(a): a for a in found if a.requires_grad and a._grad is not None}.values())
+
+
+def _near(a: NumpyArray, b: NumpyArray) -> bool:
+    with np.errstate(all="ignore"):
+        size = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+        same = (np.abs(a - b) <= _RTOL * size) | (a == b) | (np.isnan(a) & np.isnan(b))
+    return bool(same.all())

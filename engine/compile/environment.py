@@ -1,0 +1,70 @@
+"""What this machine brings for kernels: the compiler and the cache, and what is wrong with them."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from engine import config
+from engine.compile.cache import chosen_root, files_of, open_cache
+from engine.compile.cpu.pool import processors
+from engine.compile.cpu.toolchain import find_toolchain
+from engine.diagnostics import CompilerError
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The compiler, the cache and the processors of the CPU.
+
+    compiler: its command, empty where none works; version: its own words, first line.
+    cache: the folder of compiled kernels, empty where it cannot be used; cache_chosen: the one
+    that was asked for; cache_bytes, cache_kernels: what it holds; cache_limit: bytes, 0 for none.
+    compiler_problem, cache_problem: what is wrong, empty where nothing is, and what to do.
+    threads: how many a launch may use.
+    """
+
+    compiler: str
+    version: str
+    compiler_problem: tuple[str, str]
+    cache: str
+    cache_chosen: str
+    cache_bytes: int
+    cache_kernels: int
+    cache_limit: int
+    cache_problem: tuple[str, str]
+    threads: int
+
+
+def environment() -> Environment:
+    """Looks for the compiler and the cache under the present settings. Compiles nothing."""
+    compiler = version = ""
+    compiler_problem = cache_problem = ("", "")
+    try:
+        found = find_toolchain()
+        compiler, version = shlex.join(found.command), found.version.splitlines()[0]
+    except CompilerError as error:
+        compiler_problem = _said(error)
+    cache, total, kernels = "", 0, 0
+    chosen = chosen_root()
+    try:
+        root = open_cache().root
+        cache = str(root)
+        objects = files_of(root / "objects")
+        total = sum(info.st_size for _, info in objects)
+        kernels = len(files_of(root / "index"))
+        if chosen is None or root != chosen:
+            cache_problem = (
+                f"{chosen or 'the cache folder'} cannot be written: kernels are compiled anew "
+                "in every run", "name a folder that can be written in ENGINE_CACHE_DIR",
+            )  # fmt: skip
+    except CompilerError as error:
+        cache_problem = _said(error)
+    return Environment(
+        compiler, version, compiler_problem, cache, str(chosen or ""), total, kernels,
+        config.cache_limit_bytes, cache_problem, processors(),
+    )  # fmt: skip
+
+
+def _said(error: CompilerError) -> tuple[str, str]:
+    first = error.diagnostics[0]
+    return "; ".join((first.message, *first.notes)), first.help

@@ -1,0 +1,160 @@
+"""Runs watched kernels, and reads what was seen: see `engine.ir.sites`.
+
+While somebody watches, every launch runs in its watched form, unless it is proven to need none:
+the program's own launches, their adjoints, and those of checks. An access outside of an array
+gives zero and changes nothing, so that no memory is damaged.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile.backend import Backend, Entry
+from engine.compile.pipeline import Form, Names, Variants
+from engine.compile.watching import watched
+from engine.diagnostics import Span
+from engine.diagnostics.site import call_span
+from engine.ir.nodes import Store
+from engine.ir.sites import Place
+from engine.locks import Lock
+from engine.runtime.faults import Fault
+
+OnFault = Callable[[Fault], None]
+
+# Words of `watch_t` before its faults, and of `fault_t`, in watch.h.
+HEAD, FAULT = 4, 14
+COUNT, THREAD, AT, SHAPE, OTHER, PLACE, SAME, MIXED = 0, 1, 2, 6, 10, 11, 12, 13
+# What an index outside of a view is made, or less.
+_STRAYED = -(1 << 24)
+# An array of indices of an indexed array: what is outside of it is outside of that.
+_TABLE = re.compile(r"\.\d+_indices$")
+_FORMS = {"recorded": "forward", "accesses": "forward", "checkpointed": "adjoint"}
+
+
+@dataclass(eq=False, slots=True)
+class Watcher:
+    """Somebody who is told what launches do wrong; None: nobody, but nothing is damaged.
+
+    races: whether to look for them, too.
+    """
+
+    tell: OnFault | None
+    races: bool
+
+
+# Of the whole process, as captures are.
+watchers: list[Watcher] = []
+_lock = Lock()
+
+
+@contextmanager
+def watching(on_fault: OnFault | None = None, races: bool = False) -> Iterator[None]:
+    """While active, launches are watched for accesses outside of arrays, and for races.
+
+    An access outside gives zero where it reads, and does nothing where it writes; the launch
+    goes on. The same holds for adjoints and for the launches of checks. Outside of an array,
+    native functions read NaN, and nothing is said of it.
+
+    on_fault: called after a launch with each place of the code that did something wrong, from
+    the Python thread that launched. races: launches of which it is not proven that their threads
+    keep apart run twice, first one thread after the other, on memory that is put back: see
+    `engine.runtime.races`.
+    """
+    watcher = Watcher(on_fault, races)
+    with _lock:
+        watchers.append(watcher)
+    try:
+        yield
+    finally:
+        with _lock:
+            watchers[:] = [w for w in watchers if w is not watcher]
+
+
+def tell(faults: list[Fault]) -> None:
+    """Tells everybody who watches."""
+    for w in tuple(watchers):
+        if w.tell is not None:
+            for f in faults:
+                w.tell(f)
+
+
+def clash(variants: Variants, s: Store, dim: tuple[int, ...], site: Span | None) -> Fault:
+    """A race that is certain: all threads store a value of their own to one element."""
+    total = math.prod(dim)
+    return Fault(
+        "race", variants.name, s.span, "forward", "store", s.array.name,
+        coordinates(total - 1, dim), (), (), total, coordinates(0, dim), s.span, "store", site,
+    )  # fmt: skip
+
+
+class WatchedRun:
+    """A form of a kernel for one launch of it, watched. at: what follows its arguments."""
+
+    def __init__(
+        self, backend: Backend, variants: Variants, form: Form, wrt: Names, journaled: Names
+    ) -> None:
+        self._backend, self._form, self._key = backend, form, (wrt, journaled)
+        self._kernel = watched(variants, "bounds")
+        self.entry = self._kernel.entry(backend, form, wrt, journaled)
+        self._places = self._kernel.watched(form, wrt, journaled)[1]
+        self._words = memory(len(self._places))
+        bound = self._kernel.own.bound(form)
+        self.at = bound + struct.pack("<q", self._words.ctypes.data)
+
+    def spare(self) -> Entry:
+        """The form of an adjoint that saves less."""
+        return self._kernel.entry(self._backend, "checkpointed", *self._key)
+
+    def faults(self, dim: tuple[int, ...]) -> list[Fault]:
+        """What was seen, one for each place, in the order of the code."""
+        rows = self._words[HEAD:].reshape(-1, FAULT)
+        if not rows[:, COUNT].any():
+            return []
+        found = [(p, r) for p, r in zip(self._places, rows.tolist(), strict=False) if r[COUNT]]
+        # What a view's index outside of it accesses is said once.
+        strayed = {(r[THREAD], p.span.line) for p, r in found if p.access == "view"}
+        site = call_span()
+        return [
+            self._fault(p, r, dim, site)
+            for p, r in found
+            if p.access == "view"
+            or min(r[AT : AT + 4]) > _STRAYED
+            or (r[THREAD], p.span.line) not in strayed
+        ]
+
+    def _fault(self, p: Place, row: list[int], dim: tuple[int, ...], site: Span | None) -> Fault:
+        loaded = p.loaded or (False,) * _dimensions(row)
+        shape = tuple(row[SHAPE : SHAPE + len(loaded)])
+        at = row[AT : AT + len(loaded)]
+        # One that counts from the end has been counted already.
+        index = tuple(
+            i - n if i < 0 and not raw else i for i, n, raw in zip(at, shape, loaded, strict=True)
+        )
+        form, name = _FORMS.get(self._form, self._form), _TABLE.sub("", p.name)
+        return Fault(
+            "outside", self._kernel.name, p.span, form, p.access, name,
+            coordinates(row[THREAD], dim), index, shape, row[COUNT], site=site,
+        )  # fmt: skip
+
+
+def _dimensions(row: list[int]) -> int:
+    """Of a component: vectors have one length, matrices two, none of which is 0."""
+    return max(sum(n > 0 for n in row[SHAPE : SHAPE + 4]), 1)
+
+
+def memory(places: int) -> NDArray[np.int64]:
+    """A `watch_t` with room for as many faults."""
+    return np.zeros(HEAD + FAULT * max(places, 1), np.int64)
+
+
+def coordinates(thread: int, dim: tuple[int, ...]) -> tuple[int, ...]:
+    """A thread's place in the grid."""
+    return tuple(int(i) for i in np.unravel_index(thread, dim))

@@ -1,0 +1,139 @@
+"""A picture of a tape as data. Nothing in it says how it is drawn but for what kind a thing is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Direction = Literal["LR", "RL", "TB", "BT"]
+Level = Literal["error", "nonfinite", "warning", "unreached", "gradient", ""]
+
+# From the worst on.
+LEVELS: tuple[Level, ...] = ("error", "nonfinite", "warning", "unreached", "gradient", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is known of the health of an operation or an array.
+
+    text: a line for the picture. value: the norm of a gradient. detail: to be read on demand.
+    """
+
+    level: Level
+    text: str = ""
+    value: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """What to draw, as `Tape.visualize` has it.
+
+    labels: names of arrays, by their positions in the listing. inputs, outputs: positions of
+    arrays that are always drawn. only: the operations to draw, by index; None for all.
+    operations, arrays: marks, by index and by position. focus: the operation that is drawn
+    whatever is left out.
+    """
+
+    simplify: bool = True
+    hide_readonly: bool = False
+    labels: Mapping[int, str] = field(default_factory=dict)
+    longest: bool = True
+    scopes: bool = True
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    direction: Direction = "LR"
+    only: frozenset[int] | None = None
+    operations: Mapping[int, Mark] = field(default_factory=dict)
+    arrays: Mapping[int, Mark] = field(default_factory=dict)
+    focus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayNode:
+    """One array, or those that take turns in a loop. lines: below the label.
+
+    cluster: the innermost frame that has all operations on it, where one of them writes it.
+    """
+
+    id: str
+    label: str
+    lines: tuple[str, ...]
+    requires_grad: bool
+    role: Literal["", "input", "output"] = ""
+    mark: Mark | None = None
+    members: tuple[int, ...] = ()
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationNode:
+    """One operation, or those of a loop. inputs, outputs: names of ports, numbered from 0.
+
+    kind: what it does, or `left out`. members: the indices of the records that it stands for.
+    """
+
+    id: str
+    label: str
+    lines: tuple[str, ...]
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    mark: Mark | None = None
+    members: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From a node (and its port) to another. kind: `view` where an array is part of the other."""
+
+    tail: str
+    head: str
+    tail_port: str = ""
+    head_port: str = ""
+    kind: Literal["flow", "view"] = "flow"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes in a frame."""
+
+    id: str
+    label: str
+    items: tuple[OperationNode | Cluster, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A picture. notes: what is not drawn one by one, in sentences."""
+
+    direction: Direction
+    arrays: tuple[ArrayNode, ...]
+    items: tuple[OperationNode | Cluster, ...]
+    edges: tuple[Edge, ...]
+    notes: tuple[str, ...] = ()
+
+
+def worst(marks: list[Mark]) -> Mark | None:
+    """One mark for several things: the worst level, and the range of the values.
+
+    Where a gradient reached some of them, that counts: the last state of a loop may have none.
+    """
+    if not marks:
+        return None
+    levels = {m.level for m in marks}
+    if "gradient" in levels:
+        levels.discard("unreached")
+    level = min(levels, key=LEVELS.index)
+    mine = [m for m in marks if m.level == level]
+    values = [m.value for m in mine if m.value is not None]
+    text = mine[0].text
+    if len(values) > 1:
+        low, high = min(values), max(values)
+        text = f"|grad| {low:.3g}" + ("" if low == high else f" to {high:.3g}")
+    if len(mine) < len(marks):
+        text += f" (in {len(mine)} of {len(marks)})"
+    value = max(values) if values else None
+    details = dict.fromkeys(m.detail for m in mine if m.detail)
+    return Mark(level, text, value, "\n".join(list(details)[:3]))

@@ -1,0 +1,142 @@
+"""What a program calls its arrays: found in the variables of its functions, and in structs."""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from types import FrameType, ModuleType
+from typing import Any, TypeAlias
+
+from engine.diagnostics.site import is_own
+from engine.runtime.array import array
+from engine.runtime.structs import Struct
+from engine.tape.outline import Key, key_of
+
+# The longest and the shortest name of an array.
+Names: TypeAlias = Mapping[Key, tuple[str, str]]
+
+_INDEX = re.compile(r"\d+")
+_DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
+_FRAMES = 16
+_VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
+_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
+_OTHERS = frozenset({"numpy", "engine", "builtins", "torch", "jax", "matplotlib", "scipy"})
+
+
+def variable_names(wanted: Collection[Key]) -> dict[Key, tuple[str, str]]:
+    """The names that the calling program has for some arrays.
+
+    Looks at the variables of the functions that are running, from the innermost outwards, and
+    at those of their modules; in them at the members of structs and objects, and at the items
+    of lists, tuples and dictionaries: `x`, `state.q`, `states[3]`, `self.model["x"].q`.
+    """
+    return search_names(wanted)[0]
+
+
+def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], int]:
+    """The same, and how many objects were looked at."""
+    if not wanted:
+        return {}, 0
+    search = _Search(frozenset(wanted))
+    frame: FrameType | None = sys._getframe(1)
+    modules: list[dict[str, Any]] = []
+    count = 0
+    while frame is not None and count < _FRAMES:
+        if not is_own(frame) and not frame.f_code.co_filename.startswith(_LIBRARIES):
+            count += 1
+            if not any(m is frame.f_globals for m in modules):
+                modules.append(frame.f_globals)
+            if frame.f_code.co_name != "<module>":
+                _look_into(frame, search)
+            elif frame.f_globals.get("__name__") == "__main__":
+                break  # what is further out runs the program
+        frame = frame.f_back
+    for variables in modules:
+        search.look(variables)
+    return search.names, _VISITS - search.left
+
+
+def _look_into(frame: FrameType, search: _Search) -> None:
+    """Looks at a function's variables, and keeps none of them alive."""
+    variables = frame.f_locals
+    search.look(variables)
+    # Before Python 3.13 the frame keeps this copy, unless the program asked for it: `locals()`.
+    if sys.version_info < (3, 13) and sys.getrefcount(variables) <= 3:
+        variables.clear()
+
+
+class _Search:
+    def __init__(self, wanted: frozenset[Key]) -> None:
+        self._wanted = wanted
+        self.left = _VISITS
+        self.names: dict[Key, tuple[str, str]] = {}
+        self._seen: set[tuple[Key, str]] = set()
+
+    def look(self, variables: Mapping[str, Any]) -> None:
+        """Notes the names that lead to arrays from some variables."""
+        for name, value in list(variables.items()):
+            if isinstance(name, str) and not name.startswith("__"):
+                # Objects of the user's may answer anything, and another thread may change them.
+                with suppress(Exception):
+                    self._visit(name, value, _DEPTH)
+
+    def _visit(self, path: str, value: Any, depth: int) -> None:
+        self.left -= 1
+        if self.left < 0:
+            return
+        if isinstance(value, array):
+            self._found(path, value)
+        elif depth:
+            for step, item in _members(value):
+                self._visit(path + step, item, depth - 1)
+
+    def _found(self, path: str, a: array) -> None:
+        key = key_of(a)
+        if key not in self._wanted:
+            return
+        # Of the many places of one array in a list, the first will do.
+        place = (key, _INDEX.sub("", path))
+        if place in self._seen:
+            return
+        self._seen.add(place)
+        known = self.names.get(key)
+        if known is None:
+            self.names[key] = (path, path)
+        else:
+            long, short = known
+            self.names[key] = (
+                max(long, path, key=lambda s: (len(s), s)),
+                min(short, path, key=lambda s: (len(s), s)),
+            )
+
+
+def _members(value: Any) -> Iterable[tuple[str, Any]]:
+    kind = type(value)
+    if kind is list or kind is tuple:
+        if value and isinstance(value[0], (int, float, str, bytes)):
+            return []  # data
+        return [(f"[{i}]", v) for i, v in enumerate(value)]
+    if kind is dict:
+        return [(f"[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int))]
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return [(f".{f}", v) for f, v in zip(kind._fields, value, strict=False)]
+    if isinstance(value, (type, ModuleType)):
+        return []
+    if not isinstance(value, Struct):
+        package = str(kind.__module__).split(".")[0]
+        if package in _OTHERS or (package in sys.stdlib_module_names and package != "__main__"):
+            return []
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        fields = {s: getattr(value, s, None) for s in _slots(kind)}
+    return [(f".{k}", v) for k, v in list(fields.items()) if isinstance(k, str)]
+
+
+def _slots(kind: type) -> list[str]:
+    """The slots of a dataclass, which reading has no side effect."""
+    slots = getattr(kind, "__slots__", ()) if hasattr(kind, "__dataclass_fields__") else ()
+    return [slots] if isinstance(slots, str) else [s for s in slots if isinstance(s, str)]

@@ -1,0 +1,173 @@
+"""Where a gradient dies or explodes, its growth, and the health of operations."""
+
+import numpy as np
+import pytest
+
+import engine as wp
+from adtool.commands.trace import Sort, sorted_rows
+from adtool.course import course
+from adtool.figures.norms import plot
+from adtool.health import health, path_of
+from adtool.last import Last
+from adtool.report import Finding
+from adtool.traces import Traces
+from engine.autograd import trace
+
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), by: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * by
+
+
+@wp.kernel
+def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):
+    i = wp.tid()
+    c[i] = a[i] + b[i]
+
+
+@wp.kernel
+def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i])
+
+
+def array(grad=True):
+    return wp.array(np.ones(4), dtype=float, requires_grad=grad)
+
+
+def traced(factors, grads=(), side=False):
+    """A chain of launches `scale` with these factors, and a sum at its end."""
+    states = [array() for _ in range(len(factors) + 1)]
+    for k in grads:
+        states[k].requires_grad = False
+    loss = wp.zeros(1, requires_grad=True)
+    weight, extra = array(), array()
+    with wp.capturing(traces=1000, wants=lambda kernel: False) as capture:
+        with wp.Tape() as tape:
+            for i, f in enumerate(factors):
+                wp.launch(scale, 4, [states[i], f], [states[i + 1]])
+            if side:
+                wp.launch(scale, 4, [weight, 0.0], [extra])
+                wp.launch(total, 4, [extra], [loss])
+            wp.launch(total, 4, [states[-1]], [loss])
+        tape.backward(loss)
+    return trace(capture.tapes[0])
+
+
+def last(t, findings=()):
+    return Last("x.py", True, tuple(findings), (), Traces((t,), 1))
+
+
+def test_growth_is_per_operation():
+    assert course(traced([2.0] * 10)).growth == pytest.approx(2.0, rel=1e-5)
+    c = course(traced([0.5] * 10))
+    assert c.growth == pytest.approx(0.5, rel=1e-5)
+    assert c.along == "scale"
+    assert c.dies is None
+    assert c.explodes is None
+    assert course(traced([2.0])).growth is None
+
+
+def test_it_explodes_at_the_first_array_that_is_too_large():
+    c = course(traced([10.0] * 12))
+    assert c.explodes is not None
+    # |d loss / d states[k]| = 2 * 10^(12 - k); the first norm is that of the loss, 1.
+    assert (c.explodes.launch, c.explodes.array) == (6, "states[6]")
+    assert c.explodes.norm == pytest.approx(2e6)
+    assert c.dies is None
+    assert course(traced([10.0] * 12), explodes=1e20).explodes is None
+
+
+def test_it_explodes_where_it_is_not_finite():
+    c = course(traced([1.0, 1.0, 1e30, 1e30, 1.0]))
+    assert c.explodes is not None
+    assert course(traced([1.0, 1e30, 1e30, 1.0]), explodes=1e300).explodes.launch == 1
+    assert "not finite" in course(traced([1.0, 1e30, 1e30]), explodes=1e300).explodes.why
+
+
+def test_it_vanishes_where_too_little_is_left():
+    c = course(traced([0.1] * 12))
+    assert c.dies is not None
+    # |d loss / d states[k]| = 2 * 10^(k - 12) is below 1e-6 from k = 5 on.
+    assert (c.dies.launch, c.dies.array) == (5, "states[5]")
+    assert course(traced([0.1] * 12), vanishes=1e-20).dies is None
+
+
+def test_it_dies_where_nothing_goes_on():
+    c = course(traced([1.0, 1.0, 0.0, 1.0]))
+    assert (c.dies.launch, c.dies.kernel, c.dies.array) == (2, "scale", "states[2]")
+    assert "is zero" in c.dies.why
+    c = course(traced([1.0] * 4, grads=[2]))
+    assert (c.dies.launch, c.dies.array) == (2, "states[2]")
+    assert "no requires_grad" in c.dies.why
+
+
+def test_one_branch_may_be_zero():
+    t = traced([1.0, 2.0], side=True)
+    assert course(t).dies is None
+    assert health(last(t), t).first is None
+
+
+def test_a_gradient_that_reaches_its_leaf_has_not_died():
+    for factors in ([1.0], [0.5, 2.0], [1.0] * 5):
+        assert course(traced(factors)).dies is None
+
+
+def test_health_marks_operations_and_arrays():
+    t = traced([1.0, 1.0, 0.0, 1.0])
+    h = health(last(t), t)
+    assert [h.operations[i].level for i in range(5)] == [
+        "unreached", "unreached", "gradient", "gradient", "gradient",
+    ]  # fmt: skip
+    assert h.first == 2
+    names = {a.name: i for i, a in enumerate(t.listing.arrays)}
+    assert h.arrays[names["states[0]"]].level == "unreached"
+    assert h.arrays[names["states[3]"]].value == pytest.approx(2.0)
+
+
+def test_findings_come_first():
+    t = traced([1.0, 1.0, 0.0, 1.0])
+    f = Finding("G001", "wrong-gradient", "error", "m", "h", "scale", 0, 3, "f", 1, 1, 1, 1)
+    h = health(last(t, [f]), t)
+    assert (h.first, h.why) == (3, "G001 wrong-gradient")
+    assert h.operations[3].level == "error"
+    other = Finding("G001", "wrong-gradient", "error", "m", "h", "scale", 1, 3, "f", 1, 1, 1, 1)
+    assert health(last(t, [other]), t).operations[3].level == "gradient"
+    note = Finding("G005", "kink", "note", "m", "h", "scale", 0, 3, "f", 1, 1, 1, 1)
+    assert health(last(t, [note]), t).operations[3].level == "gradient"
+
+
+def test_the_path_has_what_leads_there_and_on_to_the_loss():
+    x, y, z, w = (array() for _ in range(4))
+    out, loss = array(), wp.zeros(1, requires_grad=True)
+    with wp.capturing(traces=1000) as capture:
+        with wp.Tape() as tape:
+            wp.launch(scale, 4, [x, 1.0], [y])  # 0: leads there
+            wp.launch(scale, 4, [x, 1.0], [w])  # 1: does not
+            wp.launch(scale, 4, [y, 1.0], [z])  # 2: there
+            wp.launch(scale, 4, [z, 1.0], [w])  # 3: leads on, to nothing
+            wp.launch(add, 4, [z, x], [out])  # 4: leads on
+            wp.launch(total, 4, [out], [loss])  # 5: leads on
+        tape.backward(loss)
+    t = trace(capture.tapes[0])
+    assert path_of(t.listing, 2) == {0, 2, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_plots(kind, start):
+    c = course(traced([2.0, 0.0, 1e38, 1.0]))
+    data = plot(c, kind, "a $strange$ title")
+    assert data.startswith(start)
+    if kind != "pdf":
+        assert plot(c, kind, "a $strange$ title") == data
+
+
+def test_rows_are_sorted_by_what_is_known():
+    found = course(traced([1.0, 2.0, 4.0])).rows
+    by_norm = sorted_rows(found, [], Sort.gradient, False)
+    assert [r.gradient for r in by_norm] == [16.0, 8.0, 2.0, 1.0]
+    assert sorted_rows(found, ["tot*"], Sort.order, False) == [found[-1]]
+    assert sorted_rows(found, [], Sort.kernel, True)[0].kernel == "total"

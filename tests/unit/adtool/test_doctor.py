@@ -1,0 +1,73 @@
+"""What `adtool doctor` says of a machine, piece by piece."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adtool import doctor
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Everything but the trial of a kernel, which takes seconds."""
+    trial = doctor.Item("kernels on the CPU", "ok", "", needed=True)
+    monkeypatch.setattr(doctor, "_kernel", lambda: trial)
+
+    def examine() -> tuple[doctor.DoctorReport, dict[str, doctor.Item]]:
+        report = doctor.examine()
+        return report, {i.name: i for i in report.items}
+
+    return examine
+
+
+def test_every_piece_is_named(pieces: Any) -> None:
+    report, items = pieces()
+    assert report.ok and report.exit_code == 0
+    for name in ("python", "compiler", "cache", "kernels on the CPU", "CUDA", "numpy", "cupy",
+                 "torch", "jax", "paddle", "numba", "matplotlib", "graphviz", "dot"):  # fmt: skip
+        assert items[name].status == "ok" or items[name].help, name
+    assert "torch" not in sys.modules and "jax" not in sys.modules
+
+
+def test_no_compiler(pieces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    report, items = pieces()
+    assert (report.ok, report.exit_code) == (False, 2)
+    assert items["compiler"].status == "missing" and "CXX" in items["compiler"].help
+    assert items["kernels on the CPU"].status == "problem"
+
+
+def test_packages_and_programs_that_are_missing(
+    pieces: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", next(iter(_compilers())))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    find = doctor.importlib.util.find_spec
+    monkeypatch.setattr(
+        doctor.importlib.util, "find_spec", lambda n, *a: None if n == "matplotlib" else find(n, *a)
+    )
+    report, items = pieces()
+    assert items["dot"].status == items["matplotlib"].status == "missing"
+    assert "pip install matplotlib" in items["matplotlib"].help
+    assert report.ok  # neither is needed for kernels
+
+
+def test_a_compiler_that_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "fake++"
+    fake.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 'fake++ 1.0' && exit 0\nexit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("CXX", str(fake))
+    report = doctor.examine()
+    (trial,) = (i for i in report.items if i.name == "kernels on the CPU")
+    assert (report.exit_code, trial.status) == (2, "problem") and "trial failed" in trial.found
+
+
+def _compilers() -> list[str]:
+    import shutil
+
+    return [p for name in ("g++", "clang++", "c++") if (p := shutil.which(name))]

@@ -1,0 +1,314 @@
+"""`.adtool/last`: written, read, refused; and `adtool graph` on it, in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from adtool import codec, last
+from adtool.cli import main
+from adtool.exits import ToolError
+from adtool.job import CheckOptions, Target
+from adtool.session import Session
+from adtool.traces import Traces
+from engine.autograd import GraphOptions, Mark, dot, trace
+from engine.autograd import graph as draw
+
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), by: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * by
+
+
+@wp.kernel
+def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i])
+
+
+def record(steps: int, broken: int = -1) -> Session:
+    """A session that recorded a chain of launches, one of which gives zeros."""
+    states = [wp.ones(4, requires_grad=True) for _ in range(steps + 1)]
+    loss, unused = wp.zeros(1, requires_grad=True), wp.ones(4, requires_grad=True)
+    aside = wp.zeros(4, requires_grad=True)
+    with wp.capturing(traces=1 << 20, wants=lambda kernel: False) as capture:
+        with wp.Tape() as tape:
+            for i in range(steps):
+                wp.launch(scale, 4, [states[i], 0.0 if i == broken else 1.0], [states[i + 1]])
+            wp.launch(scale, 4, [unused, 1.0], [aside])
+            wp.launch(total, 4, [states[steps]], [loss])
+        tape.backward(loss)
+    text = codec.dumps(Traces((trace(capture.tapes[0]),), 1))
+    return Session(Target("script.py"), CheckOptions(), (), traces=text)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def graph(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs `adtool graph`: exit code, standard output and error."""
+
+    def run(*args: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["graph", *args])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+Graph = Callable[..., tuple[int, str, str]]
+
+
+def test_dot_is_printed_where_no_file_is_named(graph: Graph) -> None:
+    last.remember(record(8), None)
+    code, text, err = graph()
+    assert (code, err) == (0, "")
+    assert text.startswith("digraph tape {")
+    assert text.endswith("}\n")
+    assert "repeated 8x" in text
+    assert "states[0] \u2026 states[8]" in text
+    assert "no gradient reached it" in text
+    assert graph()[1] == text
+
+
+def test_options_of_the_picture(graph: Graph) -> None:
+    last.remember(record(8), None)
+    code, text, _ = graph(
+        "--no-simplify", "--hide-readonly", "--direction", "TB", "--track-input", "unused",
+        "--label", "states[8]=the end", "--no-health",
+    )  # fmt: skip
+    assert code == 0
+    assert "rankdir=TB" in text
+    assert text.count("<B>scale</B>") == 9
+    assert "the end" in text
+    assert '"unused' in text
+    assert '"states[0]' not in text
+    assert "no gradient reached it" not in text
+
+
+def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
+    last.remember(record(8, 5), None)
+    assert '"unused' in graph()[1]
+    part = graph("--failing")[1]
+    assert '"unused' not in part
+    assert "repeated 5x" in part
+    code, out, _ = graph("--failing", "--out", "part.dot")
+    assert code == 0
+    assert "first failure: launch 0:5 of kernel `scale`: the gradient ends here" in out
+    assert "not on the path that is drawn: 1 of 10" in out
+
+
+def test_the_first_failure_is_drawn_whatever_is_left_out() -> None:
+    x, y = wp.ones(9, requires_grad=True), wp.ones(9, requires_grad=True)
+    with wp.capturing(traces=1 << 20, wants=lambda kernel: False) as capture, wp.Tape():
+        for dim in np.random.default_rng(0).integers(1, 10, 200):
+            wp.launch(scale, int(dim), [x, 1.0], [y])
+    listing = trace(capture.tapes[0]).listing
+    marks = {i: Mark("nonfinite", "bad") for i in range(0, 200, 2)}
+    options = GraphOptions(simplify=True, operations=marks, focus=120)
+    assert "launch 120<" in dot(draw(listing, options))
+    assert "launch 120<" not in dot(draw(listing, GraphOptions(operations=marks)))
+
+
+def test_a_loop_whose_last_state_nothing_reads_is_no_broken_one() -> None:
+    states = [wp.ones(4, requires_grad=True) for _ in range(6)]
+    with wp.capturing(traces=100, wants=lambda kernel: False) as capture, wp.Tape():
+        for i in range(5):
+            wp.launch(scale, 4, [states[i], 1.0], [states[i + 1]])
+    listing = trace(capture.tapes[0]).listing
+    marks = {i: Mark("gradient", "|grad| 1", 1.0 + i) for i in range(5)}
+    text = dot(draw(listing, GraphOptions(arrays=marks | {5: Mark("unreached", "none")})))
+    assert "|grad| 1 to 5 (in 5 of 6)" in text
+    assert "dashed" not in text
+    bad = dot(draw(listing, GraphOptions(arrays=marks | {5: Mark("nonfinite", "bad")})))
+    assert "bad (in 1 of 6)" in bad
+
+
+def test_nothing_has_failed(graph: Graph) -> None:
+    last.remember(record(4), None)
+    out = graph("--failing", "--out", "x.dot")[1]
+    assert "nothing has failed: the whole tape is drawn" in out
+
+
+def test_ten_thousand_launches(graph: Graph) -> None:
+    last.remember(record(10_000), None)
+    start = time.process_time()
+    code, out, _ = graph("--out", "tape.dot")
+    assert code == 0
+    assert time.process_time() - start < 5
+    assert "drawn once, repeated 10000x: scale" in out
+    assert len(Path("tape.dot").read_text(encoding="utf-8")) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--out", "tape.gif"), "cannot draw to `tape.gif`"),
+        (("--out", "nowhere/tape.dot"), "no directory `nowhere`"),
+        (("--tape", "7"), "no tape 7 to draw"),
+        (("--track-input", "nothing"), "no array of the tape is called `nothing`"),
+        (("--label", "x"), "--label x is no NAME=LABEL"),
+    ],
+)
+def test_wrong_usage(graph: Graph, args: tuple[str, ...], words: str) -> None:
+    last.remember(record(2), None)
+    code, _, err = graph(*args)
+    assert code == 2
+    assert f"error: {words}" in err
+
+
+def test_without_graphviz_dot_works_and_the_rest_says_what_to_do(
+    graph: Graph, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last.remember(record(2), None)
+    monkeypatch.setenv("PATH", str(here))
+    assert graph("--out", "tape.dot")[0] == 0
+    code, _, err = graph("--out", "tape.svg")
+    assert code == 2
+    assert "the program `dot`, which is not installed" in err
+    assert "apt-get install graphviz" in err
+    assert "--out tape.dot" in err
+    assert not (here / "tape.svg").exists()
+
+
+def test_a_program_that_is_not_graphviz(
+    graph: Graph, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last.remember(record(2), None)
+    (here / "dot").write_text(f"#!{sys.executable}\nimport sys; sys.exit('no such layout')\n")
+    (here / "dot").chmod(0o700)
+    monkeypatch.setenv("PATH", str(here))
+    code, _, err = graph("--out", "tape.svg")
+    assert code == 2
+    assert "`dot` failed: no such layout" in err
+
+
+# ---- the file
+
+
+def test_what_is_read_is_what_was_written(here: Path) -> None:
+    session = record(3)
+    last.remember(session, None)
+    found = last.read()
+    assert found == last.last_of(session, None)
+    assert found.script == "script.py"
+    assert not found.checked
+    assert np.isclose(found.traces.tapes[0].operations[0].flow.incoming[1], 2.0)
+
+
+def test_there_is_no_last_run(graph: Graph) -> None:
+    code, _, err = graph()
+    assert code == 2
+    assert "error: no run to draw" in err
+    assert "help: run `adtool check SCRIPT` in this folder" in err
+
+
+def test_the_file_is_private_and_in_no_repository(here: Path) -> None:
+    last.remember(record(2), None)
+    folder = here / ".adtool"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "last").stat().st_mode) == 0o600
+    assert sorted(os.listdir(folder)) == [".gitignore", "last"]
+    assert (folder / ".gitignore").read_text() == "*\n"
+    data = json.loads((folder / "last").read_text())
+    assert (data["format"], data["version"], data["script"]) == ("adtool-last", 1, "script.py")
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(here: Path) -> None:
+    (here / ".adtool").write_text("a file is in the way")
+    last.remember(record(2), None)
+    with pytest.raises(ToolError, match="cannot be read"):
+        last.read()
+
+
+def test_nothing_is_written_through_a_link(here: Path) -> None:
+    other = here / "other"
+    other.mkdir()
+    (here / ".adtool").symlink_to(other)
+    last.remember(record(2), None)
+    assert os.listdir(other) == []
+
+
+def damaged(data: dict[str, Any], kind: str) -> str:
+    if kind == "cut":
+        return json.dumps(data)[:-40]
+    tapes = data["traces"]["tapes"]
+    listing = tapes[0]["listing"]
+    if kind == "newer":
+        data["version"] = 2
+    elif kind == "no version":
+        del data["version"]
+    elif kind == "foreign":
+        return '{"format": "something else"}'
+    elif kind == "list":
+        return "[1, 2]"
+    elif kind == "deep":
+        return "[" * 100_000
+    elif kind == "index":
+        listing["operations"][0]["arrays"][0] = 10_000
+    elif kind == "kernel":
+        listing["operations"][0]["kernel"] = -1
+    elif kind == "type":
+        listing["arrays"][0]["shape"] = "4"
+    elif kind == "flow":
+        tapes[0]["operations"][0]["flow"]["incoming"] = []
+    elif kind == "missing":
+        del listing["kernels"]
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("cut", "it is no JSON"),
+        ("deep", "it is no JSON"),
+        ("foreign", "not of adtool's format"),
+        ("list", "not of adtool's format"),
+        ("newer", "it has version 2 (adtool "),
+        ("no version", "does not say its version"),
+        ("index", "it is damaged (tape 0, operation 0: 10000 is not from -1 to"),
+        ("kernel", "it is damaged (tape 0, operation 0: -1 is not from 0 to"),
+        ("type", "it is damaged ($.traces.tapes[0].listing.arrays[0].shape: expected a list"),
+        ("flow", "2 parameters are expected"),
+        ("missing", "`kernels` is missing"),
+    ],
+)
+def test_a_file_that_is_not_right_is_refused(graph: Graph, kind: str, words: str) -> None:
+    last.remember(record(2), None)
+    path = Path(".adtool/last")
+    path.write_text(damaged(json.loads(path.read_text()), kind))
+    code, _, err = graph("--out", "tape.dot")
+    assert code == 2
+    assert "`.adtool/last` cannot be used: " in err
+    assert words in err
+    assert "help: run `adtool check SCRIPT`" in err
+
+
+def test_binary_and_strange_files_are_refused(here: Path) -> None:
+    path = here / ".adtool" / "last"
+    path.parent.mkdir()
+    path.write_bytes(b"\x80\x04\x95pickle")
+    with pytest.raises(ToolError, match="it is no JSON"):
+        last.read()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ToolError, match="cannot be read"):
+        last.read()
