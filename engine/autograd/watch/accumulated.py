@@ -29,7 +29,7 @@ from engine.tape.records import CopyRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray, planes, present, raw
 
 Seeds: TypeAlias = "tuple[tuple[int, bytes], ...]"
-Inputs: TypeAlias = "tuple[tuple[int, bytes], ...]"
+Inputs: TypeAlias = "tuple[bytes, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class Accumulated:
         self._suspects: list[_Suspect] = []
         self._arrays: list[array] = []
         self._computed: _Computed | None = None
+        self._digests: WeakKeyDictionary[array, _Digest] = WeakKeyDictionary()
 
     def began(self, tape: CapturedTape, run: Pass) -> None:
         """To be called before a pass sets its seeds."""
@@ -110,9 +111,8 @@ class Accumulated:
         """Whether the same is known of another part of an array."""
         return any(_root(y.a) is _root(x.a) and y.kind == x.kind for y in self._suspects)
 
-    @staticmethod
     def _suspect(
-        tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
+        self, tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
     ) -> _Suspect | None:
         grad = a.existing_grad
         if grad is None or not left.grad.fits(grad):
@@ -134,7 +134,7 @@ class Accumulated:
         if left.values is not None and not left.values.fits(a):
             return _Suspect(a, "values", present(grad), left.site)
         if (left.tape, left.records) == (id(tape), len(run.records)) and (
-            left.seeds == _seeds(run) and left.inputs == _inputs(run, computed)
+            left.seeds == _seeds(run) and left.inputs == self._inputs(run, computed)
         ):
             return _Suspect(a, "twice", present(grad), left.site)
         return None
@@ -145,15 +145,27 @@ class Accumulated:
             if _came_true(s):
                 yield Stale(s.kind, name_of(run, s.a), _span(run.site), _span(s.earlier))
         seeds, computed = _seeds(run), self._computed or _Computed(run)
-        inputs = _inputs(run, computed)
+        inputs = self._inputs(run, computed)
         for a in self._arrays:
             grad = a.existing_grad
             if grad is not None:
                 self._left.setdefault(_root(a), {})[geometry(a)] = _Left(
-                    _Digest.of(grad), None if computed.has(a) else _Digest.of(a), id(tape),
+                    _Digest.of(grad), None if computed.has(a) else self._values(a), id(tape),
                     len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
         self.failed()
+
+    def _values(self, a: array) -> _Digest:
+        """What an array holds, as a digest that was made before if it can be."""
+        known = self._digests.get(a)
+        if known is None or known.version != a.storage.version or not a.storage.told:
+            known = self._digests[a] = _Digest.of(a)
+        return known
+
+    def _inputs(self, run: Pass, computed: _Computed) -> Inputs:
+        """What a tape reads and does not compute."""
+        found = {id(a): a for r in run.records for a in r.arrays if isinstance(a, array)}
+        return tuple(self._values(a).digest for a in found.values() if not computed.has(a))
 
     def failed(self) -> None:
         """To be called when an exception ended a pass: what is left is no gradient."""
@@ -267,15 +279,6 @@ def _meeting(a: array, others: Sequence[array]) -> NumpyArray:
         for x in [b] if b._info.numpy.names is None else leaf_arrays(b):
             planes(plane, lo, x)[...] = True
     return np.asarray(planes(plane, lo, a).any(-1))
-
-
-def _inputs(run: Pass, computed: _Computed) -> Inputs:
-    """What tells whether something that a tape reads and does not compute has changed."""
-    found = {id(a): a for r in run.records for a in r.arrays if isinstance(a, array)}
-    return tuple(
-        (a.storage.version, b"" if a.storage.told else _Digest.of(a).digest)
-        for a in found.values() if not computed.has(a)
-    )  # fmt: skip
 
 
 def _seeds(run: Pass) -> Seeds:

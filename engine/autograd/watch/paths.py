@@ -83,7 +83,7 @@ class Paths:
                     if flow is None:
                         continue
                 reach |= known if flow is None or flow.smooth else known.cut_at(_cast(flow))
-            out.append((a, reach, bool(self._map.of(a).cut) and fills(a)))
+            out.append((a, reach, self._map.of(a).is_cut and fills(a)))
         for a, reach, whole in out:
             self._wrote(a, reach, whole)
 

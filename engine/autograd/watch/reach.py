@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -17,14 +18,28 @@ from engine.runtime.storage import Storage
 Kind = Literal["launch", "copy", "clone", "cast"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edge:
-    """Where a way leaves the tape. name: the kernel or operation. at: where there is no call."""
+    """Where a way leaves the tape. name: the kernel or operation. at: where there is no call.
+
+    Those of one call are equal, as in a loop.
+    """
 
     kind: Kind
     name: str
     site: Site | None
     at: Span | None = None
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        site = None if self.site is None else (self.site.code, self.site.instruction)
+        return self.kind, self.name, site, self.at
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edge) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 @dataclass(frozen=True)
@@ -36,27 +51,95 @@ class Leaf:
     array: ref[array]
 
 
-@dataclass(frozen=True)
-class Reach:
-    """The inputs that an array depends on. cut: those, by their roots, with where a way is cut."""
+_NOTHING: frozenset[Any] = frozenset()
+Way: TypeAlias = "tuple[Leaf, Edge | None]"
 
-    leaves: frozenset[Leaf] = frozenset()
-    cut: frozenset[tuple[Leaf, Edge]] = frozenset()
+
+class Reach:
+    """The inputs that an array depends on, and those behind a cut, with the first one from each.
+
+    Sets where they are small. Else it only knows what it was made of, so that a tape with an
+    input at each of many launches takes time and memory for each of them once.
+    """
+
+    __slots__ = ("_cut", "_edge", "_leaves", "_parts", "is_cut", "is_smooth")
+
+    def __init__(
+        self, leaves: frozenset[Leaf] = frozenset(), cut: frozenset[tuple[Leaf, Edge]] = frozenset()
+    ) -> None:
+        self._leaves = leaves
+        self._cut = cut
+        self._parts: tuple[Reach, ...] = ()
+        self._edge: Edge | None = None  # at which all parts are cut
+        self.is_smooth = bool(leaves)
+        self.is_cut = bool(cut)
+
+    @property
+    def leaves(self) -> frozenset[Leaf]:
+        """Inputs that are reached without a cut."""
+        if not self.is_smooth:
+            return _NOTHING
+        return frozenset(leaf for leaf, edge in self._ways() if edge is None)
+
+    @property
+    def cut(self) -> frozenset[tuple[Leaf, Edge]]:
+        """Inputs that are reached through cuts, each with the cut next to it."""
+        if not self.is_cut:
+            return _NOTHING
+        return frozenset((leaf, edge) for leaf, edge in self._ways() if edge is not None)
 
     def __or__(self, other: Reach) -> Reach:
         if other is self or not other:
             return self
         if not self:
             return other
-        return Reach(self.leaves | other.leaves, self.cut | other.cut)
+        if self._small and other._small:
+            return Reach(self._leaves | other._leaves, self._cut | other._cut)
+        return self._of((self, other), None)
 
     def cut_at(self, edge: Edge) -> Reach:
         """What is reached beyond a cut."""
-        return Reach(frozenset(), self.cut | {(x, edge) for x in self.leaves})
+        if not self.is_smooth:
+            return self
+        if self._small:
+            return Reach(frozenset(), self._cut | {(x, edge) for x in self._leaves})
+        return self._of((self,), edge)
 
     def __bool__(self) -> bool:
-        return bool(self.leaves or self.cut)
+        return self.is_smooth or self.is_cut
 
+    @property
+    def _small(self) -> bool:
+        return not self._parts and len(self._leaves) + len(self._cut) <= _SMALL
+
+    @staticmethod
+    def _of(parts: tuple[Reach, ...], edge: Edge | None) -> Reach:
+        out = Reach()
+        out._parts, out._edge = parts, edge
+        smooth = any(x.is_smooth for x in parts)
+        out.is_smooth = smooth and edge is None
+        out.is_cut = any(x.is_cut for x in parts) or (smooth and edge is not None)
+        return out
+
+    def _ways(self) -> set[Way]:
+        out: set[Way] = set()
+        todo: list[tuple[Reach, Edge | None]] = [(self, None)]
+        seen = set()
+        while todo:
+            node, edge = todo.pop()
+            # Where all is cut further down, cuts above it do not count.
+            edge = edge if node.is_smooth else None
+            if (id(node), edge) in seen:
+                continue
+            seen.add((id(node), edge))
+            out.update((leaf, edge) for leaf in node._leaves)
+            out.update(node._cut)
+            todo += [(part, node._edge or edge) for part in node._parts]
+        return out
+
+
+# Inputs, with and without a cut, that are kept as sets.
+_SMALL = 8
 
 NONE = Reach()
 
