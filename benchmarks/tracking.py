@@ -242,7 +242,9 @@ def page(rounds: int, quick: bool = False) -> str:
 
 {machine}.
 
-Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({3 * rounds} for the last two
+Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({
+        3 * rounds
+    } for the last two
 tables), in which the ways to run a program take turns in one process. The machine is shared and
 noisy: times of two runs of this page differ by more than a half, ratios by less.
 
@@ -253,8 +255,21 @@ and runs backward. *Capture* copies what launches read, for the checks of launch
 and all that is found out between launches. *Ratio* is of the program with the witness to the program
 alone, *added* what both add, in forward times: at most 3 is the target.
 
-{table(["program", "launches x floats", "forward", "backward", "with capture", "with witness",
-        "ratio", "added"], tracked)}
+{
+        table(
+            [
+                "program",
+                "launches x floats",
+                "forward",
+                "backward",
+                "with capture",
+                "with witness",
+                "ratio",
+                "added",
+            ],
+            tracked,
+        )
+    }
 
 ## `config.verify_autograd_array_access`
 
