@@ -27,44 +27,9 @@ import engine as wp
 from engine.autograd import Witness
 from machine import describe
 from table import table
+from tracking_kernels import advance, advance_in_place, forces, kick, total
 
 HERE = Path(__file__).resolve().parent
-F = wp.array(dtype=float)
-
-
-@wp.kernel
-def advance(x: F, v: F, x_next: F, v_next: F):
-    i = wp.tid()
-    force = -wp.sin(x[i]) - 0.1 * v[i] * wp.abs(v[i])
-    v_next[i] = v[i] + 0.01 * force
-    x_next[i] = x[i] + 0.01 * v_next[i]
-
-
-@wp.kernel
-def advance_in_place(x: F, v: F):
-    i = wp.tid()
-    force = -wp.sin(x[i]) - 0.1 * v[i] * wp.abs(v[i])
-    v[i] = v[i] + 0.01 * force
-    x[i] = x[i] + 0.01 * v[i]
-
-
-@wp.kernel
-def forces(x: F, v: F, force: F):
-    i = wp.tid()
-    force[i] = -wp.sin(x[i]) - 0.1 * v[i] * wp.abs(v[i])
-
-
-@wp.kernel
-def kick(x: F, v: F, force: F, x_next: F, v_next: F):
-    i = wp.tid()
-    v_next[i] = v[i] + 0.01 * force[i] * x[i]
-    x_next[i] = x[i] + 0.01 * v_next[i]
-
-
-@wp.kernel
-def total(x: F, out: F):
-    i = wp.tid()
-    wp.atomic_add(out, 0, x[i] * x[i])
 
 
 def floats(n: int) -> Any:
@@ -242,7 +207,9 @@ def page(rounds: int, quick: bool = False) -> str:
 
 {machine}.
 
-Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({3 * rounds} for the last two
+Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({
+        3 * rounds
+    } for the last two
 tables), in which the ways to run a program take turns in one process. The machine is shared and
 noisy: times of two runs of this page differ by more than a half, ratios by less.
 
@@ -253,8 +220,21 @@ and runs backward. *Capture* copies what launches read, for the checks of launch
 and all that is found out between launches. *Ratio* is of the program with the witness to the program
 alone, *added* what both add, in forward times: at most 3 is the target.
 
-{table(["program", "launches x floats", "forward", "backward", "with capture", "with witness",
-        "ratio", "added"], tracked)}
+{
+        table(
+            [
+                "program",
+                "launches x floats",
+                "forward",
+                "backward",
+                "with capture",
+                "with witness",
+                "ratio",
+                "added",
+            ],
+            tracked,
+        )
+    }
 
 ## `config.verify_autograd_array_access`
 
