@@ -16,14 +16,16 @@ _WARNED_OF = "This may corrupt gradient computation in the backward pass."
 def is_read(a: ArrayBase) -> bool:
     """Whether an element of an array is marked as read."""
     marks = a.storage.reads
-    return bool(marks) and any(strided.may_meet(_elements(a), m) for m in marks or ())
+    return bool(marks) and any(strided.may_meet(_elements(a), m) for m in (marks or {}).values())
 
 
 def mark_read(a: ArrayBase) -> None:
     """Marks the elements of an array as read."""
-    if a.storage.reads is None:
-        a.storage.reads = set()
-    a.storage.reads.add(_elements(a))
+    marks, key = a.storage.reads, (a._packed, a._info.size)
+    if marks is None:
+        marks = a.storage.reads = {}
+    if key not in marks:
+        marks[key] = _elements(a)
 
 
 def unmark(a: ArrayBase) -> None:

@@ -63,7 +63,7 @@ class Storage:
         self._hold: weakref.ref[Hold] | None = None
         self._frozen: weakref.ref[Hold] | None = None
         self._copier: Copier | None = None
-        self.reads: set[strided.Elements] | None = None
+        self.reads: dict[tuple[bytes, int], strided.Elements] | None = None
         self._views: list[weakref.ref[Any]] = []
 
     def view(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> Any:

@@ -15,11 +15,11 @@ from engine.tape.records import LaunchRecord
 
 def launched(record: LaunchRecord) -> None:
     """A launch was recorded."""
-    plan = record.plan
+    plan, values = record.plan, record.values
     for name, span in _within(plan.variants):
         reads.warn_within(name, plan.kernel.key, f"{span.file}:{span.line}")
     for i in plan.writes:
-        a = record.values[i]
+        a = values[i]
         if a is not None and reads.is_read(a):
             at = plan.variants.ir.span
             reads.warn(
@@ -27,7 +27,7 @@ def launched(record: LaunchRecord) -> None:
                 f"{plan.kernel.key} at {at.file}:{at.line} is being written to",
             )  # fmt: skip
     for i in plan.reads:
-        a = record.values[i]
+        a = values[i]
         if a is not None:
             reads.mark_read(a)
 

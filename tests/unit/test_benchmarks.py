@@ -69,3 +69,11 @@ def test_results_on_record_name_no_place() -> None:
         text = path.read_text(encoding="utf-8")
         assert str(Path.home()) + "/" not in text
         assert "/tmp/" not in text
+
+
+def test_the_cost_of_watching_can_be_measured(folder_on_path: None) -> None:
+    import tracking
+
+    text = tracking.page(1, quick=True)
+    assert text.count("\n| ") == 3 + len(tracking.programs()) + 2
+    assert "roll-out, an array a step | 20 x 64 |" in text and "nan" not in text

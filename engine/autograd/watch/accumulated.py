@@ -43,7 +43,7 @@ class _Digest:
     def of(a: array) -> _Digest:
         """That of what it holds now."""
         held = np.ascontiguousarray(a._host()).reshape(-1).view(np.uint8)
-        found = hashlib.blake2b(held.data, digest_size=16)
+        found = hashlib.sha256(held.data)
         return _Digest(a.storage.version, found.digest())
 
     def fits(self, a: array) -> bool:
@@ -148,7 +148,7 @@ class Accumulated:
         inputs = self._inputs(run, computed)
         for a in self._arrays:
             grad = a.existing_grad
-            if grad is not None:
+            if grad is not None and any(_not_zero(g).any() for _, g in _leaves(a, grad)):
                 self._left.setdefault(_root(a), {})[geometry(a)] = _Left(
                     _Digest.of(grad), None if computed.has(a) else self._values(a), id(tape),
                     len(run.records), seeds, inputs, run.site,
@@ -262,7 +262,7 @@ def _leaves(a: array, grad: array) -> list[tuple[array, array]]:
 
 
 def _not_zero(a: array) -> NumpyArray:
-    return np.asarray(present(a) != 0)
+    return np.asarray(a._host() != 0)
 
 
 def _meeting(a: array, others: Sequence[array]) -> NumpyArray:

@@ -151,7 +151,7 @@ class Witness:
             ]  # fmt: skip
         if followed.overwritten is not None:
             followed.overwritten.ended()
-        followed.run = None
+        followed.run = followed.shared = None
         self._look_back()
         self._busy = False
 
