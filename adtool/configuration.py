@@ -39,7 +39,10 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
         if not having:
             known = {o for c in options.values() for o in c} | set(commands)
             raise _unknown(path, f"[tool.adtool] {key}", name, known)
+        several = any(getattr(options[c][name], "multiple", False) for c in having)
         for c in having:
+            if several and isinstance(value, list) and not options[c][name].multiple:
+                continue  # the command takes but one; this is for those that take several
             found[c][options[c][name].name] = _value(path, key, options[c][name], value)
     for command in commands:
         for key, value in dict(table.get(command, {})).items():

@@ -216,9 +216,9 @@ noisy: times of two runs of this page differ by more than a half, ratios by less
 ## `adtool check`: overwritten arrays, broken paths, stale gradients
 
 What `engine.capturing(watcher=engine.autograd.Witness())` adds to a program that records launches
-and runs backward. *Capture* copies what launches read, for the checks of launches; *witness* is that
-and all that is found out between launches. *Ratio* is of the program with the witness to the program
-alone, *added* what both add, in forward times: at most 3 is the target.
+and runs backward. *Capture* copies what launches read, for the checks of launches; *witness* is
+that and all that is found out between launches. *Ratio* is of the program with the witness to the
+program alone, *added* what both add, in forward times: at most 3 is the target.
 
 {
         table(

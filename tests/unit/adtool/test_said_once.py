@@ -70,5 +70,5 @@ def test_a_launch_without_backward_is_no_note_beside_its_error(session: Any, lau
     cause = Cause("no backward", 0, "spring_forces")
     whole = WholeResult("fail", 1, 0.0, 2.0, 1.0, cause=cause)
     made = session(TapeResult(0, (stopped,), (), whole))
-    assert findings("G012", made) == [] and len(findings("G010", made)) == 1
+    assert findings("G012", made) == [] and len(findings("G004", made)) == 1
     assert len(findings("G012", session(TapeResult(0, (stopped,))))) == 1

@@ -230,6 +230,6 @@ def test_what_the_error_numbers_of_kernels_say(error, code):
         state._obj.error = error
 
     entry = Entry("my_kernel_0123456789abcdef", call)
-    variants = SimpleNamespace(entry=lambda *names: entry)
+    variants = SimpleNamespace(entry=lambda *names: entry, debug=False)
     found = refused(lambda: run(variants, "forward", (2,), b""), code)
     assert "'my_kernel'" in found.message
