@@ -207,18 +207,19 @@ def page(rounds: int, quick: bool = False) -> str:
 
 {machine}.
 
-Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({
-        3 * rounds
-    } for the last two
-tables), in which the ways to run a program take turns in one process. The machine is shared and
-noisy: times of two runs of this page differ by more than a half, ratios by less.
+Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({3 * rounds} for the last
+two tables), in which the ways to run a program take turns in one process. The machine is shared
+and noisy: times of two runs of this page differ by more than a half, ratios by less.
 
 ## `adtool check`: overwritten arrays, broken paths, stale gradients
 
 What `engine.capturing(watcher=engine.autograd.Witness())` adds to a program that records launches
 and runs backward. *Capture* copies what launches read, for the checks of launches; *witness* is
 that and all that is found out between launches. *Ratio* is of the program with the witness to the
-program alone, *added* what both add, in forward times: at most 3 is the target.
+program alone; *added* is what both add, in forward times, of which the target is 3 at most. Where
+launches are tiny it is missed: what is measured is Python, a few tenths of a millisecond for each
+launch, part of it the garbage collector's, and linear in the launches. Where a value is lost, the
+adjoint of its launch runs twice more, once for each kernel and place.
 
 {
         table(
