@@ -367,6 +367,21 @@ class TestUnchecked:
         whole = WholeResult("skipped", reason="no array that it reads requires a gradient")
         assert findings("G012", session(TapeResult(2, (), (), whole))) == []
 
+    def test_a_whole_tape_is_placed_at_the_call_to_blame(self, session: Make) -> None:
+        whole = WholeResult("skipped", reason="not known", site=Span("train.py", 7, 5, 7, 30))
+        (found,) = findings("G012", session(TapeResult(0, (), (), whole)))
+        assert (found.severity, found.file, found.line) == ("warning", "train.py", 7)
+
+    def test_a_whole_tape_with_a_launch_that_cannot_be_repeated(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        """That launch is G007, which says why; any other tape is left out as ever."""
+        whole = WholeResult("skipped", reason="one of its launches gives other results")
+        restless = launch(0, pair("nondeterministic"))
+        made = session(TapeResult(0, (restless,), (), whole))
+        assert findings("G012", made) == [] and len(findings("G007", made)) == 1
+        assert len(findings("G012", session(TapeResult(0, (launch(0, pair()),), (), whole)))) == 1
+
     def test_a_recorded_function(self, session: Make) -> None:
         site = Span("train.py", 9, 1, 9, 30)
         gap = Unchecked(4, "a recorded function", "its forward code is unknown", site)
