@@ -97,10 +97,11 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
         return replace(tape, broken=(*tape.broken, found))
     checked = {f.site for f in found.functions}
     left = tuple(u for u in tape.unchecked if u.site is None or u.site not in checked)
-    if itself and tape.whole is not None and tape.whole.verdict == "skipped":
+    if tape.whole is not None and tape.whole.verdict == "skipped":
+        how = "by running the program again" if itself else "as a tape that is alike"
         error = abs(found.ad - found.oracle) / max(abs(found.oracle), 1e-300)
         tape = replace(
             tape, whole=WholeResult("fail" if found.wrong else "pass", 1, found.ad, found.oracle,
-                                    error, "by running the program again"),
+                                    error, how),
         )  # fmt: skip
     return replace(tape, functions=(*tape.functions, found), unchecked=left)

@@ -379,7 +379,7 @@ def _grads(record: LaunchRecord) -> list[array]:
     return list({(g.ptr, g.shape, g.strides): g for g in found if g is not None}.values())
 
 
-def _exposed(record: LaunchRecord) -> list[array]:
+def exposed(record: LaunchRecord) -> list[array]:
     """The arrays that an adjoint may write to beside gradients: a handwritten one may."""
     if not any(isinstance(s, n.Call) for s in n.walk(record.plan.variants.prepared.body)):
         return []
@@ -391,7 +391,7 @@ def _differing(
     record: LaunchRecord, one: Callable[[], None], other: Callable[[], None]
 ) -> tuple[str, ...]:
     """The parameters whose gradients differ after one or the other; all stays as it is."""
-    grads = [*_grads(record), *_exposed(record)]
+    grads = [*_grads(record), *exposed(record)]
     before = [g._host().copy() for g in grads]
     results = []
     try:

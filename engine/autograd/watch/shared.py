@@ -7,12 +7,13 @@ gradients of their own in the place of those that share, and then what the input
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from engine.autograd.facts import Shared
+from engine.autograd.watch.overwritten import exposed
 from engine.diagnostics import EngineError
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
@@ -20,7 +21,7 @@ from engine.runtime.storage import Storage
 from engine.tape.backward import run_backward
 from engine.tape.capture import Pass
 from engine.tape.outline import root_array
-from engine.tape.records import FuncRecord
+from engine.tape.records import FuncRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray
 
 _RTOL = 1e-4  # of the largest number of a gradient: another order of sums rounds otherwise
@@ -77,7 +78,9 @@ class SharedGradients:
         kept = {id(a): (a, g, g._host().copy()) for a in self._roots
                 if (g := a.existing_grad) is not None}  # fmt: skip
         out: dict[int, NumpyArray] = {}
-        with _put_back(kept.values()), warnings.catch_warnings():
+        records = [r for r in self._run.records if isinstance(r, LaunchRecord)]
+        others = [(a, a._host().copy()) for r in records for a in exposed(r)]
+        with _put_back(kept.values(), others), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for a, g, was in kept.values():
                 if any(self._clash(a, b) for b in self._roots if b is not a):
@@ -99,15 +102,18 @@ class SharedGradients:
 
 
 @contextmanager
-def _put_back(kept: object) -> Iterator[None]:
-    """Afterwards, arrays have the gradients that they had, and these what they held."""
-    known = list(kept)  # type: ignore[call-overload]
+def _put_back(
+    kept: Iterable[tuple[array, array, NumpyArray]], others: Iterable[tuple[array, NumpyArray]]
+) -> Iterator[None]:
+    """Afterwards, arrays have the gradients that they had, and these and others what they held."""
     try:
         yield
     finally:
-        for a, g, was in known:
+        for a, g, was in kept:
             a._grad = g
             g._put(was)
+        for a, was in others:
+            a._put(was)
 
 
 def _roots(run: Pass) -> list[array]:

@@ -114,6 +114,14 @@ class Witness:
             self._writes.note(memory, lo, hi)
 
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
+        try:
+            return self._began(tape, run)
+        except MemoryError:  # what could not be looked at is not told of
+            self._of(tape).overwritten = None
+            self._of(tape).shared = None
+            return None
+
+    def _began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None]:
         self._busy = True
         followed = self._of(tape)
         followed.run = run
@@ -133,9 +141,8 @@ class Witness:
         followed = self._of(tape)
         if not done:
             self._accumulated.failed()
-        elif followed.run is not None:
+        elif followed.run is not None and followed.overwritten is not None:
             followed.stale += self._accumulated.ended(tape, followed.run)
-            assert followed.overwritten is not None
             if followed.shared is not None:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
