@@ -61,7 +61,7 @@ def _alike(s: Sought) -> object:
 def _settle(
     sought: Sought, job: Job, seconds: float, deadline: float | None
 ) -> Broken | FunctionCheck | None:
-    from engine.autograd import STEPS, judged
+    from engine.autograd import STEPS, decided, judged
 
     runs: dict[float, Moved] = {}
     for step in STEPS:
@@ -72,8 +72,8 @@ def _settle(
         if moved is None:
             return None
         runs[step] = moved
-        if step == 0.0 and abs(moved.value - sought.value) > 1e-6 * abs(sought.value):
-            return None  # it does not do the same twice
+        if decided(sought, runs):
+            return None
     return judged(sought, runs)
 
 

@@ -113,8 +113,9 @@ class Sought:
 
     tape: its number among those that the program made. derivative: of `value`, what its backward
     pass started from, along the direction in which its inputs would be moved. reads: where the host
-    read what depends on them, while the tape recorded. functions: given to `record_func`. inputs:
-    what the host read, as the user calls it.
+    read what depends on them, while the tape recorded, or before it. functions: given to
+    `record_func`. inputs: what the host read, as the user calls it. loose: the pass started from
+    an array that nothing on the tape had written.
     """
 
     tape: int
@@ -123,15 +124,20 @@ class Sought:
     reads: tuple[Span, ...] = ()
     functions: tuple[Recorded, ...] = ()
     inputs: tuple[str, ...] = ()
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a tape got from outside: which argument of which call, and what it held."""
+    """Something that a tape got from outside: which argument of which call, and what it held.
+
+    meant: as a constant, by `stop_gradient`.
+    """
 
     argument: int
     site: Span | None
     digest: str
+    meant: bool = False
 
 
 @dataclass(frozen=True, slots=True)

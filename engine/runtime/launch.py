@@ -89,9 +89,13 @@ def launch(
             observe(kernel, shape)
     tape = recording.active.get() if record_tape else None
     if tape is None:
-        if recording.bystanders and record_tape:
+        if recording.bystanders:
+            only_read = set(plan.reads).difference(plan.writes)
+            reads = [values[i] for i in sorted(only_read) if values[i] is not None]
             for b in recording.bystanders:
-                b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
+                b.used(reads)
+                if record_tape:
+                    b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
         plan.check_written(values)
         plan.forward.run(shape, blob)
         return None

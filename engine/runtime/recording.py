@@ -5,7 +5,7 @@ The tape package sits above this one and registers itself here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -64,6 +64,9 @@ class Bystander(Protocol):
 
         meant: as a constant, by `stop_gradient`. clone: into an array that is made for it.
         """
+
+    def used(self, reads: Sequence[array]) -> None:
+        """A launch is about to run off the tape, on request or not, that just reads these."""
 
     def lent(self, a: array) -> None:
         """The host is about to read an array."""

@@ -53,6 +53,9 @@ class Watcher(Protocol):
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         """A tape got a record, which has run."""
 
+    def used(self, reads: Sequence[array]) -> None:
+        """A launch is about to run off the tape that just reads these."""
+
     def lent(self, a: array) -> None:
         """The host is about to read an array."""
 

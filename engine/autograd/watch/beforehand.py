@@ -70,6 +70,12 @@ class Beforehand:
             self._map.add(a, NONE, True)
             self._taped.add(root_array(a))
 
+    def forgotten(self, a: array) -> bool:
+        """Whether no tape read an array, and somebody asked for its gradient all the same."""
+        if a in self._taped or a.existing_grad is None:
+            return False
+        return not has_gradient(Leaf(root_of(a), "", ref(a)))
+
     def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
         """What is known to be broken by now, each once."""
         for (leaf, edge), tape in list(self._used.items()):

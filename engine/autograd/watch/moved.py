@@ -88,7 +88,7 @@ class Touches:
             if grad is not None:
                 d = _direction(a, number) if d is None else d
                 total += float(np.sum(grad._host().astype(np.float64) * d))
-        return total if self._arrays else None
+        return total
 
 
 def _direction(a: array, number: int) -> Array:
@@ -121,20 +121,25 @@ class Mover:
         self._tape = tape
         self._step = step
         self._touches = Touches()
-        self._events: list[Event] = []
-        self._declared: list[array] = []
+        self._events: list[tuple[Event, Outline | None]] = []
+        self._declared: list[Outline] = []
+        self._meant: list[Outline] = []
+        self._begun = False  # some tape has recorded something
+        self._last = -1  # the one that did last, unless it has run backward
         self.result: Moved | None = None
 
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
+        self._begun, self._last = True, tape.index
         if tape.index != self._tape:
             return
         site = call_site(2)
+        into = values[0] if len(values) == 2 and len(reads) == 1 and reads[0] is values[1] else None
         for number, v in enumerate(values):
             if not isinstance(v, array):
                 self._note(number, site, repr(v).encode())
             elif any(v is a for a in reads) and not self._touches.computed(v):
                 if not self._touches.has(v):  # else it was moved by this
-                    self._note(number, site, v._host().tobytes())
+                    self._note(number, site, v._host().tobytes(), v, into)
         for a in reads:
             self._move(a)
 
@@ -145,40 +150,80 @@ class Mover:
             with np.errstate(all="ignore"):
                 a._put((a._host().astype(np.float64) + self._step * d).astype(a._info.numpy))
 
-    def _note(self, number: int, site: Site | None, said: bytes) -> None:
+    def _note(
+        self, number: int, site: Site | None, said: bytes, a: array | None = None,
+        into: array | None = None,
+    ) -> None:  # fmt: skip
+        """Something came from outside. into: where a copy puts it."""
         digest = hashlib.blake2b(said, digest_size=16).hexdigest()
-        self._events.append(Event(number, None if site is None else site.span, digest))
+        meant = a is not None and any(may_meet(a, m) for m in self._meant)
+        event = Event(number, None if site is None else site.span, digest, meant)
+        target = into if isinstance(into, array) else a
+        self._events.append((event, None if target is None else outline(target)))
 
     def recorded(self, tape: CapturedTape, record: Record) -> None:
+        self._begun, self._last = True, tape.index
         if tape.index == self._tape:
             self._touches.recorded(record)
+            if isinstance(record, FuncRecord):
+                self._declared += [outline(a) for a in record.arrays if isinstance(a, array)]
+
+    def _concerns(self) -> bool:
+        """Whether what happens off the tapes now belongs to the tape: see `Witness._current`."""
+        tape = active_tape(self)
+        if tape is not None:
+            self._begun = True
+            return tape.index == self._tape
+        return self._last == self._tape if self._begun else self._tape == 0
 
     def lent(self, a: array) -> None:
-        tape = active_tape(self)
-        if tape is not None and tape.index == self._tape:
+        if self._concerns():
             self._move(a)
+
+    def used(self, reads: Sequence[array]) -> None:
+        if self._concerns():
+            for a in reads:
+                self._move(a)
+
+    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        if meant:
+            self._meant.append(outline(dest))
 
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
         if tape.index == self._tape:
-            self.result = Moved(self._step, value_of(run), tuple(self._events))
+            # What a recorded function answers for came from nowhere else.
+            events = tuple(
+                e for e, target in self._events
+                if target is None or not any(may_meet(target, o) for o in self._declared)
+            )  # fmt: skip
+            self.result = Moved(self._step, value_of(run), events)
             raise Enough
+        if tape.index == self._last:
+            self._last = -1
         return None
 
     def ended(self, tape: CapturedTape, done: bool) -> None: ...
     def filled(self, dest: array) -> None: ...
     def closed(self) -> None: ...
     def launched(self, call: Call, site: Site | None) -> None: ...
-    def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None: ...
     def wrote(self, memory: Storage, lo: int, hi: int) -> None: ...
+
+
+def decided(sought: Sought, runs: Mapping[float, Moved]) -> bool:
+    """Whether the runs so far say already that there is nothing to be found, or to be known."""
+    still, moved = runs.get(0.0), runs.get(STEP)
+    if still is not None and abs(still.value - sought.value) > 1e-6 * abs(sought.value):
+        return True  # the program does not do the same twice
+    if still is None or moved is None or sought.functions or sought.loose:
+        return False
+    return _edge(still.events, moved.events) is None
 
 
 def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionCheck | None:
     """What the runs say: a broken way, a recorded function that is right or wrong, or nothing."""
-    if any(step not in runs for step in STEPS):
+    if decided(sought, runs) or any(step not in runs for step in STEPS):
         return None
     still = runs[0.0]
-    if abs(still.value - sought.value) > 1e-6 * abs(sought.value):
-        return None  # the program does not do the same twice
     one = (runs[STEP].value - runs[-STEP].value) / (2 * STEP)
     half = (runs[STEP / 2].value - runs[-STEP / 2].value) / STEP
     best = (4 * half - one) / 3
@@ -192,7 +237,9 @@ def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionChec
         if edge is not None:
             site = sought.reads[-1] if sought.reads else edge.site
             return Broken("host", "", site, sought.inputs, to=edge.site)
-    if not sought.functions:
+        if sought.loose and sought.reads and not sought.functions:
+            return Broken("host", "", sought.reads[-1], sought.inputs)
+    if not sought.functions or _constants(still.events, runs[STEP].events):
         return None
     sure = error <= _RTOL * max(abs(best), abs(sought.derivative))
     if wrong or sure:
@@ -205,6 +252,11 @@ def _edge(still: Sequence[Event], moved: Sequence[Event]) -> Event | None:
     for a, b in zip(still, moved, strict=False):
         if (a.argument, a.site) != (b.argument, b.site):
             return None  # it went another way
-        if a.digest != b.digest:
+        if a.digest != b.digest and not b.meant:
             return b
     return None
+
+
+def _constants(still: Sequence[Event], moved: Sequence[Event]) -> bool:
+    """Whether a constant that is meant to be one has changed: the loss moves with it, too."""
+    return any(a.digest != b.digest and b.meant for a, b in zip(still, moved, strict=False))

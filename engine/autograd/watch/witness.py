@@ -24,14 +24,19 @@ from engine.runtime.array import array
 from engine.runtime.plan import Call
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass, active_tape
+from engine.tape.outline import root_array
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord, LaunchRecord
+
+_EARLY = 256  # arrays that the host read before the first tape, kept to be looked at later
 
 
 class _Followed:
     """What is known of one tape."""
 
     def __init__(self, tape: CapturedTape) -> None:
+        self.tape = tape
+        self.total: tuple[float, float] | None = None
         self.clocks: list[int] = []
         self.overwritten: OverwrittenReads | None = None
         self.recomputed: Recomputed | None = Recomputed(tape)
@@ -56,29 +61,52 @@ class Witness:
         self._writes = Writes()
         self._accumulated = Accumulated()
         self._beforehand = Beforehand()
+        # What the host read before the first tape recorded anything.
+        self._prelude = Touches()
+        self._early: list[tuple[array, Span, str]] = []
+        self._last: _Followed | None = None
         self._tapes: dict[int, _Followed] = {}
         self._busy = False
 
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
-        followed = self._of(tape)
+        followed = self._last = self._of(tape)
         if followed.paths is not None:
             for a in reads:
                 followed.touches.touch(a)
 
     def lent(self, a: array) -> None:
-        tape = None if self._busy else active_tape(self)
-        if tape is None or not a._info.floating:
-            return
-        followed = self._of(tape)
-        if followed.paths is None:
+        if not self._tapes and not self._busy and active_tape(self) is None:
+            self._lent_early(a)
+        followed = self._current()
+        if followed is None or followed.paths is None or not a._info.floating:
             return
         followed.touches.touch(a)
         site = call_site()
         if site is not None and (followed.touches.has(a) or followed.paths.depends(a)):
             followed.reads.append((site.span, read_name(site)))
 
+    def _lent_early(self, a: array) -> None:
+        site = call_site()
+        if a.requires_grad and site is not None and len(self._early) < _EARLY:
+            self._prelude.touch(a)
+            self._early.append((root_array(a), site.span, read_name(site)))
+
+    def used(self, reads: Sequence[array]) -> None:
+        followed = self._current()
+        touches = followed.touches if followed is not None else self._prelude
+        if followed is not None or not (self._tapes or self._busy):
+            for a in reads:
+                touches.touch(a)
+
+    def _current(self) -> _Followed | None:
+        """The tape that what happens now belongs to: it records, or did last and is to run."""
+        if self._busy:
+            return None
+        tape = active_tape(self)
+        return self._of(tape) if tape is not None else self._last
+
     def recorded(self, tape: CapturedTape, record: Record) -> None:
-        followed = self._of(tape)
+        followed = self._last = self._of(tape)
         followed.touches.recorded(record)
         followed.used |= bool(followed.reads)
         if isinstance(record, FuncRecord):
@@ -124,6 +152,8 @@ class Witness:
     def _began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None]:
         self._busy = True
         followed = self._of(tape)
+        if self._last is followed:
+            self._last = None
         followed.run = run
         self._accumulated.began(tape, run)
         first = followed.overwritten is None
@@ -169,6 +199,20 @@ class Witness:
         for tape, broken in self._beforehand.broken():
             self._of(tape).broken.append(broken)
             tape.facts.append(broken)
+        self._look_early()
+
+    def _look_early(self) -> None:
+        """Looks for inputs that only the host read, before the first tape, and their gradients."""
+        first = next((f for f in self._tapes.values() if f.tape.index == 0), None)
+        if first is None or first.total is None or first.sought is not None:
+            return
+        wanted = [x for x in self._early if self._beforehand.forgotten(x[0])]
+        if wanted:
+            names = tuple(dict.fromkeys(name for _, _, name in wanted if name))
+            sites = tuple(dict.fromkeys(span for _, span, _ in wanted))
+            first.sought = Sought(0, *first.total, sites, (), names)
+            first.tape.facts.append(first.sought)
+            self._early.clear()
 
     def _mixture(self, followed: _Followed, run: Pass, first: bool) -> None:
         """Looks whether what is read fits together, where something has changed."""
@@ -196,6 +240,8 @@ class Witness:
         found = self._tapes.get(id(tape))
         if found is None:
             found = self._tapes[id(tape)] = _Followed(tape)
+            if len(self._tapes) == 1 and tape.index == 0:
+                found.touches = self._prelude
         return found
 
 
@@ -211,15 +257,17 @@ def _changed(run: Pass) -> bool:
 
 def _sought(tape: CapturedTape, followed: _Followed, run: Pass) -> Sought | None:
     """What another run of the program would have to show, where only that can."""
-    if not (followed.used or followed.functions):
-        return None
-    derivative = followed.touches.derivative()
-    value = value_of(run)
+    derivative, value = followed.touches.derivative(), value_of(run)
+    loose = not all(followed.touches.computed(a) for a, _ in run.seeds)
+    followed.used |= loose and bool(followed.reads)
     if derivative is None or not np.isfinite([derivative, value]).all():
+        return None
+    followed.total = value, derivative
+    if not (followed.used or followed.functions):
         return None
     reads = tuple(dict.fromkeys(span for span, _ in followed.reads)) if followed.used else ()
     inputs = tuple(dict.fromkeys(name for _, name in followed.reads if name))
-    return Sought(tape.index, value, derivative, reads, tuple(followed.functions), inputs)
+    return Sought(tape.index, value, derivative, reads, tuple(followed.functions), inputs, loose)
 
 
 def _saved(run: Pass) -> Stale:
