@@ -69,7 +69,8 @@ class OverwrittenArray(Rule):
             tape, f = group[0]
             launches = sum(x.launches for _, x in group)
             nbytes = sum(x.nbytes for _, x in group)
-            many = f" (and {launches - 1} more launches)" if launches > 1 else ""
+            more = "1 more launch" if launches == 2 else f"{launches - 1} more launches"
+            many = f" (and {more})" if launches > 1 else ""
             yield self.finding(
                 f"{_what(f)} in launch {f.launch} of tape {tape}{many} {_happened(f)}: "
                 f"{_elements(f)}; {_effect(f, nbytes)}",

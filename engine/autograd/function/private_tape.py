@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.runtime import recording
+from engine.tape.capture import Captures
 from engine.tape.records import Record
 from engine.tape.tape import Tape
 
 
-class _NoCaptures:
+class _NoCaptures(Captures):
     """Where the records of a private tape go: nowhere."""
 
-    def __bool__(self) -> bool:
-        return False
-
-    def copies(self, kernel: str) -> bool:
-        del kernel
-        return False
-
-    def add(self, record: Record, records: list[Record]) -> None:
-        """Nobody is told."""
-
-    def look(self) -> None:
-        """Nobody looks."""
-
-    def forget(self) -> None:
-        """Nobody remembers."""
+    def _begin(self, records: list[Record]) -> None:
+        self._records = records
+        self._tapes = []
+        self._traced = False
 
 
 class PrivateTape(Tape):
     """A tape that no capture sees, and that records also while another tape is active."""
 
-    def _listeners(self) -> Any:
-        return _NoCaptures()
+    def _listeners(self) -> Captures:
+        return _NoCaptures(self.records)
 
     def __enter__(self) -> PrivateTape:
         self._token = recording.active.set(self)

@@ -322,7 +322,7 @@ class TestFacts:
         (found,) = findings("G003", session(*tapes))
         assert found.severity == severity and words in found.message
         assert found.message.startswith("`state.force` (argument `f` of kernel `move`) in launch 3")
-        assert "(and 1 more launches)" in found.message
+        assert "(and 1 more launch)" in found.message
         assert "24 numbers, from [0, 1] to [7, 2]" in found.message
         assert (found.line, found.count) == (11, 2)
 
