@@ -118,30 +118,10 @@ def graph(
             "--no-check", help="Run the script, but check no gradient.", rich_help_panel=_RUN
         ),
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=_RUN)
-    ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            callback=opt.above(0),
-            rich_help_panel=_RUN,
-            help="Time limit for script and checks together; 0: none.",
-        ),
-    ] = opt.TIMEOUT,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GIB",
-            callback=opt.above(0),
-            rich_help_panel=_RUN,
-            help="Limit on copies of what launches read.",
-        ),
-    ] = None,
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
-    ] = False,
+    device: opt.DeviceName = None,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    memory: opt.Memory = None,
+    no_color: opt.NoColor = False,
 ) -> None:
     """Draw what a script records on a tape: kernels, arrays, and how their gradients are.
 

@@ -78,20 +78,10 @@ def trace(
             help="What is left of the first norm where the gradient is called dead.",
         ),
     ] = 1e-6,
-    device: Annotated[str | None, typer.Option(help="The device to run on, as cpu.")] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", callback=opt.above(0), help="Time limit for all together; 0: none."
-        ),
-    ] = opt.TIMEOUT,
-    format: Annotated[
-        Format,
-        typer.Option(help="With json, what the script prints goes to standard error."),
-    ] = Format.text,
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
-    ] = False,
+    device: opt.DeviceName = None,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    format: opt.FormatOption = Format.text,
+    no_color: opt.NoColor = False,
 ) -> None:
     """Show what a script records on a tape as a table: launches, arrays, times, gradients.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 from engine.diagnostics.callers import argument_list, call_at, text
+from engine.diagnostics.site import Site
+from engine.runtime.plan import Plan
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
 
@@ -19,12 +21,17 @@ def variable(record: Record, index: int) -> str:
     """
     if not isinstance(record, LaunchRecord):
         return ""
-    call = call_at(record._site)
+    return passed(record._site, record.plan, index)
+
+
+def passed(site: Site | None, plan: Plan, index: int) -> str:
+    """The same for a launch at a place in user code, on a tape or not."""
+    call = call_at(site)
     if call is None or not _launches(call):
         return ""
     given = argument_list(call, _LAUNCH)
-    names = record.plan.arguments
-    first, _, rest = record.plan.params[index].name.partition(".")
+    names = plan.arguments
+    first, _, rest = plan.params[index].name.partition(".")
     position = index if names is None else list(names.names).index(first)
     if given is None or position >= len(given):
         return ""

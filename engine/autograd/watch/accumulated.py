@@ -24,6 +24,7 @@ from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.naming import variable
+from engine.tape.outline import root_array
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray, planes, present, raw
@@ -101,7 +102,7 @@ class Accumulated:
         self._suspects = []
         computed = self._computed = _Computed(run)
         for a in self._arrays:
-            left = self._left.get(_root(a), {}).get(geometry(a))
+            left = self._left.get(root_array(a), {}).get(geometry(a))
             if left is not None:
                 found = self._suspect(tape, run, computed, a, left)
                 if found is not None and not self._known(found):
@@ -109,7 +110,7 @@ class Accumulated:
 
     def _known(self, x: _Suspect) -> bool:
         """Whether the same is known of another part of an array."""
-        return any(_root(y.a) is _root(x.a) and y.kind == x.kind for y in self._suspects)
+        return any(root_array(y.a) is root_array(x.a) and y.kind == x.kind for y in self._suspects)
 
     def _suspect(
         self, tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
@@ -117,7 +118,7 @@ class Accumulated:
         grad = a.existing_grad
         if grad is None or not left.grad.fits(grad):
             return None
-        seeded = [x for x, _ in run.seeds if _root(x) is _root(a)]
+        seeded = [x for x, _ in run.seeds if root_array(x) is root_array(a)]
         some = [_not_zero(g) & ~_meeting(x, seeded) for x, g in _leaves(a, grad)]
         if not any(x.any() for x in some):
             return None
@@ -149,7 +150,7 @@ class Accumulated:
         for a in self._arrays:
             grad = a.existing_grad
             if grad is not None and any(_not_zero(g).any() for _, g in _leaves(a, grad)):
-                self._left.setdefault(_root(a), {})[geometry(a)] = _Left(
+                self._left.setdefault(root_array(a), {})[geometry(a)] = _Left(
                     _Digest.of(grad), None if computed.has(a) else self._values(a), id(tape),
                     len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
@@ -240,17 +241,10 @@ def _came_true(s: _Suspect) -> bool:
 def _arrays(run: Pass) -> list[array]:
     """All arrays of a tape that have a gradient by now, the larger ones first."""
     found = {
-        (id(_root(a)), geometry(a)): a
+        (id(root_array(a)), geometry(a)): a
         for r in run.records for a in r.arrays if isinstance(a, array)
     }  # fmt: skip
     return sorted((a for a in found.values() if a.requires_grad), key=lambda a: -a.size)
-
-
-def _root(a: array) -> array:
-    """The array that has the gradient of a view."""
-    while a._origin is not None:
-        a = a._origin[0]
-    return a
 
 
 def _leaves(a: array, grad: array) -> list[tuple[array, array]]:

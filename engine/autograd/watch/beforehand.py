@@ -11,11 +11,11 @@ from weakref import WeakSet, ref
 
 from engine.autograd.facts import Broken
 from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
-from engine.diagnostics.callers import argument_list, call_at, text
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
 from engine.tape.capture import CapturedTape
+from engine.tape.naming import passed
 from engine.tape.outline import root_array, root_of
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
@@ -44,7 +44,7 @@ class Beforehand:
             root = root_of(a)
             if a.requires_grad and root_array(a) not in self._taped and len(self._inputs) < _KEPT:
                 whole = self._inputs.setdefault(root, a._whole or a)
-                leaf = Leaf(root, _name(site, plan.params[i].name, i), ref(whole))
+                leaf = Leaf(root, passed(site, plan, i) or plan.params[i].name, ref(whole))
                 reach |= Reach(frozenset({leaf}))
         reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
         for i in plan.writes:
@@ -86,10 +86,3 @@ class Beforehand:
                 del self._used[leaf, edge]
                 site = None if edge.site is None else edge.site.span
                 yield tape, Broken(edge.kind, edge.name, site, (leaf.name,))
-
-
-def _name(site: Site | None, parameter: str, index: int) -> str:
-    call = call_at(site)
-    given = None if call is None else argument_list(call, ("", "", "inputs", "outputs"))
-    found = text(given[index]) if given is not None and index < len(given) else ""
-    return found or parameter

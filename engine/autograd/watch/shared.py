@@ -7,7 +7,7 @@ gradients of their own in the place of those that share, and then what the input
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -38,9 +38,8 @@ class SharedGradients:
         if self._pair is not None and not any(isinstance(r, FuncRecord) for r in run.records):
             self._right = self._apart()
 
-    def found(self, name: object) -> Shared | None:
+    def found(self, name: Callable[[array], str]) -> Shared | None:
         """What is wrong, to be asked after the pass. name: gives what the user calls an array."""
-        assert callable(name)
         for a in self._roots:
             was = self._right.get(id(a))
             grad = a.existing_grad
@@ -82,10 +81,9 @@ class SharedGradients:
         others = [(a, a._host().copy()) for r in records for a in exposed(r)]
         with _put_back(kept.values(), others), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for a, g, was in kept.values():
+            for a, g, _ in kept.values():
                 if any(self._clash(a, b) for b in self._roots if b is not a):
                     a._grad = type(g)._allocate(g.shape, g._ir.element, True, g.device)
-                    del was
             for a, cotangent in self._run.seeds:
                 if a.grad is not None:
                     a.grad._put(cotangent)
