@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from engine.autograd.facts import Broken, Event, FunctionCheck, Moved, Sought
+from engine.autograd.watch.places import Places
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
@@ -42,8 +43,10 @@ class Touches:
     """The inputs of one tape that require a gradient, in the order in which it touched them."""
 
     def __init__(self) -> None:
-        self._arrays: list[tuple[ref[array], Outline, int, Array | None]] = []
-        self._written: WeakKeyDictionary[Storage, list[Outline]] = WeakKeyDictionary()
+        self._arrays: list[tuple[ref[array], int, Array | None]] = []
+        # The same by memory, and what the tape wrote: a long tape has many of both.
+        self._known: WeakKeyDictionary[Storage, Places[ref[array]]] = WeakKeyDictionary()
+        self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
 
     def touch(self, a: array) -> Array | None:
         """Takes note of an array that is about to be read; its direction, the first time."""
@@ -53,16 +56,19 @@ class Touches:
             return None
         d = _direction(a, len(self._arrays))
         kept = d if d.nbytes <= _KEPT else None
-        self._arrays.append((ref(a), outline(a), a.storage.version, kept))
+        self._arrays.append((ref(a), a.storage.version, kept))
+        self._known.setdefault(a.storage, Places()).put(a, ref(a))
         return d
 
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
-        return any(b() is not None and may_meet(a, o) for b, o, *_ in self._arrays)
+        known = self._known.get(a.storage)
+        return known is not None and any(b() is not None for b in known.meeting(a))
 
     def computed(self, a: array) -> bool:
         """Whether the tape has written to an array."""
-        return any(may_meet(a, b) for b in self._written.get(a.storage, ()))
+        known = self._written.get(a.storage)
+        return known is not None and known.meets(a)
 
     def recorded(self, record: Record) -> None:
         """The tape got a record."""
@@ -70,15 +76,12 @@ class Touches:
         if isinstance(record, FuncRecord):
             written = [a for a in record.arrays if isinstance(a, array) and not self.has(a)]
         for a in written:
-            known = self._written.setdefault(a.storage, [])
-            mine = outline(a)
-            if mine not in known:
-                known.append(mine)
+            self._written.setdefault(a.storage, Places()).put(a, None)
 
     def derivative(self) -> float | None:
         """What the gradients say of the direction; None where an input has changed since."""
         total = 0.0
-        for number, (of, _, version, d) in enumerate(self._arrays):
+        for number, (of, version, d) in enumerate(self._arrays):
             a = of()
             if a is None:
                 continue  # nobody can ask for its gradient any more

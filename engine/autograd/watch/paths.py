@@ -99,9 +99,7 @@ class Paths:
 
     def _computed(self, a: array) -> bool:
         known = self._written.get(a.storage)
-        if known is None:
-            return False
-        return geometry(a) in known.known or any(True for _ in known.meeting(a))
+        return known is not None and known.meets(a)
 
     def _wrote(self, a: array, reach: Reach, whole: bool) -> None:
         self._map.add(a, reach, whole)

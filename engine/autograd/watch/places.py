@@ -53,6 +53,10 @@ class Places(Generic[Tag]):
             if may_meet(a, b):
                 yield tag
 
+    def meets(self, a: array) -> bool:
+        """Whether one of them may share memory with this one."""
+        return geometry(a) in self.known or any(True for _ in self.meeting(a))
+
     def _near(self, a: array) -> Iterator[Geometry]:
         for level, buckets in self._levels.items():
             first, last = (a.lo >> level) - 1, max(a.hi - 1, a.lo) >> level
