@@ -17,16 +17,22 @@ _NAME = __name__.split(".")[0] + "."
 class Site:
     """A call in user code. Cheap to make; the columns are looked up when `span` is asked for."""
 
-    __slots__ = ("code", "instruction", "line")
+    __slots__ = ("_span", "code", "instruction", "line")
 
     def __init__(self, code: CodeType, instruction: int, line: int) -> None:
         self.code = code
         self.instruction = instruction
         self.line = line
+        self._span: Span | None = None
 
     @property
     def span(self) -> Span:
         """The call's place; the whole line where Python keeps no columns (before 3.11)."""
+        if self._span is None:
+            self._span = self._found()
+        return self._span
+
+    def _found(self) -> Span:
         file = self.code.co_filename
         positions = getattr(self.code, "co_positions", None)
         if positions is not None:
@@ -42,7 +48,20 @@ def call_site(depth: int = 1) -> Site | None:
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and is_own(frame):
         frame = frame.f_back
-    return None if frame is None else Site(frame.f_code, frame.f_lasti, frame.f_lineno)
+    if frame is None:
+        return None
+    key = id(frame.f_code), frame.f_lasti
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        found = _known[key] = Site(frame.f_code, frame.f_lasti, frame.f_lineno)
+    return found
+
+
+# One object for all calls at a place, as of a loop. They keep the code: its number stays its own.
+_known: dict[tuple[int, int], Site] = {}
+_KEPT = 4096
 
 
 def is_own(frame: FrameType) -> bool:

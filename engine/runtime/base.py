@@ -39,6 +39,7 @@ class ArrayBase:
         "_info",
         "_ir",
         "_origin",
+        "_outline",
         "_own_view",
         "_packed",
         "_whole",
@@ -71,6 +72,8 @@ class ArrayBase:
     _grad_view: tuple[array, array] | None
     _packed: bytes
     _own_view: d.NumpyArray | None
+    # What tapes keep of it after it is gone: see `engine.tape.outline`.
+    _outline: Any
     _info: ElementInfo
     _ir: Any  # an ArrayType or StructArrayType
     # The array of structs that this is one field of.
@@ -105,7 +108,7 @@ class ArrayBase:
         else:
             self.lo, self.hi = byte_range(ptr, shape, strides, info.size)
         self._packed = HEADER[self.ndim](ptr, *shape, *strides)
-        self._own_view = None
+        self._own_view = self._outline = None
         self.retain_grad = self._flag = False
         self._grad = self._grad_view = None
         self._origin = None
@@ -166,7 +169,7 @@ class ArrayBase:
         after = self._info.size - offset - info.size  # in the last element
         out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
         out._packed = HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
-        out._own_view = out._grad = out._grad_view = out._origin = None
+        out._own_view = out._outline = out._grad = out._grad_view = out._origin = None
         out.retain_grad = out._flag = False
         out._whole = self
         return out  # type: ignore[no-any-return]

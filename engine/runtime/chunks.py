@@ -7,7 +7,7 @@ little of it each time. Copies of it cost what has changed.
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Copier:
     def __init__(self, lo: int, hi: int) -> None:
         self.lo = lo
         self.hi = hi
-        self._last: WeakValueDictionary[int, Chunk] = WeakValueDictionary()
+        self._last: dict[int, ref[Chunk]] = {}
 
     def widened(self, lo: int, hi: int) -> tuple[int, int]:
         """The range of whole pieces around addresses `lo` to `hi`."""
@@ -83,9 +83,15 @@ class Copier:
             number = (start + at) // SIZE
             stop = min(end, (number + 1) * SIZE - start)
             now = memory[at:stop]
-            chunk = self._last.get(number)
-            if chunk is None or not np.array_equal(chunk.data, now):
-                chunk = self._last[number] = Chunk(now)
+            last = self._last.get(number)
+            chunk = None if last is None else last()
+            if chunk is None or not _same(chunk.data, now):
+                chunk = Chunk(now)
+                self._last[number] = ref(chunk)
             out.append(chunk)
             at = stop
         return tuple(out)
+
+
+def _same(a: Bytes, b: Bytes) -> bool:
+    return a.nbytes == b.nbytes and bool((a == b).all())

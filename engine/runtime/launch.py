@@ -90,8 +90,7 @@ def launch(
     tape = recording.active.get() if record_tape else None
     if tape is None:
         if recording.bystanders:
-            only_read = set(plan.reads).difference(plan.writes)
-            reads = [values[i] for i in sorted(only_read) if values[i] is not None]
+            reads = [values[i] for i in plan.only_read if values[i] is not None]
             for b in recording.bystanders:
                 b.used(reads)
                 if record_tape:

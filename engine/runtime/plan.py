@@ -94,6 +94,7 @@ class Plan:
         self.writes = tuple(p.index for p in arrays if p.name in written)
         self.reads = tuple(p.index for p in arrays if p.name in read)
         self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
+        self.only_read = tuple(i for i in self.reads if i not in self.writes)
         # What a tape remembers: that, and what only a replay in the backward pass reads.
         again = self.variants.read_again(frozenset())
         self.held = tuple(

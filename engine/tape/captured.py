@@ -12,7 +12,6 @@ from engine import config
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, TapeError
 from engine.runtime.array import array
-from engine.runtime.plan import Call
 from engine.runtime.storage import Hold
 from engine.tape.outline import Outline, outline
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, Record
@@ -44,11 +43,11 @@ class CapturedLaunch(LaunchRecord):
     __slots__ = ()
 
     def __init__(self, r: LaunchRecord, contents: bool) -> None:
-        values = [outline(v) if isinstance(v, array) else v for v in r.values]
-        call = Call(r.plan, r.dim, values, b"", r.input_count)
-        super().__init__(call, r._site, r.aliased, r.selection)
-        if contents:
-            self.holds = r.holds
+        self.plan, self.dim, self.blob, self.input_count = r.plan, r.dim, b"", r.input_count
+        self.values = [outline(v) if isinstance(v, array) else v for v in r.values]
+        self._site, self.aliased, self.selection = r._site, r.aliased, r.selection
+        self.journal, self.stack_bytes = None, 0
+        self.holds = r.holds if contents else {}
 
     def _only_written(self, a: Any) -> np.ndarray[Any, Any]:
         return np.asarray(a.blank())
@@ -135,11 +134,15 @@ def _read(
     for position, r in enumerate(records):
         if not isinstance(r, LaunchRecord):
             continue
-        known = {x.index: x for x in restored.get(position, ())}
-        for i in r.reads():
-            a, hold = r.values[i], r.holds.get(i)
-            if a is None or hold is None or a.storage.unchanged(hold):
+        held = r.holds.items()
+        changed = [(i, hold) for i, hold in held if not r.values[i].storage.unchanged(hold)]
+        if not changed:
+            continue
+        reads, known = r.reads(), {x.index: x for x in restored.get(position, ())}
+        for i, hold in changed:
+            if i not in reads:
                 continue
+            a = r.values[i]
             was = contents(a, hold)
             if was is not None:
                 now = known[i].contents() if i in known else present(a)

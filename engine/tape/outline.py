@@ -31,8 +31,8 @@ class Outline:
 
     _whole = None
 
-    __slots__ = ("__weakref__", "_array", "_flag", "_info", "hi", "key", "lo", "ptr", "root",
-                 "shape", "size", "strides")  # fmt: skip
+    __slots__ = ("__weakref__", "_array", "_flag", "_info", "_key", "_packed", "hi", "lo", "ptr",
+                 "root", "shape", "size", "strides")  # fmt: skip
 
     def __init__(self, a: array) -> None:
         self.ptr: int = a.ptr
@@ -42,12 +42,21 @@ class Outline:
         self.strides: tuple[int, ...] = a.strides
         self.size: int = a.size
         self._info: ElementInfo = a._info
+        self._packed = a._packed
         self._flag = a.requires_grad
         self.root = root_of(a)
         # A field of structs lives no longer than its record: the array of structs may.
-        whole = a._whole or a
-        self._array = weakref.ref(whole)
-        self.key = key_of(whole)
+        whole = a._whole
+        self._array = weakref.ref(a if whole is None else whole)
+        self._key = None if whole is None else key_of(whole)
+
+    @property
+    def key(self) -> Key:
+        """The key of the array; of the array of structs for a field of one."""
+        if self._key is None:
+            info, place = self._info, (self.ptr, self.shape, self.strides)
+            self._key = Key(self.root, *place, info.dtype.__name__, self.size * info.size)
+        return self._key
 
     @property
     def requires_grad(self) -> bool:
@@ -115,13 +124,9 @@ def key_of(a: array | Outline) -> Key:
     return Key(root_of(a), a.ptr, a.shape, a.strides, info.dtype.__name__, a.size * info.size)
 
 
-# One outline for all launches that an array takes part in.
-_known: weakref.WeakKeyDictionary[array, Outline] = weakref.WeakKeyDictionary()
-
-
 def outline(a: array) -> Outline:
-    """The outline of an array as it is now."""
-    found = _known.get(a)
+    """The outline of an array as it is now; one for all launches that the array takes part in."""
+    found: Outline | None = a._outline
     if found is None or found._flag != a.requires_grad:
-        found = _known[a] = Outline(a)
+        found = a._outline = Outline(a)
     return found

@@ -79,13 +79,18 @@ class LaunchRecord(Record):
 
     @property
     def arrays(self) -> Sequence[array]:
-        found = (self.values[p.index] for p in self.plan.array_params)
-        whole = [a._whole or a for a in found if a is not None]
-        return list({id(a): a for a in whole}.values())
+        found, values = {}, self.values
+        for p in self.plan.array_params:
+            a = values[p.index]
+            if a is not None:
+                whole = a if a._whole is None else a._whole
+                found[id(whole)] = whole
+        return list(found.values())
 
     @property
     def written(self) -> Sequence[array]:
-        return [a for i in self.plan.writes if (a := self.values[i]) is not None]
+        values = self.values
+        return [values[i] for i in self.plan.writes if values[i] is not None]
 
     @property
     def args(self) -> list[Any]:
@@ -177,7 +182,7 @@ class LaunchRecord(Record):
         then = self.selection
         for bit, p in enumerate(self.plan.floats):
             a = self.values[p.index]
-            if a is not None and a.requires_grad:
+            if a is not None and a._flag and a.requires_grad:
                 now |= 1 << bit
         present = self.plan.selection(now, self.aliased)
         if present.wrt <= then.wrt or present is then:

@@ -91,8 +91,7 @@ class Tape:
         """Prepares the record of a launch that is about to run."""
         if self._captures:
             values, plan = call.values, call.plan
-            only_read = set(plan.reads).difference(plan.writes)
-            reads = [values[i] for i in sorted(only_read) if values[i] is not None]
+            reads = [values[i] for i in plan.only_read if values[i] is not None]
             self._captures.recording(reads, values, self.records)
         record = self._launch_record(call, site)
         if config.verify_autograd_array_access:

@@ -7,15 +7,16 @@ of an input that no tape ever reads, and finds zeros.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from weakref import WeakSet, ref
+from weakref import ref
 
 from engine.autograd.facts import Broken
+from engine.autograd.watch.names import Names
+from engine.autograd.watch.places import Weak
 from engine.autograd.watch.reach import NONE, Edge, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
 from engine.tape.capture import CapturedTape
-from engine.tape.naming import passed
 from engine.tape.outline import root_array, root_of
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
@@ -26,10 +27,11 @@ _KEPT = 256  # inputs of such launches that are kept alive, to be looked at late
 class Beforehand:
     """Follows what launches off the tape compute from arrays that require a gradient."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
+        self._names = names
         self._map = ReachMap()
         self._inputs: dict[int, array] = {}
-        self._taped: WeakSet[array] = WeakSet()
+        self._taped: Weak[None] = Weak()
         self._used: dict[tuple[Leaf, Edge], CapturedTape] = {}
 
     def launched(self, call: Call, site: Site | None) -> None:
@@ -44,7 +46,7 @@ class Beforehand:
             root = root_of(a)
             if a.requires_grad and root_array(a) not in self._taped and len(self._inputs) < _KEPT:
                 whole = self._inputs.setdefault(root, a._whole or a)
-                leaf = Leaf(root, passed(site, plan, i) or plan.params[i].name, ref(whole))
+                leaf = Leaf(root, self._names.of(site, plan, i), ref(whole))
                 reach |= Reach(frozenset({leaf}))
         reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
         for i in plan.writes:
@@ -57,18 +59,26 @@ class Beforehand:
 
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         """A tape got a record."""
+        beforehand = not self._map.empty
         if isinstance(record, LaunchRecord):
             for i in record.plan.inputs:
                 a = record.values[i]
                 if a is None or not a._info.floating:
                     continue
                 if a.requires_grad:
-                    self._taped.add(root_array(a))
-                for way in self._map.of(a).cut:
-                    self._used.setdefault(way, tape)
+                    self._tape(a)
+                if beforehand:
+                    for way in self._map.of(a).cut:
+                        self._used.setdefault(way, tape)
         for a in record.written:
-            self._map.add(a, NONE, True)
-            self._taped.add(root_array(a))
+            if beforehand:
+                self._map.add(a, NONE, True)
+            self._tape(a)
+
+    def _tape(self, a: array) -> None:
+        root = a if a._origin is None else root_array(a)
+        if root not in self._taped:
+            self._taped.put(root, None)
 
     def forgotten(self, a: array) -> bool:
         """Whether no tape read an array, and somebody asked for its gradient all the same."""

@@ -10,21 +10,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 
 from engine.autograd.facts import Broken, Event, FunctionCheck, Moved, Sought
-from engine.autograd.watch.places import Places
+from engine.autograd.watch.places import Places, Weak
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.plan import Call
-from engine.runtime.storage import Storage
+from engine.runtime.storage import Hold, Storage
 from engine.tape.capture import CapturedTape, Pass, active_tape
 from engine.tape.outline import Outline, outline
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord
+from engine.tape.restoration import contents
 
 # Steps of the differences, in sizes of the inputs. Values are float32: much smaller ones drown.
 STEP = 1e-2
@@ -33,8 +34,6 @@ STEPS = (0.0, STEP, -STEP, STEP / 2, -STEP / 2)
 _RTOL = 0.01
 _TRUST = 5.0
 _EPS = 2.0**-23
-# Bytes of a direction that is kept; larger ones are made again, where the array has not changed.
-_KEPT = 32 << 20
 
 Array = np.ndarray[Any, Any]
 
@@ -43,22 +42,24 @@ class Touches:
     """The inputs of one tape that require a gradient, in the order in which it touched them."""
 
     def __init__(self) -> None:
-        self._arrays: list[tuple[ref[array], int, Array | None]] = []
+        self._arrays: list[tuple[ref[array], Hold]] = []
         # The same by memory, and what the tape wrote: a long tape has many of both.
-        self._known: WeakKeyDictionary[Storage, Places[ref[array]]] = WeakKeyDictionary()
-        self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
+        self._known: Weak[Places[ref[array]]] = Weak()
+        self._written: Weak[Places[None]] = Weak()
 
-    def touch(self, a: array) -> Array | None:
-        """Takes note of an array that is about to be read; its direction, the first time."""
-        if not a._info.floating or not a.requires_grad or a._info.numpy.names or not a.size:
+    def touch(self, a: array) -> int | None:
+        """Takes note of an array that is about to be read; its number, the first time."""
+        if not a._flag or not a._info.floating or not a.requires_grad:
             return None
-        if self.computed(a) or self.has(a):
+        if self.computed(a) or self.has(a) or a._info.numpy.names or not a.size:
             return None
-        d = _direction(a, len(self._arrays))
-        kept = d if d.nbytes <= _KEPT else None
-        self._arrays.append((ref(a), a.storage.version, kept))
-        self._known.setdefault(a.storage, Places()).put(a, ref(a))
-        return d
+        self._arrays.append((ref(a), a.storage.hold(a.lo, a.hi)))
+        known = self._known.get(a.storage)
+        if known is None:
+            known = Places()
+            self._known.put(a.storage, known)
+        known.put(a, ref(a))
+        return len(self._arrays) - 1
 
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
@@ -72,31 +73,39 @@ class Touches:
 
     def recorded(self, record: Record) -> None:
         """The tape got a record."""
-        written = list(record.written)
+        written = record.written
         if isinstance(record, FuncRecord):
             written = [a for a in record.arrays if isinstance(a, array) and not self.has(a)]
         for a in written:
-            self._written.setdefault(a.storage, Places()).put(a, None)
+            known = self._written.get(a.storage)
+            if known is None:
+                known = Places()
+                self._written.put(a.storage, known)
+            known.put(a, None)
 
     def derivative(self) -> float | None:
-        """What the gradients say of the direction; None where an input has changed since."""
+        """What the gradients say of the direction; None where what an input held is lost."""
         total = 0.0
-        for number, (of, version, d) in enumerate(self._arrays):
+        for number, (of, hold) in enumerate(self._arrays):
             a = of()
             if a is None:
                 continue  # nobody can ask for its gradient any more
-            if d is None and (a.storage.version != version or not a.storage.told):
+            held = None if hold.unseen and hold.storage is not None else contents(a, hold)
+            if held is None:
                 return None
             grad = a.existing_grad
             if grad is not None:
-                d = _direction(a, number) if d is None else d
+                d = direction(held, number)
                 total += float(np.sum(grad._host().astype(np.float64) * d))
         return total
 
 
-def _direction(a: array, number: int) -> Array:
-    """A random displacement of an array, of its numbers' own sizes."""
-    x = a._host().astype(np.float64)
+def direction(held: Array, number: int) -> Array:
+    """A random displacement of an array, of its numbers' own sizes.
+
+    Follows from what the array holds and from its number among the inputs.
+    """
+    x = held.astype(np.float64)
     finite = x[np.isfinite(x)]
     typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
     size = np.maximum(np.abs(x), 0.1 * typical if typical else 1.0)
@@ -147,8 +156,9 @@ class Mover:
             self._move(a)
 
     def _move(self, a: array) -> None:
-        d = self._touches.touch(a)
-        if d is not None and self._step:
+        number = self._touches.touch(a)
+        if number is not None and self._step:
+            d = direction(a._host(), number)
             a.storage.before_write(a.lo, a.hi)
             with np.errstate(all="ignore"):
                 a._put((a._host().astype(np.float64) + self._step * d).astype(a._info.numpy))

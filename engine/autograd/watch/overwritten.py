@@ -11,6 +11,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -93,9 +94,8 @@ class OverwrittenReads:
             self._keep(lambda x: self._argument(x).storage.version == x.version)
             return
         self._writers = _Writers(run.records)
-        self._own = {
-            (r._site.code, r._site.instruction) for r in run.records if r._site is not None
-        }
+        sites = {r._site for r in run.records if r._site is not None}
+        self._own = {(site.code, site.instruction) for site in sites}
         old, self._losses = self._seen, {}
         for loss in self._all():
             if loss.number >= old or not loss.outside:
@@ -143,7 +143,11 @@ class OverwrittenReads:
         for number, record in enumerate(self._run.records):
             if not isinstance(record, LaunchRecord) or 0 in record.dim:
                 continue
-            known = {x.index: x for x in self._run.restored.get(number, ())}
+            some = self._run.restored.get(number, ())
+            values, held = record.values, record.holds.items()
+            if not some and all(values[i].storage.unchanged(hold) for i, hold in held):
+                continue
+            known = {x.index: x for x in some}
             reads = record.reads()
             for i in sorted(reads):
                 yield from self._of_argument(number, record, i, known.get(i))
@@ -351,12 +355,17 @@ class _Writers:
     """Which records write to which memory, by their positions."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        self._by: dict[Storage, tuple[list[int], list[array]]] = {}
-        for position, r in enumerate(records):
+        self._records = records
+
+    @cached_property
+    def _by(self) -> dict[Storage, tuple[list[int], list[array]]]:
+        by: dict[Storage, tuple[list[int], list[array]]] = {}
+        for position, r in enumerate(self._records):
             for a in r.written:
-                positions, arrays = self._by.setdefault(a.storage, ([], []))
+                positions, arrays = by.setdefault(a.storage, ([], []))
                 positions.append(position)
                 arrays.append(a)
+        return by
 
     def after(self, position: int, a: array) -> int | None:
         """The first record after that one that writes to an array; None for none."""

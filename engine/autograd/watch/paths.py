@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-from weakref import WeakKeyDictionary, ref
+from typing import Any, NamedTuple
+from weakref import ref
 
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken, Recorded
-from engine.autograd.watch.places import Geometry, Places, geometry
+from engine.autograd.watch.names import Names
+from engine.autograd.watch.places import Geometry, geometry
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan import Call, Plan
-from engine.runtime.storage import Storage
-from engine.tape.capture import Pass
-from engine.tape.naming import variable
+from engine.tape.capture import CapturedTape, Pass
+from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
@@ -31,82 +31,74 @@ from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteR
 class Paths:
     """The ways of one tape, from its first record to its first backward pass."""
 
-    def __init__(self) -> None:
+    def __init__(self, tape: CapturedTape, names: Names) -> None:
+        self._tape = tape
+        self._names = names
         self._map = ReachMap()
-        self._written: WeakKeyDictionary[Storage, Places[None]] = WeakKeyDictionary()
         # What was recorded: the same off the tape evaluates it again, and cuts nothing.
         self._recorded: set[tuple[object, ...]] = set()
+        self._looked = 0  # records of the tape that are in there
         self._leaves: dict[tuple[int, Geometry], Leaf] = {}
+        self._ways: dict[Plan, _Ways] = {}
 
     # ---- on the tape
 
     def recorded(self, record: Record) -> None:
         """The tape got a record."""
         if isinstance(record, LaunchRecord):
-            self._launched(record)
+            plan, site = record.plan, record._site
+            self._ran(plan, record.values, lambda i: self._names.of(site, plan, i), record.fills)
         elif isinstance(record, CopyRecord):
-            self._recorded.add(_copied(record.dest, record.src))
-            reach = self._read(record.src, lambda: _name(record, -1))
+            reach = self._read(record.src, lambda _: _argument_text(record._site))
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
-            self._wrote(record.dest, reach, True)
+            self._map.add(record.dest, reach, True, True)
         elif isinstance(record, OverwriteRecord):
-            self._wrote(record.dest, NONE, True)
+            self._map.add(record.dest, NONE, True, True)
         elif isinstance(record, FuncRecord):
             # What it computes is not known: nothing is said of it.
             for a in record.arrays:
-                self._wrote(a, NONE, True)
-
-    def _launched(self, record: LaunchRecord) -> None:
-        self._recorded.add(_ran(record.plan, record.values))
-        self._ran(record.plan, record.values, lambda i: _name(record, i), record.fills)
+                self._map.add(a, NONE, True, True)
 
     def _ran(
         self, plan: Plan, values: Sequence[Any], name: Callable[[int], str],
         fills: Callable[[array], bool],
     ) -> None:  # fmt: skip
-        flows = plan.variants.flows
-        found = {
-            i: self._read(a, lambda i=i: name(i))  # type: ignore[misc]
-            for i in plan.inputs if (a := values[i]) is not None
-        }  # fmt: skip
-        found = {i: reach for i, reach in found.items() if reach}
-        out = []
-        for i in plan.writes:
-            a, reach = values[i], NONE
-            if a is None:
-                continue
-            for k, known in found.items():
-                flow = None
-                if flows is not None:
-                    flow = flows.get((plan.params[k].name, plan.params[i].name))
-                    if flow is None:
-                        continue
-                reach |= known if flow is None or flow.smooth else known.cut_at(_cast(flow))
-            out.append((a, reach, self._map.of(a).is_cut and fills(a)))
+        ways = self._ways.get(plan)
+        if ways is None:
+            ways = self._ways[plan] = _ways(plan)
+        found = {}
+        for i in plan.inputs:
+            if values[i] is not None:
+                reach = self._read(values[i], name, i)
+                if reach:
+                    found[i] = reach
+        reached = []
+        for way in ways.ways:
+            reach = NONE
+            for k, edge in way:
+                known = found.get(k)
+                if known is not None:
+                    reach |= known if edge is None else known.cut_at(edge)
+            reached.append(reach)
+        # Before any of them is written.
+        cut = self._map.any_cut
+        out = [
+            (a, reached[number], cut and self._map.of(a).is_cut and fills(a))
+            for i, number in ways.writes if (a := values[i]) is not None
+        ]  # fmt: skip
         for a, reach, whole in out:
-            self._wrote(a, reach, whole)
+            self._map.add(a, reach, whole, True)
 
-    def _read(self, a: array, name: Callable[[], str]) -> Reach:
-        out = self._map.of(a)
-        if a.requires_grad and not self._computed(a):
-            root, whole = root_of(a), a._whole or a
+    def _read(self, a: array, name: Callable[[int], str], index: int = 0) -> Reach:
+        out, computed = self._map.look(a)
+        if not computed and a.requires_grad:
+            root, whole = root_of(a), a if a._whole is None else a._whole
             leaf = self._leaves.get((root, geometry(a)))
             if leaf is None or leaf.array() is not whole:
-                leaf = self._leaves[root, geometry(a)] = Leaf(root, name(), ref(whole))
+                leaf = self._leaves[root, geometry(a)] = Leaf(root, name(index), ref(whole))
             out |= Reach(frozenset({leaf}))
         return out
-
-    def _computed(self, a: array) -> bool:
-        known = self._written.get(a.storage)
-        return known is not None and known.meets(a)
-
-    def _wrote(self, a: array, reach: Reach, whole: bool) -> None:
-        self._map.add(a, reach, whole)
-        known = self._written.get(a.storage)
-        if known is None:
-            known = self._written[a.storage] = Places()
-        known.put(a, None)
 
     def depends(self, a: array) -> bool:
         """Whether an array depends on an input of the tape."""
@@ -117,7 +109,7 @@ class Paths:
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch ran off the tape."""
         plan, values = call.plan, call.values
-        if _ran(plan, values) in self._recorded:
+        if self._was_recorded(_ran(plan, values)):
             self._ran(plan, values, lambda i: plan.params[i].name, lambda _: False)
             return
         reach = NONE
@@ -133,13 +125,13 @@ class Paths:
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
         reach = NONE
-        if _copied(dest, src) in self._recorded:
-            self._wrote(dest, self._read(src, str), True)
+        if self._was_recorded(_copied(dest, src)):
+            self._map.add(dest, self._read(src, str), True, True)
             return
         if dest._info.floating and not meant:
             site = call_site(3)
             reach = self._map.of(src)
-            if src.requires_grad and not self._computed(src) and clone:
+            if clone and src.requires_grad and not self._map.look(src)[1]:
                 leaf = Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
                 reach |= Reach(frozenset({leaf}))
             kind: Kind = "clone" if clone else "copy"
@@ -152,6 +144,17 @@ class Paths:
         if self._map.of(dest):
             self._map.add(dest, NONE, True)
 
+    def _was_recorded(self, what: tuple[object, ...]) -> bool:
+        records = self._tape.records
+        for number in range(self._looked, len(records)):
+            r = records[number]
+            if isinstance(r, LaunchRecord):
+                self._recorded.add(_ran(r.plan, r.values))
+            elif isinstance(r, CapturedWrite) and r.copy:
+                self._recorded.add(_copied(*r.arrays))
+        self._looked = len(records)
+        return what in self._recorded
+
     # ---- at its backward pass
 
     def broken(self, run: Pass) -> Iterator[Broken]:
@@ -160,6 +163,8 @@ class Paths:
         for a, _ in run.seeds:
             for leaf, edge in self._map.of(a).cut:
                 cut.setdefault(edge, []).append(leaf)
+        if not cut:
+            return
         smooth = {x.root for a, _ in run.seeds for x in self._map.of(a).leaves}
         for edge, leaves in cut.items():
             if edge.kind == "cast":
@@ -171,6 +176,31 @@ class Paths:
             partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+
+
+class _Ways(NamedTuple):
+    """What a kernel's arrays depend on, by the positions of its parameters.
+
+    ways: the arrays that something depends on, each with where it is cut, None for nowhere.
+    writes: what is written, and which of the ways is its own.
+    """
+
+    ways: list[tuple[tuple[int, Edge | None], ...]]
+    writes: list[tuple[int, int]]
+
+
+def _ways(plan: Plan) -> _Ways:
+    flows, params = plan.variants.flows, plan.params
+    ways: dict[tuple[tuple[int, Edge | None], ...], int] = {}
+    writes = []
+    for i in plan.writes:
+        way: list[tuple[int, Edge | None]] = []
+        for k in plan.inputs:
+            flow = None if flows is None else flows.get((params[k].name, params[i].name))
+            if flow is not None or flows is None:
+                way.append((k, None if flow is None or flow.smooth else _cast(flow)))
+        writes.append((i, ways.setdefault(tuple(way), len(ways))))
+    return _Ways(list(ways), writes)
 
 
 def _ran(plan: Plan, values: Sequence[Any]) -> tuple[object, ...]:
@@ -209,12 +239,6 @@ def read_name(site: Site) -> str:
     call = call_at(site)
     f = None if call is None else call.func
     return text(f.value) if isinstance(f, ast.Attribute) else ""
-
-
-def _name(record: Record, index: int) -> str:
-    if isinstance(record, LaunchRecord):
-        return variable(record, index) or record.plan.params[index].name
-    return _argument_text(record._site)
 
 
 def _argument_text(site: Site | None) -> str:

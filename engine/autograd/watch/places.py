@@ -2,73 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeAlias, TypeVar
+from weakref import ref
 
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.tape.outline import Outline, outline
 
 Tag = TypeVar("Tag")
-Geometry: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
+Geometry: TypeAlias = bytes
+
+# Arrays that are looked at one by one.
+_FEW = 8
 
 
 def geometry(a: array | Outline) -> Geometry:
     """Equal for arrays with the same elements."""
-    return a.ptr, a.shape, a.strides
+    return a._packed
+
+
+class Weak(Generic[Tag]):
+    """Something said of each of some objects, by identity. Keeps none of them alive.
+
+    A tape meets thousands of them: what is said of one that is gone is forgotten later, by and by.
+    """
+
+    __slots__ = ("_limit", "_refs", "_said")
+
+    def __init__(self) -> None:
+        self._refs: dict[int, ref[Any]] = {}
+        self._said: dict[int, Tag] = {}
+        self._limit = 256
+
+    def get(self, x: object) -> Tag | None:
+        """What was said of an object; None for nothing."""
+        found = self._refs.get(id(x))
+        return self._said[id(x)] if found is not None and found() is x else None
+
+    def put(self, x: object, tag: Tag) -> None:
+        """Says something of an object."""
+        if len(self._refs) >= self._limit:
+            self._sweep()
+            self._limit = 2 * len(self._refs) + 256
+        self._refs[id(x)] = ref(x)
+        self._said[id(x)] = tag
+
+    def values(self) -> list[Tag]:
+        """What was said of objects that are there."""
+        self._sweep()
+        return list(self._said.values())
+
+    def __contains__(self, x: object) -> bool:
+        found = self._refs.get(id(x))
+        return found is not None and found() is x
+
+    def __len__(self) -> int:
+        self._sweep()
+        return len(self._refs)
+
+    def _sweep(self) -> None:
+        for key in [k for k, r in self._refs.items() if r() is None]:
+            del self._refs[key], self._said[key]
 
 
 class Places(Generic[Tag]):
     """Outlines of arrays, with something said of each. Keeps no array alive.
 
-    They lie in buckets by address, of about their own size, so that a question takes time for
-    those near by: a tape may have a slice of one array for each of thousands of steps.
+    Where they are many, they lie in buckets by address, of about their own size, so that a
+    question takes time for those near by: a tape may have a slice of one array for each of
+    thousands of steps.
     """
 
     __slots__ = ("_levels", "known")
 
     def __init__(self) -> None:
         self.known: dict[Geometry, tuple[Outline, Tag]] = {}
-        self._levels: dict[int, dict[int, set[Geometry]]] = {}
+        self._levels: dict[int, dict[int, set[Geometry]]] | None = None
 
     def put(self, a: array, tag: Tag) -> None:
         """Adds an array, in the place of one with just its elements."""
-        key = geometry(a)
-        if key not in self.known:
-            level, bucket = _bucket(a)
-            self._levels.setdefault(level, {}).setdefault(bucket, set()).add(key)
-        self.known[key] = (outline(a), tag)
+        known, key = self.known, a._packed
+        new = key not in known
+        known[key] = (outline(a), tag)
+        if not new:
+            return
+        if self._levels is not None:
+            self._sort(key, a)
+        elif len(known) > _FEW:
+            self._levels = {}
+            for k, (b, _) in known.items():
+                self._sort(k, b)
 
     def pop(self, a: array) -> None:
         """Forgets an array with just these elements."""
-        key = geometry(a)
-        if self.known.pop(key, None) is not None:
+        key = a._packed
+        if self.known.pop(key, None) is not None and self._levels is not None:
             level, bucket = _bucket(a)
             self._levels[level][bucket].discard(key)
 
-    def meeting(self, a: array) -> Iterator[Tag]:
+    def meeting(self, a: array) -> Iterable[Tag]:
         """What was said of all arrays that may share memory with this one."""
-        for key in self._near(a):
-            b, tag = self.known[key]
-            if may_meet(a, b):
-                yield tag
+        known = self.known
+        if len(known) == 1 and (same := known.get(a._packed)) is not None and a.lo < a.hi:
+            return (same[1],)
+        some = known.values() if self._levels is None else self._near(self._levels, a)
+        return [tag for b, tag in some if b.lo < a.hi and a.lo < b.hi and may_meet(a, b)]
 
     def meets(self, a: array) -> bool:
         """Whether one of them may share memory with this one."""
-        return geometry(a) in self.known or any(True for _ in self.meeting(a))
+        return a._packed in self.known or bool(self.meeting(a))
 
-    def _near(self, a: array) -> Iterator[Geometry]:
-        for level, buckets in self._levels.items():
+    def _sort(self, key: Geometry, a: array | Outline) -> None:
+        assert self._levels is not None
+        level, bucket = _bucket(a)
+        self._levels.setdefault(level, {}).setdefault(bucket, set()).add(key)
+
+    def _near(
+        self, levels: dict[int, dict[int, set[Geometry]]], a: array
+    ) -> Iterator[tuple[Outline, Tag]]:
+        known = self.known
+        for level, buckets in levels.items():
             first, last = (a.lo >> level) - 1, max(a.hi - 1, a.lo) >> level
             if last - first >= len(buckets):
                 for some in buckets.values():
-                    yield from some
+                    for key in some:
+                        yield known[key]
             else:
                 for k in range(first, last + 1):
-                    yield from buckets.get(k, ())
+                    for key in buckets.get(k, ()):
+                        yield known[key]
 
 
-def _bucket(a: array) -> tuple[int, int]:
+def _bucket(a: array | Outline) -> tuple[int, int]:
     """One of its size: no array reaches beyond the next."""
     level = max(a.hi - a.lo, 1).bit_length()
     return level, a.lo >> level

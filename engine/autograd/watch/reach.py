@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 
-from engine.autograd.watch.places import Places, geometry
+from engine.autograd.watch.places import Places, Weak, geometry
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
-from engine.runtime.storage import Storage
 
 Kind = Literal["launch", "copy", "clone", "cast"]
 
@@ -144,32 +143,63 @@ _SMALL = 8
 NONE = Reach()
 
 
-@dataclass
 class ReachMap:
-    """What is known of memory, by whole arrays. Keeps none of it alive."""
+    """What is known of memory, by whole arrays. Keeps none of it alive.
 
-    by: WeakKeyDictionary[Storage, Places[Reach]] = field(default_factory=WeakKeyDictionary)
+    empty: nothing depends on anything. any_cut: something may be behind a cut.
+    """
+
+    __slots__ = ("_by", "any_cut", "empty")
+
+    def __init__(self) -> None:
+        # What arrays depend on, and whether a tape wrote them.
+        self._by: Weak[Places[tuple[Reach, bool]]] = Weak()
+        self.empty = True
+        self.any_cut = False
 
     def of(self, a: array) -> Reach:
         """What an array depends on."""
-        out = NONE
-        known = self.by.get(a.storage)
-        if known is not None:
-            for reach in known.meeting(a):
-                out |= reach
-        return out
+        return self.look(a)[0]
 
-    def add(self, a: array, reach: Reach, whole: bool) -> None:
-        """An array was written. whole: all of it."""
-        known = self.by.get(a.storage)
+    def look(self, a: array) -> tuple[Reach, bool]:
+        """The same, and whether `add` was told of an array there that it is computed."""
+        known = self._by.get(a.storage)
         if known is None:
-            known = self.by[a.storage] = Places()
-        if not whole and (before := known.known.get(geometry(a))) is not None:
-            reach |= before[1]
+            return _UNKNOWN
+        out, computed = NONE, False
+        for reach, made in known.meeting(a):
+            if reach:
+                out |= reach
+            computed |= made
+        if not a.size and (same := known.known.get(geometry(a))) is not None:
+            computed = same[1][1]
+        return out, computed
+
+    def add(self, a: array, reach: Reach, whole: bool, computed: bool = False) -> None:
+        """An array was written. whole: all of it. computed: what a tape recorded, or the like."""
+        known = self._by.get(a.storage)
+        if known is None:
+            if not (reach or computed):
+                return
+            known = Places()
+            self._by.put(a.storage, known)
+        before = known.known.get(geometry(a))
+        if before is not None:
+            computed |= before[1][1]
+            if not whole:
+                reach |= before[1][0]
         if reach:
-            known.put(a, reach)
+            self.empty = False
+            self.any_cut |= reach.is_cut
+            known.put(a, (reach, computed))
+        elif computed:
+            known.put(a, _COMPUTED)
         else:
             known.pop(a)
+
+
+_UNKNOWN = (NONE, False)
+_COMPUTED = (NONE, True)
 
 
 def has_gradient(leaf: Leaf) -> bool:

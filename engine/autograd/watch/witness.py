@@ -13,6 +13,7 @@ from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.moved import Touches, value_of
+from engine.autograd.watch.names import Names
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.recomputed import Recomputed
@@ -34,7 +35,7 @@ _EARLY = 256  # arrays that the host read before the first tape, kept to be look
 class _Followed:
     """What is known of one tape."""
 
-    def __init__(self, tape: CapturedTape) -> None:
+    def __init__(self, tape: CapturedTape, names: Names) -> None:
         self.tape = tape
         self.total: tuple[float, float] | None = None
         self.clocks: list[int] = []
@@ -43,7 +44,7 @@ class _Followed:
         self.stale: list[Stale] = []
         self.run: Pass | None = None
         # Until its first backward pass.
-        self.paths: Paths | None = Paths()
+        self.paths: Paths | None = Paths(tape, names)
         self.broken: list[Broken] = []
         self.touches = Touches()
         self.reads: list[tuple[Span, str]] = []
@@ -60,7 +61,8 @@ class Witness:
     def __init__(self) -> None:
         self._writes = Writes()
         self._accumulated = Accumulated()
-        self._beforehand = Beforehand()
+        self._names = Names()
+        self._beforehand = Beforehand(self._names)
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
@@ -180,7 +182,8 @@ class Witness:
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
-                followed.sought = _sought(tape, followed, followed.run)
+                early = tape.index == 0 and bool(self._early)
+                followed.sought = _sought(tape, followed, followed.run, early)
                 followed.touches = Touches()
             tape.facts[:] = [
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
@@ -239,7 +242,7 @@ class Witness:
     def _of(self, tape: CapturedTape) -> _Followed:
         found = self._tapes.get(id(tape))
         if found is None:
-            found = self._tapes[id(tape)] = _Followed(tape)
+            found = self._tapes[id(tape)] = _Followed(tape, self._names)
             if len(self._tapes) == 1 and tape.index == 0:
                 found.touches = self._prelude
         return found
@@ -255,11 +258,16 @@ def _changed(run: Pass) -> bool:
     )
 
 
-def _sought(tape: CapturedTape, followed: _Followed, run: Pass) -> Sought | None:
-    """What another run of the program would have to show, where only that can."""
-    derivative, value = followed.touches.derivative(), value_of(run)
+def _sought(tape: CapturedTape, followed: _Followed, run: Pass, early: bool) -> Sought | None:
+    """What another run of the program would have to show, where only that can.
+
+    early: whether the host read something before the tape, so that its total may be asked for.
+    """
     loose = not all(followed.touches.computed(a) for a, _ in run.seeds)
     followed.used |= loose and bool(followed.reads)
+    if not (followed.used or followed.functions or early):
+        return None
+    derivative, value = followed.touches.derivative(), value_of(run)
     if derivative is None or not np.isfinite([derivative, value]).all():
         return None
     followed.total = value, derivative

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
+from engine.autograd.watch.places import Weak
 from engine.diagnostics.site import Site, call_site
 from engine.runtime import recording
 from engine.runtime.array import array
@@ -15,8 +15,7 @@ from engine.runtime.storage import Storage
 _KEPT = 256  # writes of one block of memory
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """Bytes that were written, by address. taped: while a tape recorded."""
 
     clock: int
@@ -31,16 +30,20 @@ class Writes:
 
     def __init__(self) -> None:
         self.clock = 0
-        self._by: WeakKeyDictionary[Storage, list[Written]] = WeakKeyDictionary()
+        self._by: Weak[list[Written]] = Weak()
 
     def note(self, memory: Storage, lo: int, hi: int) -> None:
         """Notes a write that is about to happen."""
         self.clock += 1
-        known = self._by.setdefault(memory, [])
+        taped = recording.active.get() is not None
+        new = Written(self.clock, lo, hi, call_site(3), taped)
+        known = self._by.get(memory)
+        if known is None:
+            self._by.put(memory, [new])
+            return
         if len(known) >= _KEPT:
             del known[: _KEPT // 2]
-        taped = recording.active.get() is not None
-        known.append(Written(self.clock, lo, hi, call_site(3), taped))
+        known.append(new)
 
     def after(
         self, clock: int, a: array, own: Collection[tuple[object, int]], last: int
@@ -50,7 +53,7 @@ class Writes:
         own: calls that the tape recorded, by code and instruction. last: when it recorded the
         last one; what other tapes write later is surely not its own.
         """
-        known = self._by.get(a.storage, [])
+        known = self._by.get(a.storage) or []
         start = bisect_right([w.clock for w in known], clock)
         some = [w for w in known[start:] if w.lo < a.hi and a.lo < w.hi]
         for w in some:
