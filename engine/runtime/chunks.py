@@ -85,13 +85,9 @@ class Copier:
             now = memory[at:stop]
             last = self._last.get(number)
             chunk = None if last is None else last()
-            if chunk is None or not _same(chunk.data, now):
+            if chunk is None or chunk.data.tobytes() != now.tobytes():
                 chunk = Chunk(now)
                 self._last[number] = ref(chunk)
             out.append(chunk)
             at = stop
         return tuple(out)
-
-
-def _same(a: Bytes, b: Bytes) -> bool:
-    return a.nbytes == b.nbytes and bool((a == b).all())

@@ -160,29 +160,29 @@ class Storage:
     def _freeze(self, lo: int, hi: int) -> Hold:
         """A hold with its own copy, the last one where nothing has changed."""
         last = self._frozen() if self._frozen is not None else None
-        if last is not None and (last.lost or not (last.lo <= lo and hi <= last.hi)):
+        if last is not None and (last.lost or not (last.start <= lo and hi <= last.end)):
             last = None
         if last is not None and last.version == self.version and not self.exposed:
             return last
         hold = Hold(self, lo, hi)
         hold.materialise()
-        if last is not None and (last.lo, last.hi) == (lo, hi) and last.chunks == hold.chunks:
+        if last is not None and last.start == hold.start and last.chunks == hold.chunks:
             last.version = self.version
             return last
         self._frozen = weakref.ref(hold)
         return hold
 
-    def copied(self, lo: int, hi: int) -> tuple[int, tuple[Chunk, ...]]:
-        """A copy of at least bytes `lo` to `hi`, in pieces: its first address, and these.
+    def copied(self, lo: int, hi: int) -> tuple[int, int, tuple[Chunk, ...]]:
+        """A copy of at least bytes `lo` to `hi`: its addresses, begin and end, and its pieces.
 
         Raises Lost where it cannot be kept.
         """
         if lo == hi:
-            return lo, ()
+            return lo, hi, ()
         if self._copier is None:
             self._copier = Copier(self.lo, self.lo + self.nbytes)
         start, end = self._copier.widened(lo, hi)
-        return start, self._copier.copy(self.bytes(start, end), start)
+        return start, end, self._copier.copy(self.bytes(start, end), start)
 
     def _release_hold(self) -> None:
         hold = self._hold() if self._hold is not None else None
@@ -194,19 +194,20 @@ class Storage:
 class Hold:
     """What a range of a storage held: a reference until it changes, then a copy.
 
-    lost: why there is no copy, empty where there is one or none is needed yet. unseen: other
-    code may change the memory, and nobody would know.
+    start, end: the addresses that the copy is of, as whole pieces are copied. lost: why there is
+    no copy, empty where there is one or none is needed yet. unseen: other code may change the
+    memory, and nobody would know.
     """
 
-    __slots__ = ("__weakref__", "_lost", "chunks", "hi", "lo", "start", "storage", "unseen",
-                 "version")  # fmt: skip
+    __slots__ = ("__weakref__", "_lost", "chunks", "end", "hi", "lo", "start", "storage",
+                 "unseen", "version")  # fmt: skip
 
     def __init__(self, storage: Storage, lo: int, hi: int) -> None:
         self.storage: Storage | None = storage  # only until there is a copy
         self.lo = lo
         self.hi = hi
         self.version = storage.version
-        self.start = lo
+        self.start, self.end = lo, hi
         self.chunks: tuple[Chunk, ...] = ()
         self._lost = ""
         self.unseen = False
@@ -220,7 +221,7 @@ class Hold:
         if self.storage is None:
             return
         try:
-            self.start, self.chunks = self.storage.copied(self.lo, self.hi)
+            self.start, self.end, self.chunks = self.storage.copied(self.lo, self.hi)
         except Lost as why:
             self._lost = str(why)
         self.storage = None
@@ -250,6 +251,25 @@ class Hold:
             return np.empty(shape, dtype)
         data = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return np.array(np.ndarray(shape, dtype, data, ptr - first, strides))
+
+    def has(self, lo: int, values: NumpyArray) -> bool:
+        """Whether there is a copy, which holds just the bytes of an array, from address lo on."""
+        if self._lost or self.storage is not None:
+            return False
+        at, hi = self.start, lo + values.nbytes
+        now = None
+        for c in self.chunks:
+            end = at + c.data.nbytes
+            if at <= lo and hi <= end:
+                return bool(c.data[lo - at : hi - at].tobytes() == values.tobytes())
+            if lo < end and at < hi:
+                now = values.reshape(-1).view(np.uint8) if now is None else now
+                first, last = max(lo, at), min(hi, end)
+                held = c.data[first - at : last - at]
+                if held.tobytes() != now[first - lo : last - lo].tobytes():
+                    return False
+            at = end
+        return now is not None
 
 
 class Glance(Hold):

@@ -133,10 +133,6 @@ class Capture:
         """Memory that the copies of inputs take up."""
         return memory_of([r for tape in self.tapes for r in tape.records]).inputs
 
-    def _wrote(self, memory: Storage, lo: int, hi: int) -> None:
-        if self.watcher is not None:
-            self.watcher.wrote(memory, lo, hi)
-
     def _observe(self, kernel: Kernel, dim: tuple[int, ...]) -> None:
         del dim
         index = self.launches
@@ -274,6 +270,10 @@ class Captures:
         self._records = None
 
 
+def _unwatched(memory: Storage, lo: int, hi: int) -> None:
+    """Nobody looks at writes, but what may change unseen is copied: see `storage.watchers`."""
+
+
 def active_tape(watcher: Watcher) -> CapturedTape | None:
     """The tape that records now, as a watcher's capture has it; None where none does."""
     captures = getattr(recording.active.get(), "_captures", None)
@@ -303,7 +303,8 @@ def capturing(
     with _lock:
         _open.append(capture)
     recording.observers.append(capture._observe)
-    storage.watchers.append(capture._wrote)
+    wrote = _unwatched if watcher is None else watcher.wrote
+    storage.watchers.append(wrote)
     if watcher is not None:
         recording.bystanders.append(watcher)
     try:
@@ -312,7 +313,7 @@ def capturing(
         if watcher is not None:
             recording.bystanders.remove(watcher)
             watcher.closed()
-        storage.watchers.remove(capture._wrote)
+        storage.watchers.remove(wrote)
         recording.observers.remove(capture._observe)
         with _lock:
             capture.open = False

@@ -15,7 +15,7 @@ from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.outline import Outline, outline
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, Record
-from engine.tape.restoration import Restoration, contents, present, raw
+from engine.tape.restoration import Restoration, contents, differ, differing, present
 
 # Numbers of an array that are not what was expected: which, and their values.
 Other: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -143,10 +143,15 @@ def _read(
             if i not in reads:
                 continue
             a = r.values[i]
+            if i not in known:
+                where = differing(a, hold)
+                if where is not None:
+                    out[position, i] = (where, present(a)[where])
+                continue
             was = contents(a, hold)
             if was is not None:
-                now = known[i].contents() if i in known else present(a)
-                where = (raw(now) != raw(was)).any(-1)
+                now = known[i].contents()
+                where = differ(now, was)
                 if where.any():
                     out[position, i] = (where, now[where])
     return out

@@ -15,7 +15,7 @@ from engine.tape.flow import flowing
 from engine.tape.origins import Origin, Places, read_by
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
-from engine.tape.restoration import NumpyArray, Restoration, contents, planes, present, raw
+from engine.tape.restoration import NumpyArray, Restoration, differing, planes
 
 Needed = Mapping[int, Sequence[Restoration]]
 
@@ -119,9 +119,9 @@ def _read(record: Record) -> Iterator[tuple[int, array, Hold | None]]:
 def _differs(a: array, hold: Hold | None, restored: Sequence[NumpyArray]) -> bool:
     if hold is None or hold.lost or a.storage.unchanged(hold):
         return False
-    was = contents(a, hold)
-    assert was is not None
-    differs = (raw(present(a)) != raw(was)).any(-1)
+    differs = differing(a, hold)
+    if differs is None:
+        return False
     for where in restored:
         differs &= ~where
     return bool(differs.any())

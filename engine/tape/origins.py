@@ -11,7 +11,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold, Storage
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord
-from engine.tape.restoration import Change, NumpyArray, contents, present, raw
+from engine.tape.restoration import Change, NumpyArray, contents, differ, present
 
 Tag = TypeVar("Tag")
 Key = tuple[Storage, int, tuple[int, ...], tuple[int, ...]]
@@ -51,10 +51,10 @@ class Origin:
                 return None
         was = contents(a, self.hold)
         assert was is not None
-        now = raw(present(a))
-        differs = (now != raw(was)).any(-1)
+        now = present(a)
+        differs = differ(now, was)
         if end is not None:
-            differs &= (now != raw(end)).any(-1)
+            differs &= differ(now, end)
         return differs if differs.any() else None
 
 

@@ -17,7 +17,7 @@ from engine.runtime.storage import Hold, Storage
 from engine.tape.origins import Origin
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
-from engine.tape.restoration import Change, NumpyArray, Restoration, contents, planes, raw
+from engine.tape.restoration import Change, NumpyArray, Restoration, any_byte, contents, planes, raw
 
 
 def replaced(
@@ -102,7 +102,7 @@ class _Block:
             changed = changed & differs
         if not changed.any():
             return None
-        where = np.asarray(changed.any(-1))
+        where = any_byte(changed)
         by = next((c for c in reversed(self.by) if may_meet(c.dest, a)), self.by[-1])
         return Restoration.of(index, a, hold, by, where)
 
@@ -130,7 +130,7 @@ def _whole_numbers(differs: NumpyArray, a: array) -> NumpyArray:
     """The bytes of those numbers of an array of which some byte differs."""
     out = np.zeros_like(differs)
     for x in [a] if a._info.numpy.names is None else leaf_arrays(a):
-        planes(out, a.lo, x)[...] = planes(differs, a.lo, x).any(-1, keepdims=True)
+        planes(out, a.lo, x)[...] = any_byte(planes(differs, a.lo, x))[..., None]
     return out
 
 

@@ -107,6 +107,21 @@ def contents(a: array, hold: Hold | None) -> NumpyArray | None:
     return hold.read(a.ptr, a._parts.shape, a._parts.strides, a._parts.dtype)
 
 
+def differing(a: array, hold: Hold) -> NumpyArray | None:
+    """Which numbers of an array are not what a hold says, as booleans; None for none, or if lost.
+
+    In the shape of the array, components last.
+    """
+    if a.is_contiguous and hold.storage is None and a.device.backend.on_host:
+        if hold.has(a.lo, a._parts):
+            return None
+    was = contents(a, hold)
+    if was is None:
+        return None
+    differs = differ(present(a), was)
+    return differs if differs.any() else None
+
+
 def present(a: array) -> NumpyArray:
     """What an array holds now, as a copy on the host, components last."""
     return np.array(a.device.backend.to_host(a._parts))
@@ -125,3 +140,24 @@ def raw(x: NumpyArray) -> NumpyArray:
     """Numbers as bytes, those of one number last."""
     x = np.ascontiguousarray(x)
     return x.reshape(-1).view(np.uint8).reshape((*x.shape, x.dtype.itemsize))
+
+
+def differ(x: NumpyArray, y: NumpyArray) -> NumpyArray:
+    """Which numbers of two arrays of one type and shape are not the same to the bit."""
+    size = x.dtype.itemsize
+    if size not in _WORDS:
+        return np.asarray((raw(x) != raw(y)).any(-1))
+    word = np.dtype(f"u{size}")
+    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    return np.asarray(x.reshape(-1).view(word) != y.reshape(-1).view(word)).reshape(x.shape)
+
+
+def any_byte(x: NumpyArray) -> NumpyArray:
+    """For which numbers some byte says so. x: booleans for bytes, those of one number last."""
+    if x.shape[-1] not in _WORDS or x.strides[-1] != 1:
+        return np.asarray(x.any(-1))
+    return np.asarray(x.view(f"u{x.shape[-1]}")[..., 0] != 0)
+
+
+# Numbers that are compared as a whole, which is many times faster.
+_WORDS = (1, 2, 4, 8)

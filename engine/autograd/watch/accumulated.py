@@ -149,7 +149,7 @@ class Accumulated:
         inputs = self._inputs(run, computed)
         for a in self._arrays:
             grad = a.existing_grad
-            if grad is not None and any(_not_zero(g).any() for _, g in _leaves(a, grad)):
+            if grad is not None and any(np.count_nonzero(g._host()) for _, g in _leaves(a, grad)):
                 self._left.setdefault(root_array(a), {})[geometry(a)] = _Left(
                     _Digest.of(grad), None if computed.has(a) else self._values(a), id(tape),
                     len(run.records), seeds, inputs, run.site,

@@ -32,9 +32,7 @@ from engine.tape.restoration import (
     Change,
     NumpyArray,
     Restoration,
-    contents,
-    present,
-    raw,
+    differing,
 )
 
 # Bytes of gradients that are copied to try out records of one kind where nothing comes of it;
@@ -159,11 +157,10 @@ class OverwrittenReads:
         a, hold = record.values[i], record.holds.get(i)
         if a is None or hold is None or (x is None and a.storage.unchanged(hold)):
             return
-        was = contents(a, hold)
-        if was is None:
+        differs = differing(a, hold)
+        if differs is None:
             return
         version = a.storage.version
-        differs = (raw(present(a)) != raw(was)).any(-1)
         if x is not None:
             saved = x.where & differs
             differs &= ~saved
@@ -185,11 +182,10 @@ class OverwrittenReads:
             a, hold = record.values[i], record.holds.get(i)
             if i in reads or i in record.plan.writes or a is None or hold is None:
                 continue
-            was = None if a.storage.unchanged(hold) else contents(a, hold)
-            if was is None:
+            where = None if a.storage.unchanged(hold) else differing(a, hold)
+            if where is None:
                 continue
-            where = (raw(present(a)) != raw(was)).any(-1)
-            by = self._writers.after(number, a) if where.any() else None
+            by = self._writers.after(number, a)
             if by is not None:
                 loss = _Loss(number, i, where, hold, None, self._record(by), False, 0)
                 self._tell(loss, "unneeded", ())
@@ -417,7 +413,13 @@ def _differing(
         for g, was in zip(grads, before, strict=True):
             g._put(was)
     a, b = results
-    return tuple(k for k in a if not np.array_equal(a[k], b[k], equal_nan=True))
+    return tuple(k for k in a if not _equal(a[k], b[k]))
+
+
+def _equal(x: NumpyArray, y: NumpyArray) -> bool:
+    """Whether two gradients are equal; NaN is what NaN is."""
+    other = x != y
+    return not other.any() or bool(np.isnan(x[other]).all() and np.isnan(y[other]).all())
 
 
 def _named(record: LaunchRecord) -> dict[str, NumpyArray]:
