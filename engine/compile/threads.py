@@ -80,6 +80,8 @@ class Threads:
             if isinstance(p.type, ScalarType) and is_integer(p.type)
         ]
         self._layout = struct.Struct(_layout(fn))
+        self._addresses = struct.Struct(_addresses(fn))
+        self._reach: dict[object, list[tuple[int, int]]] = {}
         self._known: dict[object, Classes] = {}
         self._filled: dict[object, bool] = {}
         # For backends: what they make of launches.
@@ -128,6 +130,30 @@ class Threads:
         """
         return self._layout.unpack_from(args)
 
+    def apart(self, args: bytes) -> tuple[object, ...] | None:
+        """The layout, and which arrays are there; None where the memory of two may meet.
+
+        Launches for which this is equal are the same to `classes`.
+        """
+        layout = self._layout.unpack_from(args)
+        reach = self._reach.get(layout)
+        if reach is None:
+            if len(self._reach) >= _KEPT:
+                self._reach.clear()
+            reach = self._reach[layout] = [
+                (0, 0) if 0 in a.shape else (a.ends[0] - a.address, a.ends[1] - a.address)
+                for a in self.arrays(args)
+            ]
+        addresses, last = self._addresses.unpack_from(args), 0
+        for begin, end in sorted(
+            (at + lo, at + hi) for at, (lo, hi) in zip(addresses, reach, strict=True) if at
+        ):
+            if begin < end:
+                if begin < last:
+                    return None
+                last = end
+        return layout, tuple(map(bool, addresses))
+
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
         given = self.given(args, arrays)
@@ -168,6 +194,17 @@ class Threads:
         for name, at, t in self._integers:
             (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
         return {s: given[s] for s in self.collected.symbols if s in given}
+
+
+def _addresses(fn: Function) -> str:
+    """Those of the arrays among the arguments, as `struct` reads them."""
+    types = [p.type for p in fn.params]
+    out, at = ["<"], 0
+    for t, start in zip(types, arg_offsets(types), strict=False):
+        if isinstance(t, ArrayType):
+            out.append(f"{start - at}xq")
+            at = start + 8
+    return "".join(out)
 
 
 def _layout(fn: Function) -> str:

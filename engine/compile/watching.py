@@ -68,14 +68,14 @@ class Watched(Variants):
         )
 
     def known_free(self, dim: tuple[int, ...], args: bytes) -> bool:
-        """Whether the threads of this very launch are known to keep apart."""
-        return (dim, args) in self._free
+        """Whether the threads of such a launch are known to keep apart."""
+        return (dim, self.own.threads.apart(args) or args) in self._free
 
     def note_free(self, dim: tuple[int, ...], args: bytes) -> None:
         """Notes that they are."""
         if len(self._free) >= _KEPT:
             self._free.clear()
-        self._free[dim, args] = None
+        self._free[dim, self.own.threads.apart(args) or args] = None
 
     def inside(
         self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes

@@ -14,6 +14,7 @@ launches that differ in their integers alone, after the first 64 of them.
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -69,7 +70,7 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
 
     Nothing where it is proven that they keep apart, or where it is not time to look.
     """
-    total = int(np.prod(dim, dtype=np.int64))
+    total = math.prod(dim)
     if total < 2 or total >= (1 << 31) - 1 or not variants.written:
         return []
     kernel = watched(variants, "races")

@@ -7,7 +7,7 @@ gradients of their own in the place of those that share, and then what the input
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -60,10 +60,9 @@ class SharedGradients:
             if grad is not None:
                 by.setdefault(grad.storage, []).append(a)
         for some in by.values():
-            for k, a in enumerate(some[1:], 1):
-                for b in some[:k]:
-                    if self._clash(a, b):
-                        return b, a
+            for k, j in _overlapping([g.extent() for a in some if (g := a.existing_grad)]):
+                if self._clash(some[k], some[j]):
+                    return some[j], some[k]
         return None
 
     def _clash(self, a: array, b: array) -> bool:
@@ -97,6 +96,17 @@ class SharedGradients:
                 if grad is not None and not any(may_meet(a, w) for w in written):
                     out[id(a)] = grad._host().copy()
         return out
+
+
+def _overlapping(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pairs of spans that meet, by their positions, the later one first; in order."""
+    out: list[tuple[int, int]] = []
+    open_: list[int] = []
+    for k in sorted(range(len(spans)), key=lambda k: spans[k]):
+        open_ = [j for j in open_ if spans[j][1] > spans[k][0]]
+        out += [(max(j, k), min(j, k)) for j in open_]
+        open_.append(k)
+    return sorted(out)
 
 
 @contextmanager

@@ -155,6 +155,16 @@ def test_shared_memory_of_two_arguments(look: Look) -> None:
     assert told(found) == ("race", "b", (1,), ((0,), "load"), ((1,), "store"))
 
 
+def test_what_is_proven_of_arrays_apart_is_not_believed_of_others(look: Look) -> None:
+    """The same extents, each time at other addresses; then one array for both parameters."""
+    for _ in range(3):
+        assert look(two_arrays, floats(N + 1), floats(N), 1) == []
+    x = floats(N + 1)
+    (found,) = look(two_arrays, x, x[:N], 1)
+    assert told(found)[:2] == ("race", "b")
+    assert look(two_arrays, x, floats(N), 1) == []
+
+
 def test_a_sum_that_is_read(look: Look) -> None:
     found = look(normalised, floats(), wp.zeros(1, dtype=float), wp.zeros(N, dtype=float))
     assert {f.kind for f in found} == {"race"} and {f.name for f in found} == {"total"}
