@@ -84,7 +84,7 @@ class Places(Generic[Tag]):
         """Adds an array, in the place of one with just its elements."""
         known, key = self.known, a._packed
         new = key not in known
-        known[key] = (outline(a), tag)
+        known[key] = (a._outline or outline(a), tag)  # any of them says where it is
         if not new:
             return
         if self._levels is not None:

@@ -88,13 +88,17 @@ class Reach:
         return frozenset((leaf, edge) for leaf, edge in self._ways() if edge is not None)
 
     def __or__(self, other: Reach) -> Reach:
-        if other is self or not other:
+        if other is self or not (other.is_smooth or other.is_cut):
             return self
-        if not self:
+        if not (self.is_smooth or self.is_cut):
             return other
-        if self._small and other._small:
+        if not (self._parts or other._parts) and self._small and other._small:
             return Reach(self._leaves | other._leaves, self._cut | other._cut)
-        return self._of((self, other), None)
+        out = Reach()
+        out._parts = (self, other)
+        out.is_smooth = self.is_smooth or other.is_smooth
+        out.is_cut = self.is_cut or other.is_cut
+        return out
 
     def cut_at(self, edge: Edge) -> Reach:
         """What is reached beyond a cut."""
@@ -102,7 +106,9 @@ class Reach:
             return self
         if self._small:
             return Reach(frozenset(), self._cut | {(x, edge) for x in self._leaves})
-        return self._of((self,), edge)
+        out = Reach()
+        out._parts, out._edge, out.is_cut = (self,), edge, True
+        return out
 
     def __bool__(self) -> bool:
         return self.is_smooth or self.is_cut
@@ -110,15 +116,6 @@ class Reach:
     @property
     def _small(self) -> bool:
         return not self._parts and len(self._leaves) + len(self._cut) <= _SMALL
-
-    @staticmethod
-    def _of(parts: tuple[Reach, ...], edge: Edge | None) -> Reach:
-        out = Reach()
-        out._parts, out._edge = parts, edge
-        smooth = any(x.is_smooth for x in parts)
-        out.is_smooth = smooth and edge is None
-        out.is_cut = any(x.is_cut for x in parts) or (smooth and edge is not None)
-        return out
 
     def _ways(self) -> set[Way]:
         out: set[Way] = set()
