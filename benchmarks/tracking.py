@@ -216,10 +216,11 @@ and noisy: times of two runs of this page differ by more than a half, ratios by 
 What `engine.capturing(watcher=engine.autograd.Witness())` adds to a program that records launches
 and runs backward. *Capture* copies what launches read, for the checks of launches; *witness* is
 that and all that is found out between launches. *Ratio* is of the program with the witness to the
-program alone; *added* is what both add, in forward times, of which the target is 3 at most. Where
-launches are tiny it is missed: what is measured is Python, a few tenths of a millisecond for each
-launch, part of it the garbage collector's, and linear in the launches. Where a value is lost, the
-adjoint of its launch runs twice more, once for each kernel and place.
+program alone, and at most 3 is the target; *added* is what both add, in forward times. Where
+launches are tiny, what is measured is Python, about a tenth of a millisecond for each launch, part
+of it the garbage collector's, and linear in the launches. Where a value is lost, the adjoint of its
+launch runs twice more, once for each kernel and place: in a program of few and large launches that
+is most of what is added.
 
 {
         table(

@@ -20,7 +20,7 @@ def launched(record: LaunchRecord) -> None:
         reads.warn_within(name, plan.kernel.key, f"{span.file}:{span.line}")
     for i in plan.writes:
         a = values[i]
-        if a is not None and reads.is_read(a):
+        if a is not None and a.storage.reads and reads.is_read(a):
             at = plan.variants.ir.span
             reads.warn(
                 a._whole or a, f"passed to argument {plan.params[i].name} in kernel "
@@ -29,7 +29,9 @@ def launched(record: LaunchRecord) -> None:
     for i in plan.reads:
         a = values[i]
         if a is not None:
-            reads.mark_read(a)
+            marks = a.storage.reads
+            if marks is None or (a._packed, a._info.size) not in marks:
+                reads.mark_read(a)
 
 
 def copied(dest: array, src: array) -> None:
