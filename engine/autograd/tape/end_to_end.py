@@ -1,6 +1,6 @@
 """Whether a tape's backward pass, as a whole, gives the derivative of what the tape did.
 
-Along a random direction in the leaf arrays, three n must agree: what the lifted
+Along a random direction in the leaf arrays, three numbers must agree: what the lifted
 backward pass says, central differences of the lifted replay, and, where these two differ,
 forward mode, which needs no step. Forward mode composes the launches' own derivatives, so
 that it is blind to a wrong derivative of one launch and sharp for a wrong composition. That
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.autograd.comparison.judgement import TRUST
 from engine.autograd.comparison.tolerance import Tolerance, largest
 from engine.autograd.launch.evaluation import EvaluationFailed
-from engine.autograd.reference.differences import Slope, slope
+from engine.autograd.reference.differences import Slope, bear_out, slope
 from engine.autograd.results import LaunchResult, Verdict, WholeResult
 from engine.autograd.tape.cause import cause_of, culprit
 from engine.autograd.tape.evaluation import AdjointAlong, Direction, TapeEvaluation
@@ -34,6 +34,7 @@ from engine.tape.tape import Tape
 Array = NDArray[Any]
 
 DIRECTIONS = 2
+LONG = 1000  # operations, beyond which the runs of a tape are saved
 
 WRONG_LAUNCH = "a derivative of one of its launches is wrong"
 UNREPEATABLE = "one of its launches gives other results each time it runs"
@@ -101,6 +102,10 @@ def _along(
                 "nan", 1, float("nan"), reason="an adjoint of a launch is not finite"
             )
         return _not_finite(evaluation, v, tolerance)
+    if len(evaluation.replay.operations) > LONG:
+        found = _briefly(evaluation, v, adjoint, tolerance)
+        if found is not None:
+            return found
     reference = slope(lambda t: evaluation.displaced(v, t), 1.0, _matters)
     n = Derivatives.of(adjoint, reference, tolerance)
     if n.agrees(n.ref):
@@ -117,6 +122,24 @@ def _along(
     if position >= 0 and evaluation.replay.operations[position].launch in wrong:
         return replace(found, reason=WRONG_LAUNCH)  # said there, with what to do about it
     return replace(found, cause=cause_of(evaluation, v, position))
+
+
+def _briefly(
+    evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance
+) -> WholeResult | None:
+    """A pass with fewer runs of the tape: by forward mode, borne out by coarse differences.
+
+    None where these do not say so.
+    """
+    try:
+        forward = evaluation.forward_along(v)
+    except EvaluationFailed:
+        return None
+    n = Derivatives.of(adjoint, Slope(np.array([forward]), np.zeros(1)), tolerance)
+    numbers = (np.array([x]) for x in (forward, adjoint.spread, n.allowed(forward)))
+    if not n.agrees(forward) or not bear_out(lambda t: evaluation.displaced(v, t), *numbers):
+        return None
+    return n.result("pass", forward, n.allowed(forward))
 
 
 def _not_finite(
