@@ -42,9 +42,14 @@ AT_ODDS = "forward mode and differences disagree, and the latter agree with the 
 
 
 def check_end_to_end(
-    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int
-) -> WholeResult:
-    """The check of a tape from its leaves to its ends. launches: what their checks found."""
+    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int,
+    known: bool = False,
+) -> WholeResult:  # fmt: skip
+    """The check of a tape from its leaves to its ends.
+
+    launches: what their checks found. known: whether tapes like it were checked, so that fewer
+    runs of it will do.
+    """
     if any(p.verdict == "nondeterministic" for x in launches for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
     try:
@@ -52,7 +57,7 @@ def check_end_to_end(
             if not replayed.leaves:
                 return _skipped("no array that it reads requires a gradient")
             rng = np.random.default_rng([seed, 0x7A9E])
-            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng)
+            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng, known)
     except NotReplayable as why:
         return _skipped(str(why), why.site)
     except EvaluationFailed as why:
@@ -67,7 +72,7 @@ def _skipped(why: str, site: Span | None = None) -> WholeResult:
 
 def _checked(
     evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
-    rng: np.random.Generator,
+    rng: np.random.Generator, known: bool,
 ) -> WholeResult:  # fmt: skip
     """The worst of some directions; the later ones make all leaves count alike."""
     if not evaluation.finite:
@@ -75,13 +80,14 @@ def _checked(
     verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches}
     found = WholeResult("skipped")
     adjoint: AdjointAlong | None = None
-    for number in range(DIRECTIONS):
+    briefly = known or len(evaluation.replay.operations) > LONG
+    for number in range(1 if known else DIRECTIONS):
         if adjoint is None:
             v = evaluation.direction(rng)
         else:
             v = evaluation.levelled_direction(rng, adjoint.gradients)
         adjoint = evaluation.adjoint_along(v)
-        one = _along(evaluation, v, adjoint, tolerance, verdicts)
+        one = _along(evaluation, v, adjoint, tolerance, verdicts, briefly)
         found = _worse(found, one, number + 1)
         if found.verdict != "pass":
             break
@@ -90,11 +96,11 @@ def _checked(
 
 def _along(
     evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance,
-    launches: Mapping[int, set[Verdict]],
+    launches: Mapping[int, set[Verdict]], briefly: bool,
 ) -> WholeResult:  # fmt: skip
     """One direction, from the adjoint to the verdict and, where it is wrong, the cause.
 
-    launches: the verdicts of the launches by themselves, by number.
+    launches: the verdicts of the launches by themselves, by number. briefly: see `_briefly`.
     """
     if not np.isfinite(adjoint.value):
         if any("nan" in found for found in launches.values()):
@@ -102,7 +108,7 @@ def _along(
                 "nan", 1, float("nan"), reason="an adjoint of a launch is not finite"
             )
         return _not_finite(evaluation, v, tolerance)
-    if len(evaluation.replay.operations) > LONG:
+    if briefly:
         found = _briefly(evaluation, v, adjoint, tolerance)
         if found is not None:
             return found
