@@ -47,7 +47,7 @@ def loads(kind: type[T], text: str) -> T:
 
 def encode(value: object) -> Any:
     """Plain JSON data (dict, list, str, int, float, bool, None) of a value."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if kind is float and math.isfinite(value):  # type: ignore[arg-type]
