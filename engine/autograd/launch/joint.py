@@ -71,7 +71,7 @@ def compare_jointly(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons |
             return None
         grads[b] = found
         mine = launch.gradients(displaced.evaluations.own, b, w[b])
-        if any(_rounded(mine[a], found[a]) for a in launch.inputs):
+        if any(_rounded(launch, a, b, w[b], mine[a], found[a]) for a in launch.inputs):
             return None
     out = dict(pairs)
     for moves in _groups(launch, grads):
@@ -86,11 +86,13 @@ def compare_jointly(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons |
     return out
 
 
-def _rounded(mine: Array, exact: Array) -> bool:
+def _rounded(launch: ComparedLaunch, a: str, b: str, w: Array, mine: Array, exact: Array) -> bool:
     """Whether the launch's own adjoint is not finite, or off by more than is likely."""
     if not np.isfinite(mine).all():
         return True
-    return off_by_rounding(largest(exact), largest(mine - exact), mine.dtype, None)
+    scale, off = largest(exact), largest(mine - exact)
+    suspect = off_by_rounding(scale, off, mine.dtype, None)
+    return suspect and not launch.vanishes(a, b, w, scale, off)
 
 
 def _groups(
