@@ -69,6 +69,7 @@ class BrokenPath(Rule):
                 count=len(group),
             )  # fmt: skip
         yield from self._read_back(session, said)
+        yield from self._native(session)
         yield from self._ways(session, said)
 
     def _read_back(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
@@ -88,6 +89,22 @@ class BrokenPath(Rule):
                 kernel=launch.kernel, count=len(group),
             )  # fmt: skip
 
+    def _native(self, session: Session) -> Iterator[Finding]:
+        """Native functions without an adjoint, through which a result was seen to depend."""
+        ends = [
+            (t.tape, x) for t in session.tapes for x in t.launches
+            if x.stops and not x.blame and any(p.verdict == "fail" for p in x.pairs)
+        ]  # fmt: skip
+        for group in grouped(ends, lambda x: x[1].stops[0]):
+            tape, launch = group[0]
+            name, span = launch.stops[0]
+            yield self.finding(
+                f"no gradient flows through `{name}` of kernel `{launch.kernel}` "
+                f"{seen(len(group), tape, launch.index)}: it is a native function without an "
+                "`adj_snippet`", f"give it an `adj_snippet`, or a `@func_grad`{_MEANT}", span=span,
+                tape=tape, launch=launch.index, kernel=launch.kernel, count=len(group),
+            )  # fmt: skip
+
     def _ways(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
         """Ways that left the tape, seen while the program ran."""
         ways = [
@@ -99,7 +116,7 @@ class BrokenPath(Rule):
             many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
-                "and no gradient takes that way", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
+                f"and no gradient takes that way{_PART if way.partial else ''}", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
                 launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
             )  # fmt: skip
 
@@ -113,6 +130,7 @@ def _same(whole: WholeResult | None, way: Broken) -> bool:
     return name is not None and bool(re.search(rf"(?<![\w.]){re.escape(name[0])}\b", way.name))
 
 
+_PART = ": the gradient that there is lacks that part"
 _MEANT = "; if the gradient is meant to stop there, pass engine.stop_gradient(...) of it"
 
 

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Something unchecked. index: of the launch, or (record) among all records of the tape.
-
-    stop: gradients end there, so that what the tape as a whole gives is not checked, either.
-    """
+    """Something unchecked. index: of the launch, or (record) among all records of the tape."""
 
     tape: int
     index: int
@@ -30,7 +27,6 @@ class _Gap:
     kernel: str = ""
     record: bool = False
     whole: bool = False
-    stop: bool = False
 
 
 class Unchecked(Rule):
@@ -85,7 +81,7 @@ class Unchecked(Rule):
                 or f"`adtool explain {self.code}` says how to check such parts by themselves",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
                 kernel=first.kernel, count=count,
-                severity="warning" if first.whole or first.stop else None,
+                severity="warning" if first.whole else None,
             )  # fmt: skip
 
 
@@ -125,14 +121,6 @@ def _gaps(session: Session) -> Iterator[_Gap]:
                     continue  # an error already
                 what = f"kernel `{kernel}`"
                 yield _Gap(tape.tape, launch.index, what, launch.skipped, launch.span, kernel)
-                continue
-            if launch.stops and not launch.blame and any(p.verdict == "fail" for p in launch.pairs):
-                name, span = launch.stops[0]
-                yield _Gap(
-                    tape.tape, launch.index, f"kernel `{kernel}`",
-                    f"gradients end at `{name}`, a native function without an `adj_snippet`: give "
-                    "it one, or a `@func_grad`", span, kernel, stop=True,
-                )  # fmt: skip
                 continue
             for pair in launch.pairs:
                 if pair.verdict == "skipped":

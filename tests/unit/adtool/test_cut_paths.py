@@ -26,7 +26,7 @@ def found(session: Any) -> list[Any]:
 def test_a_native_function_without_an_adjoint(session: Make, launch: Make, pair: Make) -> None:
     failing = launch(0, pair("fail"), stops=(("wall", CUT),))
     (f,) = found(session([failing], [replace(failing, index=1)]))
-    assert (f.code, f.severity, f.line, f.count) == ("G012", "warning", 30, 2)
+    assert (f.code, f.severity, f.line, f.count) == ("G004", "error", 30, 2)
     assert "`wall`" in f.message and "adj_snippet" in f.message
 
 
