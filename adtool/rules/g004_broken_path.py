@@ -116,8 +116,9 @@ class BrokenPath(Rule):
             many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
-                f"and no gradient takes that way{_PART if way.partial else ''}", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
-                launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
+                f"and no gradient takes that way{_PART if way.partial else ''}",
+                _DO[way.kind] + _MEANT, span=way.site, tape=tape, launch=-1,
+                kernel=way.name if way.kind == "launch" else "", count=len(group),
             )  # fmt: skip
 
 
