@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
+from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
@@ -54,6 +55,14 @@ class _Followed:
         self.shared: SharedGradients | None = None
         self.facts: list[Shared] = []
 
+    def publish(self) -> None:
+        """Tells what is known by now."""
+        if self.overwritten is not None:
+            self.tape.facts[:] = [
+                *self.overwritten.facts, *merged(self.stale), *self.broken,
+                *filter(None, [self.sought]), *self.facts,
+            ]  # fmt: skip
+
 
 class Witness:
     """Finds what no check of recorded launches can see: overwrites and gradients that mix."""
@@ -75,6 +84,17 @@ class Witness:
         if followed.paths is not None:
             for a in reads:
                 followed.touches.touch(a)
+
+    def reading(self, arrays: Sequence[array], host: bool) -> None:
+        if not self._busy:
+            self._stale(self._accumulated.unread.reading(arrays, host))
+
+    def _stale(self, mixtures: Iterable[Mixture]) -> None:
+        """Notes mixtures that somebody has read."""
+        for m in mixtures:
+            followed = self._of(m.tape)
+            followed.stale.append(m.fact)
+            followed.publish()
 
     def lent(self, a: array) -> None:
         if not self._tapes and not self._busy and active_tape(self) is None:
@@ -141,6 +161,7 @@ class Witness:
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
+            self._stale(self._accumulated.unread.settle())
             self._writes.note(memory, lo, hi)
 
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
@@ -157,7 +178,7 @@ class Witness:
         if self._last is followed:
             self._last = None
         followed.run = run
-        self._accumulated.began(tape, run)
+        self._stale(self._accumulated.began(tape, run))
         first = followed.overwritten is None
         if followed.overwritten is None:
             followed.overwritten = OverwrittenReads(self._writes)
@@ -174,7 +195,7 @@ class Witness:
         if not done:
             self._accumulated.failed()
         elif followed.run is not None and followed.overwritten is not None:
-            followed.stale += self._accumulated.ended(tape, followed.run)
+            self._accumulated.ended(tape, followed.run)
             if followed.shared is not None:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
@@ -185,10 +206,7 @@ class Witness:
                 early = tape.index == 0 and bool(self._early)
                 followed.sought = _sought(tape, followed, followed.run, early)
                 followed.touches = Touches()
-            tape.facts[:] = [
-                *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
-                *filter(None, [followed.sought]), *followed.facts,
-            ]  # fmt: skip
+            followed.publish()
         if followed.overwritten is not None:
             followed.overwritten.ended()
         followed.run = followed.shared = None
@@ -196,6 +214,7 @@ class Witness:
         self._busy = False
 
     def closed(self) -> None:
+        self._stale(self._accumulated.unread.closed())
         self._look_back()
 
     def _look_back(self) -> None:
