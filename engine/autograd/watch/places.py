@@ -82,7 +82,7 @@ class Places(Generic[Tag]):
 
     def __init__(self) -> None:
         self.known: dict[Geometry, tuple[Outline, Tag]] = {}
-        self._levels: dict[int, dict[int, set[Geometry]]] | None = None
+        self._levels: dict[int, dict[int, tuple[Geometry, ...]]] | None = None
 
     def put(self, a: array, tag: Tag) -> None:
         """Adds an array, in the place of one with just its elements."""
@@ -103,7 +103,8 @@ class Places(Generic[Tag]):
         key = a._packed
         if self.known.pop(key, None) is not None and self._levels is not None:
             level, bucket = _bucket(a)
-            self._levels[level][bucket].discard(key)
+            some = self._levels[level]
+            some[bucket] = tuple(k for k in some[bucket] if k != key)
 
     def meeting(self, a: array) -> Iterable[Tag]:
         """What was said of all arrays that may share memory with this one."""
@@ -120,10 +121,11 @@ class Places(Generic[Tag]):
     def _sort(self, key: Geometry, a: array | Outline) -> None:
         assert self._levels is not None
         level, bucket = _bucket(a)
-        self._levels.setdefault(level, {}).setdefault(bucket, set()).add(key)
+        some = self._levels.setdefault(level, {})
+        some[bucket] = (*some.get(bucket, ()), key)
 
     def _near(
-        self, levels: dict[int, dict[int, set[Geometry]]], a: array
+        self, levels: dict[int, dict[int, tuple[Geometry, ...]]], a: array
     ) -> Iterator[tuple[Outline, Tag]]:
         known = self.known
         for level, buckets in levels.items():
@@ -140,7 +142,7 @@ class Places(Generic[Tag]):
 
 def _bucket(a: array | Outline) -> tuple[int, int]:
     """One of its size: no array reaches beyond the next."""
-    level = max(a.hi - a.lo, 1).bit_length()
+    level = max(a.hi - a.lo - 1, 0).bit_length()
     return level, a.lo >> level
 
 
