@@ -221,7 +221,7 @@ launches are tiny, what is measured is Python, about a tenth of a millisecond fo
 of it the garbage collector's, and linear in the launches. Where a value is lost, the adjoint of its
 launch runs twice more, once for each kernel and place: in a program of few and large launches that
 is most of what is added, and what copies of large arrays cost differs most: of the last program,
-runs of this page gave ratios from 1.5 to 3.0, and 2.5 to 9.7 forward times.
+runs of this page gave ratios from 1.7 to 3.0, and 2.5 to 9.7 forward times.
 
 {
         table(
