@@ -72,12 +72,20 @@ def schedule(
     if bounds is None and threads.most is not None and total * threads.most < LEAST:
         return None
     # Tests change what is too small.
-    key = (dim, args, bounds, dealt, LEAST, config.deterministic or thread_count())
+    rest = (dim, bounds, dealt, LEAST, config.deterministic or thread_count())
+    key = (args, rest)
     found = threads.schedules.get(key, False)
     if found is False:
+        # Arrays that lie apart matter by their layout alone, where nothing is divided.
+        apart = threads.apart(args)
+        if apart is not None and (apart, rest) in threads.schedules:
+            return None
         if len(threads.schedules) >= _KEPT:
             threads.schedules.clear()
-        found = threads.schedules[key] = _schedule(threads, dim, args, bounds, dealt, total)
+        found = _schedule(threads, dim, args, bounds, dealt, total)
+        if found is None and apart is not None:
+            key = (apart, rest)
+        threads.schedules[key] = found
     return found  # type: ignore[return-value]
 
 
