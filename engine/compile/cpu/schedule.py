@@ -73,7 +73,7 @@ def schedule(
         return None
     # Tests change what is too small.
     rest = (dim, bounds, dealt, LEAST, config.deterministic or thread_count())
-    key = (args, rest)
+    key: object = (args, rest)
     found = threads.schedules.get(key, False)
     if found is False:
         # Arrays that lie apart matter by their layout alone, where nothing is divided.
