@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding, Severity
@@ -109,6 +110,13 @@ def _what(f: Overwritten) -> str:
     return f"`{f.argument}` of kernel `{f.kernel}`"
 
 
+def _gradients(f: Overwritten) -> Iterator[str]:
+    """The arrays whose gradients suffer, as the user calls them."""
+    for name, variable in zip_longest(f.gradients, f.passed[: len(f.gradients)], fillvalue=""):
+        known = variable and variable != name
+        yield f"`{variable}` (argument `{name}`)" if known else f"`{name}`"
+
+
 def _happened(f: Overwritten) -> str:
     if f.kind == "within":
         return "was overwritten by the launch that had read it"
@@ -142,7 +150,7 @@ def _index(place: tuple[int, ...]) -> str:
 def _effect(f: Overwritten, nbytes: int) -> str:
     if f.kind == "unneeded":
         return "no gradient depends on what was there"
-    names = ", ".join(f"`{name}`" for name in f.gradients)
+    names = ", ".join(_gradients(f))
     if f.kind in ("wrong", "outside"):
         return f"the gradient{f' by {names}' if names else ''} is wrong because of it"
     return (

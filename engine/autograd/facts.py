@@ -34,7 +34,8 @@ class Overwritten:
     launch, kernel, site: what read it. argument: its parameter; variable: what the user passed
     there. first, last: the range of elements (components last); count: how many numbers.
     nbytes: what was saved, by all launches together. gradients: parameters of the reading launch
-    whose gradients depend on it. launches: how many of the tape are alike.
+    whose gradients depend on it; passed: what the user passed for each, "" where that is not
+    known. launches: how many of the tape are alike.
     """
 
     kind: Literal["wrong", "outside", "restored", "within", "unneeded"]
@@ -50,6 +51,7 @@ class Overwritten:
     nbytes: int = 0
     gradients: tuple[str, ...] = ()
     launches: int = 1
+    passed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,7 +343,7 @@ class OverwrittenReads:
             kind, self._launches[loss.number], record.name,
             record.plan.params[loss.index].name, variable(record, loss.index), record.site, loss.by,
             tuple(map(int, places.min(0))), tuple(map(int, places.max(0))), len(places),
-            nbytes or loss.nbytes or 0, tuple(changed),
+            nbytes or loss.nbytes or 0, tuple(changed), passed=_passed(record, changed),
         )  # fmt: skip
 
 
@@ -370,6 +370,12 @@ class _Writers:
 def _numbers(records: Sequence[Record]) -> dict[int, int]:
     launches = [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)]
     return {position: number for number, position in enumerate(launches)}
+
+
+def _passed(record: LaunchRecord, names: Sequence[str]) -> tuple[str, ...]:
+    """What the user passed for parameters."""
+    at = {p.name: p.index for p in record.plan.floats}
+    return tuple(variable(record, at[name]) for name in names)
 
 
 def _grads(record: LaunchRecord) -> list[array]:

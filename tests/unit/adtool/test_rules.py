@@ -142,6 +142,23 @@ def test_races(session: Make, launch: Make, pair: Make) -> None:
         assert (found.code, found.severity) == ("G009", "note")
 
 
+def test_races_of_an_update_are_to_be_written_as_an_atomic(
+    session: Make, launch: Make, pair: Make, tmp_path: Path
+) -> None:
+    path = tmp_path / "racing.py"
+    path.write_text("import engine as wp\n\n@wp.kernel\ndef sums(g, v):\n    g[0] = g[0] + v[1]\n")
+    here = Span(str(path), 5, 12, 5, 16)
+    race = outside(kind="race", span=here, other=(1,), other_span=here, other_access="store")
+    (found,) = findings("G009", session([launch(0, pair())], faults=(race,)))
+    assert found.help.startswith("write `wp.atomic_add(g, 0, v[1])`: ")
+    path = tmp_path / "other.py"
+    path.write_text("def sums(g, v):\n    g[0] = v[1] - g[0]\n")
+    here = Span(str(path), 2, 12, 2, 16)
+    race = outside(kind="race", span=here, other=(1,), other_span=here, other_access="store")
+    (found,) = findings("G009", session([launch(0, pair())], faults=(race,)))
+    assert found.help.startswith("read from one array")
+
+
 class TestWrongGradient:
     def test_says_what_and_where(self, session: Make, launch: Make, pair: Make) -> None:
         (found,) = findings("G001", session([launch(0, pair("fail"))]))
@@ -244,8 +261,18 @@ class TestRounding:
         (found,) = findings("G011", session([launch(0, little), launch(3, much)]))
         assert found.message == (
             "rounding in the adjoint of kernel `spring_forces` in 2 launches, first in launch 0 "
-            "of tape 0: `d force / d pos`: 5.0 of 7.2 digits are lost"
+            "of tape 0: `d force / d pos`: 5.0 of 7.2 digits are lost in launch 3 of tape 0"
         )
+
+    def test_tape_and_launch_are_of_one_place(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        little, much = (pair("rounding", reason="lost", digits_lost=d) for d in (2.0, 5.0))
+        tapes = [[launch(0, pair()), launch(1, little)], [launch(0, much), launch(1, pair())]]
+        (found,) = findings("G011", session(*tapes))
+        assert (found.tape, found.launch, found.count) == (0, 1, 2)
+        assert found.message.endswith("first in launch 1 of tape 0: `d force / d pos`: lost in "
+                                      "launch 0 of tape 1")  # fmt: skip
 
 
 class TestComposition:
@@ -325,6 +352,14 @@ class TestFacts:
         assert "(and 1 more launch)" in found.message
         assert "24 numbers, from [0, 1] to [7, 2]" in found.message
         assert (found.line, found.count) == (11, 2)
+
+    def test_gradients_are_named_as_the_user_calls_the_arrays(self, session: Make) -> None:
+        fact = Overwritten(
+            "wrong", 3, "move", "f", "force", self.READ, Write("forces", 4, self.WROTE),
+            gradients=("a", "b", "c"), passed=("mesh.x", "b", ""),
+        )  # fmt: skip
+        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        assert "the gradient by `mesh.x` (argument `a`), `b`, `c` is wrong" in found.message
 
     def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
         fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)
