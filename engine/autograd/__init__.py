@@ -41,6 +41,7 @@ from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
 from engine.autograd.results import (
     Blame,
     Cause,
+    Corner,
     Entry,
     LaunchResult,
     NonFinite,
@@ -77,7 +78,7 @@ __all__ = [
     "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
     "CheckInterrupted", "Experience", "taylor_test",
     # what they return
-    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
+    "Blame", "Cause", "Corner", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
     "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran

@@ -52,6 +52,14 @@ class NonFinite:
 
 
 @dataclass(frozen=True, slots=True)
+class Corner:
+    """The operation that has a kink: its place, and its text, empty where that is not on one line."""
+
+    span: Span
+    expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PairResult:
     """The check of d output / d input of one launch.
 
@@ -61,6 +69,7 @@ class PairResult:
     where it nowhere does; a direction's is relative to the parts of its sum if these are
     larger. reason: why a verdict is inconclusive or skipped.
     digits_lost: decimal digits of the launch's own precision that rounding costs the adjoint.
+    corner: of a kink, the operation that has it, where that was looked for and found.
     """
 
     input: str
@@ -74,6 +83,7 @@ class PairResult:
     reason: str = ""
     nonfinite: NonFinite | None = None
     digits_lost: float = 0.0
+    corner: Corner | None = None
 
 
 @dataclass(frozen=True, slots=True)

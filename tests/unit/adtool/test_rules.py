@@ -16,6 +16,7 @@ from engine import Fault
 from engine.autograd import (
     Broken,
     Cause,
+    Corner,
     Entry,
     NonFinite,
     Overwritten,
@@ -250,6 +251,18 @@ class TestInconclusive:
         unsure = pair("inconclusive", reason="noise of 0.6 above the tolerance of 0.02")
         (found,) = findings("G006", session([launch(0, unsure)]))
         assert found.message.endswith("(noise of 0.6 above the tolerance of 0.02)")
+
+
+def test_a_kink_is_at_the_operation_that_has_it(
+    session: Make, launch: Make, pair: Make, source: Path
+) -> None:
+    plain = pair("kink")
+    known = pair("kink", corner=Corner(Span(str(source), 7, 16, 7, 41), "abs(pos[i])"))
+    (found,) = findings("G005", session([launch(0, plain), launch(1, known)]))
+    assert (found.line, found.column, found.launch) == (7, 16, 0)
+    assert ": `abs(pos[i])`, `d force[3] / d pos[2]`: adjoint" in found.message
+    (found,) = findings("G005", session([launch(0, plain)]))
+    assert (found.line, found.column) == (5, 1)  # where it is not known, at the kernel
 
 
 class TestRounding:
