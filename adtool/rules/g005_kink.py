@@ -64,6 +64,6 @@ class Kink(Rule):
                 f"kernel `{launch.kernel}` has a kink {seen(count, *hit.where)}: {what}"
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}",
                 "the adjoint lies between the one-sided slopes, which is all that one can ask",
-                span=launch.span if at is None else at.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,
-                count=count, notes=other_pairs(group, hit),
+                span=launch.span if at is None else at.span, tape=hit.tape, launch=launch.index,
+                kernel=launch.kernel, count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

@@ -53,7 +53,7 @@ class NonFinite:
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """The operation that has a kink: its place, and its text, empty where that is not on one line."""
+    """The operation that has a kink: its place, and its text (empty where not on one line)."""
 
     span: Span
     expression: str = ""
