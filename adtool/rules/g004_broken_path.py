@@ -62,6 +62,7 @@ class BrokenPath(Rule):
             tape, cause = group[0]
             many = f" (and in {len(group) - 1} more tapes)" if len(group) > 1 else ""
             message, help = _said(cause, tape)
+            message += _made(session, cause, tape)
             yield self.finding(
                 f"{message}{many}", help, span=cause.site or cause.span, tape=tape,
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
@@ -114,6 +115,15 @@ def _way(b: Broken) -> str:
         what = {"cast": "a conversion to an integer", "": "integers"}.get(b.name, f"`{b.name}`")
         return f"{what}, which has no derivative"
     return f"`{b.name}`" if b.name else "a copy"
+
+
+def _made(session: Session, c: Cause, tape: int) -> str:
+    """Where the array was made that has no requires_grad, if that is known."""
+    if c.kind != "no gradient":
+        return ""
+    facts = (f for t in session.tapes if t.tape == tape for f in t.made)
+    at = next((f.at for f in facts if (f.argument, f.site) == (c.argument, c.site)), None)
+    return "" if at is None else f" (it was made at {at})"
 
 
 def _said(c: Cause, tape: int) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from engine.autograd.facts import (
     Broken,
     Event,
     FunctionCheck,
+    Made,
     Moved,
     Overwritten,
     Recorded,
@@ -82,7 +83,7 @@ __all__ = [
     "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Moved", "Mover", "Overwritten",
+    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Made", "Moved", "Mover", "Overwritten",
     "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "decided", "judged",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",

@@ -76,6 +76,18 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """An array without requires_grad that a tape computes, and a launch of it then reads.
+
+    argument: the launch's parameter; site: its call. at: where the array was made.
+    """
+
+    argument: str
+    site: Span
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """Two arrays whose gradients are one memory, and a gradient that is wrong because of it.
 

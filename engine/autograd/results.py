@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.autograd.facts import Broken, FunctionCheck, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import Broken, FunctionCheck, Made, Overwritten, Shared, Sought, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -247,7 +247,8 @@ class Remainders:
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale, broken, shared: what was seen while the program ran, where somebody watched.
+    overwritten, stale, broken, shared, made: what was seen while the program ran, where somebody
+    watched.
     sought: what another run of the program would have to show; functions: what came of that.
     remainders: of the Taylor test, where that was asked for.
     """
@@ -263,6 +264,7 @@ class TapeResult:
     sought: Sought | None = None
     functions: tuple[FunctionCheck, ...] = ()
     remainders: tuple[Remainders, ...] = ()
+    made: tuple[Made, ...] = ()
 
     @property
     def checked(self) -> int:

@@ -68,6 +68,9 @@ class Watcher(Protocol):
     def filled(self, dest: array) -> None:
         """All elements of an array are about to get one value, off any tape."""
 
+    def made(self, a: array) -> None:
+        """A program has made an array, by `zeros`, `array` and their like."""
+
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         """Bytes (by address) are about to change, by anything that the engine does."""
 

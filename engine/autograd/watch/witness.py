@@ -12,6 +12,7 @@ from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
+from engine.autograd.watch.creations import Creations, Read
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
@@ -52,6 +53,7 @@ class _Followed:
         self.sought: Sought | None = None
         self.shared: SharedGradients | None = None
         self.facts: list[Shared] = []
+        self.read = Read()
 
 
 class Witness:
@@ -61,6 +63,7 @@ class Witness:
         self._writes = Writes()
         self._accumulated = Accumulated()
         self._beforehand = Beforehand()
+        self._creations = Creations()
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
@@ -109,6 +112,8 @@ class Witness:
         followed = self._last = self._of(tape)
         followed.touches.recorded(record)
         followed.used |= bool(followed.reads)
+        if isinstance(record, LaunchRecord) and followed.run is None:
+            followed.read.recorded(record, self._creations, followed.touches.computed)
         if isinstance(record, FuncRecord):
             followed.functions.append(recorded_function(record))
         followed.clocks.append(self._writes.clock)
@@ -125,6 +130,10 @@ class Witness:
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
+
+    def made(self, a: array) -> None:
+        if not self._busy:
+            self._creations.made(a)
 
     def filled(self, dest: array) -> None:
         for paths in self._open():
@@ -184,7 +193,7 @@ class Witness:
                 followed.touches = Touches()
             tape.facts[:] = [
                 *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
-                *filter(None, [followed.sought]), *followed.facts,
+                *filter(None, [followed.sought]), *followed.facts, *followed.read.facts(),
             ]  # fmt: skip
         if followed.overwritten is not None:
             followed.overwritten.ended()

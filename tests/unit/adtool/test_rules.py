@@ -18,6 +18,7 @@ from engine.autograd import (
     Cause,
     Corner,
     Entry,
+    Made,
     NonFinite,
     Overwritten,
     Stale,
@@ -320,6 +321,15 @@ class TestComposition:
         (found,) = findings(code, tapes)
         assert words in found.message and found.help
         assert sum(len(findings(c, tapes)) for c in RULES) == 1
+
+    def test_where_an_array_without_a_gradient_was_made(self, session: Make) -> None:
+        tape = self.whole("no gradient", 3, "move", "x", self.SITE)
+        made = Made("x", self.SITE, Span("train.py", 4, 9, 4, 30))
+        (found,) = findings("G004", session(replace(tape, made=(made,))))
+        assert found.message.endswith("it has no requires_grad (it was made at train.py:4:9)")
+        for other in (replace(made, argument="y"), replace(made, site=made.at)):
+            (found,) = findings("G004", session(replace(tape, made=(other,))))
+            assert found.message.endswith("it has no requires_grad")
 
     def test_tapes_with_one_cause_are_one_finding(self, session: Make) -> None:
         tape = self.whole("aliasing", 3, "move", "x", self.SITE)
