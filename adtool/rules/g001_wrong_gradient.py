@@ -127,7 +127,7 @@ class WrongGradient(Rule):
                 "it must add to the gradient of each array that it read (derivatives of what it "
                 "computed) times (gradients of that), and clear what it overwrote",
                 span=first.span or first.site, tape=tape, launch=-1, count=len(group),
-                notes=others,
+                notes=others, near=tuple(x.site for x in f.functions),
             )  # fmt: skip
 
 

@@ -82,6 +82,7 @@ class BrokenPath(Rule):
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
                 "and no gradient takes that way", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
                 launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
+                arrays=way.inputs, near=(way.to,),
             )  # fmt: skip
 
 

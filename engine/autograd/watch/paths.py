@@ -37,6 +37,9 @@ class Paths:
         # What was recorded: the same off the tape evaluates it again, and cuts nothing.
         self._recorded: set[tuple[object, ...]] = set()
         self._leaves: dict[tuple[int, Geometry], Leaf] = {}
+        # What was written beside the tape by ways that are cut, and where the tape reads it first.
+        self._away: WeakKeyDictionary[Storage, Places[Edge]] = WeakKeyDictionary()
+        self._back: dict[Edge, Site] = {}
 
     # ---- on the tape
 
@@ -46,6 +49,7 @@ class Paths:
             self._launched(record)
         elif isinstance(record, CopyRecord):
             self._recorded.add(_copied(record.dest, record.src))
+            self._returned(record.src, record._site)
             reach = self._read(record.src, lambda: _name(record, -1))
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
@@ -59,6 +63,9 @@ class Paths:
 
     def _launched(self, record: LaunchRecord) -> None:
         self._recorded.add(_ran(record.plan, record.values))
+        for i in record.plan.inputs if self._away else ():
+            if record.values[i] is not None:
+                self._returned(record.values[i], record._site)
         self._ran(record.plan, record.values, lambda i: _name(record, i), record.fills)
 
     def _ran(
@@ -108,6 +115,17 @@ class Paths:
             known = self._written[a.storage] = Places()
         known.put(a, None)
 
+    def _left(self, a: array, edge: Edge) -> None:
+        """An array was written beside the tape."""
+        self._away.setdefault(a.storage, Places()).put(a, edge)
+
+    def _returned(self, a: array, site: Site | None) -> None:
+        """The tape reads an array."""
+        known = self._away.get(a.storage)
+        if known is not None and site is not None:
+            for edge in known.meeting(a):
+                self._back.setdefault(edge, site)
+
     def depends(self, a: array) -> bool:
         """Whether an array depends on an input of the tape."""
         return bool(self._map.of(a))
@@ -124,11 +142,14 @@ class Paths:
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
                 reach |= self._map.of(values[i])
-        reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
+        edge = Edge("launch", plan.kernel.key, site)
+        reach = reach.cut_at(edge)
         for i in plan.writes:
             a = values[i]
             if a is not None and a._info.floating and (reach or self._map.of(a)):
                 self._map.add(a, reach, False)
+                if reach:
+                    self._left(a, edge)
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
@@ -143,7 +164,10 @@ class Paths:
                 leaf = Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
                 reach |= Reach(frozenset({leaf}))
             kind: Kind = "clone" if clone else "copy"
-            reach = reach.cut_at(Edge(kind, _call_text(site), site))
+            edge = Edge(kind, _call_text(site), site)
+            reach = reach.cut_at(edge)
+            if reach:
+                self._left(dest, edge)
         if reach or self._map.of(dest):
             self._map.add(dest, reach, True)
 
@@ -170,7 +194,9 @@ class Paths:
             names = sorted({x.name for x in leaves if x.name})
             partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
-            yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+            back = self._back.get(edge)
+            to = None if back is None else back.span
+            yield Broken(edge.kind, edge.name, site, tuple(names), partial, to)
 
 
 def _ran(plan: Plan, values: Sequence[Any]) -> tuple[object, ...]:
