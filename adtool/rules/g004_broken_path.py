@@ -80,7 +80,7 @@ class BrokenPath(Rule):
             many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
-                "and no gradient takes that way", _DO[way.kind] + _MEANT, span=way.site, tape=tape,
+                "and no gradient takes that way", _advice(way) + _MEANT, span=way.site, tape=tape,
                 launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
                 arrays=way.inputs, near=(way.to,),
             )  # fmt: skip
@@ -94,9 +94,17 @@ _DO = {
     "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
     "host": "compute it by kernels, inside of the `with` block",
     "clone": "leave requires_grad=False out",
+    "tape": "run that tape backward afterwards, from the gradient that this pass made: ",
     "cast": "put something with a slope in its place (a smooth step, an interpolation), or write "
     "a gradient by hand (@func_grad)",
 }
+
+
+def _advice(b: Broken) -> str:
+    if b.kind != "tape":
+        return _DO[b.kind]
+    a = b.name or "a"
+    return f"{_DO[b.kind]}tape.backward(grads={{{a}: {a}.grad}})"
 
 
 def _inputs(b: Broken) -> str:
@@ -112,6 +120,9 @@ def _way(b: Broken) -> str:
     if b.kind == "host":
         back = f" and comes back at {b.to}" if b.to is not None else ""
         return f"the host (it is read here{back})"
+    if b.kind == "tape":
+        what = f"`{b.name}`" if b.name else "an array"
+        return f"{what}, which another tape computes that never runs backward"
     if b.kind == "cast":
         what = {"cast": "a conversion to an integer", "": "integers"}.get(b.name, f"`{b.name}`")
         return f"{what}, which has no derivative"

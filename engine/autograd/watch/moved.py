@@ -60,6 +60,11 @@ class Touches:
         self._known.setdefault(a.storage, Places()).put(a, ref(a))
         return d
 
+    @property
+    def arrays(self) -> list[array]:
+        """Those that there still are."""
+        return [a for of, _, _ in self._arrays if (a := of()) is not None]
+
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
         known = self._known.get(a.storage)

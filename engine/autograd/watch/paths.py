@@ -126,6 +126,15 @@ class Paths:
             for edge in known.meeting(a):
                 self._back.setdefault(edge, site)
 
+    def reach(self, a: array) -> Reach:
+        """The inputs of the tape that an array depends on."""
+        return self._map.of(a)
+
+    def name_of(self, a: array) -> str:
+        """What the user calls an input of the tape; empty where that is not known."""
+        known = self._leaves.get((root_of(a), geometry(a)))
+        return "" if known is None else known.name
+
     def depends(self, a: array) -> bool:
         """Whether an array depends on an input of the tape."""
         return bool(self._map.of(a))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
+from engine.autograd.watch.chained import Chained, latest
 from engine.autograd.watch.creations import Creations, Read
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.overwritten import OverwrittenReads
@@ -64,6 +65,7 @@ class Witness:
         self._accumulated = Accumulated()
         self._beforehand = Beforehand()
         self._creations = Creations()
+        self._chained = Chained()
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
@@ -75,9 +77,11 @@ class Witness:
         followed = self._last = self._of(tape)
         if followed.paths is not None:
             for a in reads:
-                followed.touches.touch(a)
+                if followed.touches.touch(a) is not None and len(self._tapes) > 1:
+                    self._chained.read(tape, a, latest(self._tapes.values()))
 
     def lent(self, a: array) -> None:
+        self._looked_at((a,))
         if not self._tapes and not self._busy and active_tape(self) is None:
             self._lent_early(a)
         followed = self._current()
@@ -94,7 +98,14 @@ class Witness:
             self._prelude.touch(a)
             self._early.append((root_array(a), site.span, read_name(site)))
 
+    def _looked_at(self, reads: Iterable[array | None]) -> None:
+        if not self._busy:
+            for a in reads:
+                if a is not None:
+                    self._chained.looked_at(a)
+
     def used(self, reads: Sequence[array]) -> None:
+        self._looked_at(reads)
         followed = self._current()
         touches = followed.touches if followed is not None else self._prelude
         if followed is not None or not (self._tapes or self._busy):
@@ -124,10 +135,12 @@ class Witness:
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
             self._beforehand.launched(call, site)
+            self._looked_at(call.values[i] for i in call.plan.inputs)
         for paths in self._open():
             paths.launched(call, site)
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        self._looked_at((src,))
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
 
@@ -186,6 +199,7 @@ class Witness:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
                 followed.shared = None
+            self._chained.ended(tape, followed.run, followed.paths, followed.touches.arrays)
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
@@ -203,6 +217,8 @@ class Witness:
 
     def closed(self) -> None:
         self._look_back()
+        for tape, broken in self._chained.broken():
+            tape.facts.append(broken)
 
     def _look_back(self) -> None:
         for tape, broken in self._beforehand.broken():
