@@ -113,7 +113,10 @@ class WrongGradient(Rule):
 
     def _functions(self, session: Session) -> Iterator[Finding]:
         """Functions given to `Tape.record_func` that are wrong, once each."""
-        wrong = [(t.tape, f) for t in session.tapes for f in t.functions if f.wrong]
+        wrong = [
+            (t.tape, f) for t in session.tapes for f in t.functions
+            if f.wrong and not any(x.lost for x in f.functions)  # that is G003
+        ]  # fmt: skip
         for group in grouped(wrong, lambda x: x[1].functions):
             tape, f = group[0]
             names = ", ".join(f"`{x.name}`" for x in f.functions)

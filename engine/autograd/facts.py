@@ -103,11 +103,15 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A function given to `Tape.record_func`. span: its definition; site: the call."""
+    """A function given to `Tape.record_func`. span: its definition; site: the call.
+
+    lost: what it read in the backward pass and was something else when it was recorded.
+    """
 
     name: str
     span: Span | None
     site: Span | None
+    lost: Overwritten | None = None
 
 
 @dataclass(frozen=True, slots=True)

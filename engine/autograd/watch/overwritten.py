@@ -92,7 +92,7 @@ class OverwrittenReads:
         if len(run.records) == self._seen:
             self._keep(lambda x: self._argument(x).storage.version == x.version)
             return
-        self._writers = _Writers(run.records)
+        self._writers = Writers(run.records)
         self._own = {
             (r._site.code, r._site.instruction) for r in run.records if r._site is not None
         }
@@ -347,7 +347,7 @@ class OverwrittenReads:
         )  # fmt: skip
 
 
-class _Writers:
+class Writers:
     """Which records write to which memory, by their positions."""
 
     def __init__(self, records: Sequence[Record]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.chained import Chained, latest
 from engine.autograd.watch.creations import Creations, Read
+from engine.autograd.watch.functions import FunctionReads
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
@@ -50,7 +52,8 @@ class _Followed:
         self.touches = Touches()
         self.reads: list[tuple[Span, str]] = []
         self.used = False  # something was recorded after that
-        self.functions: list[Recorded] = []
+        self.functions: list[tuple[int, Recorded]] = []
+        self.reading = FunctionReads()
         self.sought: Sought | None = None
         self.shared: SharedGradients | None = None
         self.facts: list[Shared] = []
@@ -72,6 +75,8 @@ class Witness:
         self._last: _Followed | None = None
         self._tapes: dict[int, _Followed] = {}
         self._busy = False
+        # The tape whose backward pass runs.
+        self._running: _Followed | None = None
 
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
         followed = self._last = self._of(tape)
@@ -99,7 +104,9 @@ class Witness:
             self._early.append((root_array(a), site.span, read_name(site)))
 
     def _looked_at(self, reads: Iterable[array | None]) -> None:
-        if not self._busy:
+        if self._running is not None:
+            self._running.reading.looked_at(list(reads), self._writes)
+        elif not self._busy:
             for a in reads:
                 if a is not None:
                     self._chained.looked_at(a)
@@ -126,16 +133,18 @@ class Witness:
         if isinstance(record, LaunchRecord) and followed.run is None:
             followed.read.recorded(record, self._creations, followed.touches.computed)
         if isinstance(record, FuncRecord):
-            followed.functions.append(recorded_function(record))
+            followed.functions.append((len(tape.records) - 1, recorded_function(record)))
+            if followed.paths is not None:
+                followed.reading.recorded(tape, record, self._writes.clock)
         followed.clocks.append(self._writes.clock)
         if followed.paths is not None:
             followed.paths.recorded(record)
         self._beforehand.recorded(tape, record)
 
     def launched(self, call: Call, site: Site | None) -> None:
+        self._looked_at(call.values[i] for i in call.plan.inputs)
         if not self._busy:
             self._beforehand.launched(call, site)
-            self._looked_at(call.values[i] for i in call.plan.inputs)
         for paths in self._open():
             paths.launched(call, site)
 
@@ -187,10 +196,21 @@ class Witness:
             followed.stale.append(_saved(run))
         elif not first or followed.overwritten.outside:
             self._mixture(followed, run, first)
-        return followed.overwritten.before
+        followed.reading.began(run)
+        if not followed.functions:
+            return followed.overwritten.before
+        self._running, overwritten = followed, followed.overwritten
+
+        def before(number: int) -> None:
+            overwritten.before(number)
+            followed.reading.before(number)
+
+        return before
 
     def ended(self, tape: CapturedTape, done: bool) -> None:
         followed = self._of(tape)
+        self._running = None
+        followed.reading.ended()
         if not done:
             self._accumulated.failed()
         elif followed.run is not None and followed.overwritten is not None:
@@ -292,7 +312,9 @@ def _sought(tape: CapturedTape, followed: _Followed, run: Pass) -> Sought | None
         return None
     reads = tuple(dict.fromkeys(span for span, _ in followed.reads)) if followed.used else ()
     inputs = tuple(dict.fromkeys(name for _, name in followed.reads if name))
-    return Sought(tape.index, value, derivative, reads, tuple(followed.functions), inputs, loose)
+    lost = followed.reading.found
+    functions = tuple(replace(f, lost=lost.get(number)) for number, f in followed.functions)
+    return Sought(tape.index, value, derivative, reads, functions, inputs, loose)
 
 
 def _saved(run: Pass) -> Stale:

@@ -18,9 +18,11 @@ from engine.autograd import (
     Cause,
     Corner,
     Entry,
+    FunctionCheck,
     Made,
     NonFinite,
     Overwritten,
+    Recorded,
     Stale,
     TapeResult,
     Unchecked,
@@ -383,6 +385,19 @@ class TestFacts:
         )  # fmt: skip
         (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
         assert "the gradient by `mesh.x` (argument `a`), `b`, `c` is wrong" in found.message
+
+    def test_what_a_recorded_function_read_is_to_blame_for_a_wrong_one(self, session: Make) -> None:
+        by = Write("forces", 4, self.WROTE)
+        fact = Overwritten("wrong", -1, "back", "", "b", self.READ, by, (0,), (3,), 4)
+        told = Recorded("back", self.READ, self.READ, fact)
+        for wrong in (True, False):
+            check = FunctionCheck((told,), wrong, 1.0, 2.0)
+            tapes = session(TapeResult(0, (), functions=(check,)))
+            assert [f.line for f in findings("G003", tapes)] == [11] * wrong
+            assert findings("G001", tapes) == []
+        plain = FunctionCheck((replace(told, lost=None),), True, 1.0, 2.0)
+        tapes = session(TapeResult(0, (), functions=(plain,)))
+        assert findings("G003", tapes) == [] and len(findings("G001", tapes)) == 1
 
     def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
         fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)
