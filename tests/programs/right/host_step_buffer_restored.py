@@ -1,6 +1,6 @@
 """A host step with its own backward function; its input buffer is used again, and restored."""
 
-# expect: exit=0; allow=G003 the tape restores what the function reads
+# expect: exit=0
 import numpy as np
 
 import engine as wp
