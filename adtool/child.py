@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -243,6 +244,7 @@ def _check(
     progress = CheckProgress(page, tapes, options)
     number = 0
     experience = Experience()
+    gc.freeze()  # what the target left is looked through no more
     try:
         for number, tape in enumerate(tapes):
             launches = options.launches_of(number)

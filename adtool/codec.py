@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -46,17 +47,20 @@ def loads(kind: type[T], text: str) -> T:
 
 def encode(value: object) -> Any:
     """Plain JSON data (dict, list, str, int, float, bool, None) of a value."""
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
+    kind: Any = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is float and math.isfinite(value):  # type: ignore[arg-type]
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+        return {name: encode(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, (tuple, list)):
         if set(map(type, value)) <= _PLAIN:
             return list(value)
         return [encode(v) for v in value]
     if isinstance(value, dict):
         return {str(k): encode(v) for k, v in value.items()}
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
         return int(value)
@@ -66,84 +70,158 @@ def encode(value: object) -> Any:
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if hasattr(value, "item"):  # a scalar of numpy
         return encode(value.item())
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def decode(kind: Any, data: Any, path: str = "$") -> Any:
-    """The value of the annotated type `kind` that `data` (from JSON) stands for."""
-    if is_dataclass(kind):
-        return _decode_dataclass(kind, data, path)
-    origin = get_origin(kind)
-    if origin is Literal:
-        if data not in get_args(kind) or isinstance(data, bool):
-            _fail(path, f"one of {', '.join(map(repr, get_args(kind)))}", data)
-        return data
-    if origin in (Union, UnionType):
-        return _decode_optional(get_args(kind), data, path)
-    if origin is tuple:
-        return _decode_tuple(get_args(kind), data, path)
-    if kind is float:
-        return _decode_float(data, path)
-    if kind in (int, str, bool, NoneType):
-        # `True` is an int to Python, not to JSON
-        if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
-            _fail(path, kind.__name__, data)
-        return data
-    raise TypeError(f"no decoder for {kind!r}")
+    raise TypeError(f"{kind.__name__} has no JSON form")
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
-def _decode_dataclass(kind: Any, data: Any, path: str) -> Any:
-    if not isinstance(data, dict):
-        _fail(path, "an object", data)
-    hints = _hints(kind)
-    values = {}
-    for f in fields(kind):
-        if f.name in data:
-            values[f.name] = decode(hints[f.name], data[f.name], f"{path}.{f.name}")
-        elif f.default is MISSING and f.default_factory is MISSING:
-            raise CodecError(f"{path}: `{f.name}` is missing")
-    return kind(**values)
+def decode(kind: Any, data: Any) -> Any:
+    """The value of the annotated type `kind` that `data` (from JSON) stands for.
+
+    Raises:
+        CodecError: naming the place in the data that does not fit.
+    """
+    try:
+        return _decoder(kind)(data)
+    except _Unfit as found:
+        raise CodecError(f"${''.join(reversed(found.path))}: {found.what}") from None
 
 
-def _decode_optional(options: tuple[Any, ...], data: Any, path: str) -> Any:
+class _Unfit(Exception):
+    """Something that does not fit, and where: the innermost place first."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.path: list[str] = []
+
+
+Decoder = Callable[[Any], Any]
+
+
+@cache
+def _decoder(kind: Any) -> Decoder:
+    """What reads values of a type. Raises _Unfit."""
+    if is_dataclass(kind):
+        return _of_dataclass(kind)
+    origin = get_origin(kind)
+    if origin is Literal:
+        return _of_literal(get_args(kind))
+    if origin in (Union, UnionType):
+        return _of_optional(get_args(kind))
+    if origin is tuple:
+        return _of_tuple(get_args(kind))
+    if kind is float:
+        return _float
+    if kind in (int, str, bool, NoneType):
+        return _of_plain(kind)
+    raise TypeError(f"no decoder for {kind!r}")
+
+
+def _of_plain(kind: type) -> Decoder:
+    def decoded(data: Any) -> Any:
+        if type(data) is not kind:  # `True` is an int to Python, not to JSON
+            _fail(kind.__name__, data)
+        return data
+
+    return decoded
+
+
+def _of_literal(words: tuple[Any, ...]) -> Decoder:
+    def decoded(data: Any) -> Any:
+        if isinstance(data, (bool, list, dict)) or data not in words:
+            _fail(f"one of {', '.join(map(repr, words))}", data)
+        return data
+
+    return decoded
+
+
+def _of_dataclass(kind: Any) -> Decoder:
+    hints = get_type_hints(kind)
+    required = [
+        f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING
+    ]
+    inner: dict[str, Decoder] = {}  # made when it is first needed: types may name themselves
+
+    def decoded(data: Any) -> Any:
+        if type(data) is not dict:
+            _fail("an object", data)
+        if not inner:
+            inner.update((f.name, _decoder(hints[f.name])) for f in fields(kind))
+        values = {}
+        name = ""
+        try:
+            for name, read in inner.items():
+                if name in data:
+                    values[name] = read(data[name])
+        except _Unfit as found:
+            found.path.append(f".{name}")
+            raise
+        for name in required:
+            if name not in values:
+                raise _Unfit(f"`{name}` is missing")
+        return kind(**values)
+
+    return decoded
+
+
+def _of_optional(options: tuple[Any, ...]) -> Decoder:
     rest = [o for o in options if o is not NoneType]
-    if data is None and len(rest) < len(options):
-        return None
     if len(rest) != 1:
         raise TypeError(f"no decoder for a union of {options!r}")
-    return decode(rest[0], data, path)
+    read = _decoder(rest[0])
+    return lambda data: None if data is None else read(data)
 
 
-def _decode_tuple(items: tuple[Any, ...], data: Any, path: str) -> tuple[Any, ...]:
-    if not isinstance(data, list):
-        _fail(path, "a list", data)
+def _of_tuple(items: tuple[Any, ...]) -> Decoder:
     if len(items) == 2 and items[1] is Ellipsis:
-        if items[0] in (int, str) and set(map(type, data)) <= {items[0]}:
+        return _of_many(items[0])
+    every = [_decoder(k) for k in items]
+
+    def decoded(data: Any) -> Any:
+        if type(data) is not list or len(data) != len(every):
+            _fail(f"a list of {len(every)}", data)
+        return tuple(_at(i, read, v) for i, (read, v) in enumerate(zip(every, data, strict=True)))
+
+    return decoded
+
+
+def _of_many(item: Any) -> Decoder:
+    read, plain = _decoder(item), {item} if item in (int, str) else set()
+
+    def decoded(data: Any) -> Any:
+        if type(data) is not list:
+            _fail("a list", data)
+        if set(map(type, data)) <= plain:
             return tuple(data)  # most of what is read, and fast
-        items = (items[0],) * len(data)
-    if len(items) != len(data):
-        _fail(path, f"a list of {len(items)}", data)
-    return tuple(
-        decode(k, v, f"{path}[{i}]") for i, (k, v) in enumerate(zip(items, data, strict=True))
-    )
+        return tuple(_at(i, read, v) for i, v in enumerate(data))
+
+    return decoded
 
 
-def _decode_float(data: Any, path: str) -> float:
+def _at(place: int, read: Decoder, data: Any) -> Any:
+    try:
+        return read(data)
+    except _Unfit as found:
+        found.path.append(f"[{place}]")
+        raise
+
+
+def _float(data: Any) -> float:
+    if type(data) is float and math.isfinite(data):
+        return data
     if isinstance(data, str) and data in _SPECIAL:
         return _SPECIAL[data]
     if isinstance(data, bool) or not isinstance(data, (int, float)):
-        _fail(path, "a number", data)
+        _fail("a number", data)
     try:
         value = float(data)
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        _fail(path, "a finite number", data)
+        _fail("a finite number", data)
     return value
 
 
@@ -151,7 +229,7 @@ def _no_constant(name: str) -> NoReturn:
     raise CodecError(f"{name} is not strict JSON")
 
 
-def _fail(path: str, expected: str, got: Any) -> NoReturn:
+def _fail(expected: str, got: Any) -> NoReturn:
     shown = repr(got)
     shown = shown if len(shown) <= 40 else shown[:37] + "..."
-    raise CodecError(f"{path}: expected {expected}, got {shown}")
+    raise _Unfit(f"expected {expected}, got {shown}")

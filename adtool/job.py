@@ -12,6 +12,10 @@ _OF_TAPE = (
 )  # fmt: skip
 
 
+# Operations that one run keeps traces of: they are told as text, of some hundred bytes each.
+TRACES = 40_000
+
+
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """How tapes are checked; None leaves a choice to the engine.

@@ -223,6 +223,10 @@ def _wait(
     stopped = ""
     try:
         with _catching_signals():
+            # What the child's results are read with takes as long to import here as there.
+            from adtool import outcome
+
+            del outcome
             while True:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import engine
 from adtool.job import Target
 
 # Libraries that make options of the names of parameters, fields or settings.
@@ -45,6 +44,8 @@ def unused(target: Target, options: Sequence[str]) -> tuple[str, ...]:
 
 
 def _texts(target: Target) -> Iterator[str]:
+    import engine  # where the program ran, it is there
+
     own = (Path(__file__).parent, Path(str(engine.__file__)).parent)
     libraries = (*map(str, own), *sysconfig.get_paths().values())
     files = {str(getattr(m, "__file__", None) or "") for m in list(sys.modules.values())}

@@ -14,9 +14,6 @@ from engine.autograd import TapeTrace, trace
 if TYPE_CHECKING:
     from engine import CapturedTape
 
-# Operations that one run keeps: they are told as text, of some hundred bytes each.
-LIMIT = 40_000
-
 
 @dataclass(frozen=True, slots=True)
 class Traces:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from adtool.assemble import build_report
 from adtool.commands.running import run
 from adtool.exits import Exit
-from adtool.job import CheckOptions, Job, Target
+from adtool.job import TRACES, CheckOptions, Job, Target
 from adtool.report import Report, Severity
 from adtool.reruns import settled
 from adtool.strays import suspects
@@ -74,16 +74,15 @@ class CheckRuns:
         return code if len(reports) == len(targets) else int(Exit.FAILURE)
 
     def _one(self, target: Target) -> Report:
-        from adtool.last import remember
-        from adtool.traces import LIMIT
-
-        job = Job(target, self.options, suspects=suspects(target, self.known), traces=LIMIT)
+        job = Job(target, self.options, suspects=suspects(target, self.known), traces=TRACES)
         to_stderr = self.style.json and not self.style.output
         start = time.monotonic()
         session = run(
             job, self.timeout, stdout_to_stderr=to_stderr, no_color=self.style.no_color,
             quiet=self.style.quiet,
         )  # fmt: skip
+        from adtool.last import remember  # and with it the engine, which has come meanwhile
+
         session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
         report = build_report(session, self.gate, self.choice, self.exit_zero)
         remember(session, report)

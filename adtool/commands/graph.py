@@ -194,14 +194,13 @@ def captured(
     """Runs a target and gives what it recorded, which is remembered. Raises typer.Exit."""
     from adtool import last as lasts
     from adtool.assemble import build_report
-    from adtool.job import CheckOptions, Job, Target
+    from adtool.job import TRACES, CheckOptions, Job, Target
     from adtool.render import text
     from adtool.reruns import settled
-    from adtool.traces import LIMIT
 
     assert isinstance(target, Target)
     options = CheckOptions(device=device, memory=memory)
-    job = Job(target, options, check=check, traces=LIMIT)
+    job = Job(target, options, check=check, traces=TRACES)
     # What the script prints must not get into what is printed for the next program.
     start = time.monotonic()
     session = run(job, timeout, stdout_to_stderr=True, no_color=plain)

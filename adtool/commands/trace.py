@@ -88,15 +88,14 @@ def trace(
     Nothing is checked. Times and norms are those of the first backward pass of each tape.
     Exit code 0: shown. 2: it could not be done.
     """  # fmt: skip
-    from adtool.job import CheckOptions, Job
+    from adtool.job import TRACES, CheckOptions, Job
     from adtool.last import last_of, remember
     from adtool.report import Failure
-    from adtool.traces import LIMIT
 
     kind = _kind(plot)
     target = one_target("trace", words, module)
     plain = no_color or bool(ctx.obj)
-    job = Job(target, CheckOptions(device=device), check=False, traces=LIMIT)
+    job = Job(target, CheckOptions(device=device), check=False, traces=TRACES)
     session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
     failure, last, found = session.failure, None, None
     if failure is None:

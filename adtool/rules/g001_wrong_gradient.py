@@ -71,7 +71,8 @@ class WrongGradient(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a kernel and suspected place."""
-        for group in grouped(hits(session, "fail"), lambda h: (h.launch.kernel, _place(h))):
+        wrong = [h for h in hits(session, "fail") if not _elsewhere(h)]
+        for group in grouped(wrong, lambda h: (h.launch.kernel, _place(h))):
             hit = worst_of_first(group)
             count = launches(group)
             pair, launch = hit.pair, hit.launch
@@ -80,13 +81,7 @@ class WrongGradient(Rule):
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}"
             )
             notes = other_pairs(group, hit)
-            if launch.stops:
-                name = launch.stops[0][0]
-                help = (
-                    f"`{name}` is a native function without an `adj_snippet`: gradients end "
-                    "there; give it one, or a `@func_grad`"
-                )
-            elif launch.blame:
+            if launch.blame:
                 help = _told(launch.blame[0])
                 if len(launch.blame) > 1:
                     others = ", ".join(f"`{b.derivative}` ({b.span})" for b in launch.blame[1:])
@@ -151,8 +146,13 @@ def _told(wrong: Blame) -> str:
     return f"{text}: with {operands}, {parts}"
 
 
+def _elsewhere(hit: Hit) -> bool:
+    """Whether the gradient is cut and not wrong: G004 says where."""
+    return bool(hit.launch.detached or (hit.launch.stops and not hit.launch.blame))
+
+
 def _place(hit: Hit) -> Span:
-    if hit.launch.blame and not hit.launch.stops:
+    if hit.launch.blame:
         return hit.launch.blame[0].span
-    culprits = hit.launch.stops or hit.launch.culprits
+    culprits = hit.launch.culprits
     return culprits[0][1] if culprits else hit.launch.span

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule, grouped
+from adtool.rules.base import Manual, Rule, grouped, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import Broken, Cause
+    from engine.autograd import Broken, Cause, WholeResult
     from engine.diagnostics import Span
 
 KINDS = ("no gradient", "outside", "no backward")
@@ -68,24 +69,71 @@ class BrokenPath(Rule):
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
                 count=len(group),
             )  # fmt: skip
+        yield from self._read_back(session, said)
+        yield from self._native(session)
         yield from self._ways(session, said)
+
+    def _read_back(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
+        """Kernels that read what they wrote to an array without a gradient."""
+        cut = [
+            (t.tape, x) for t in session.tapes for x in t.launches
+            if x.detached and (t.tape, x.site) not in said
+        ]  # fmt: skip
+        for group in grouped(cut, lambda x: (x[1].kernel, x[1].site, x[1].detached)):
+            tape, launch = group[0]
+            names = " and ".join(f"`{name}`" for name in launch.detached)
+            yield self.finding(
+                f"no gradient flows through {names}, which kernel `{launch.kernel}` writes and "
+                f"reads back {seen(len(group), tape, launch.index)}: it has no requires_grad",
+                "make that array with requires_grad=True, before the launches are recorded"
+                f"{_MEANT}", span=launch.site or launch.span, tape=tape, launch=launch.index,
+                kernel=launch.kernel, count=len(group),
+            )  # fmt: skip
+
+    def _native(self, session: Session) -> Iterator[Finding]:
+        """Native functions without an adjoint, through which a result was seen to depend."""
+        ends = [
+            (t.tape, x) for t in session.tapes for x in t.launches
+            if x.stops and not x.blame and any(p.verdict == "fail" for p in x.pairs)
+        ]  # fmt: skip
+        for group in grouped(ends, lambda x: x[1].stops[0]):
+            tape, launch = group[0]
+            name, span = launch.stops[0]
+            yield self.finding(
+                f"no gradient flows through `{name}` of kernel `{launch.kernel}` "
+                f"{seen(len(group), tape, launch.index)}: it is a native function without an "
+                "`adj_snippet`", f"give it an `adj_snippet`, or a `@func_grad`{_MEANT}", span=span,
+                tape=tape, launch=launch.index, kernel=launch.kernel, count=len(group),
+            )  # fmt: skip
 
     def _ways(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
         """Ways that left the tape, seen while the program ran."""
         ways = [
-            (t.tape, b) for t in session.tapes for b in t.broken if (t.tape, b.site) not in said
-        ]
+            (t.tape, b) for t in session.tapes for b in t.broken
+            if (t.tape, b.site) not in said and not _same(t.whole, b)
+        ]  # fmt: skip
         for group in grouped(ways, lambda x: (x[1].kind, x[1].name, x[1].site)):
             tape, way = group[0]
             many = f" (and on {len(group) - 1} more tapes)" if len(group) > 1 else ""
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
-                "and no gradient takes that way", _advice(way) + _MEANT, span=way.site, tape=tape,
-                launch=-1, kernel=way.name if way.kind == "launch" else "", count=len(group),
+                f"and no gradient takes that way{_PART if way.partial else ''}",
+                _advice(way) + _MEANT, span=way.site, tape=tape, launch=-1,
+                kernel=way.name if way.kind == "launch" else "", count=len(group),
                 arrays=way.inputs, near=(way.to,),
             )  # fmt: skip
 
 
+def _same(whole: WholeResult | None, way: Broken) -> bool:
+    """Whether a copy goes into the array of which the whole tape says that it has no gradient."""
+    cause = None if whole is None or whole.verdict not in ("fail", "nan") else whole.cause
+    if cause is None or cause.kind != "no gradient" or way.kind != "copy":
+        return False
+    name = re.match(r"[\w.]+", cause.variable or cause.argument)
+    return name is not None and bool(re.search(rf"(?<![\w.]){re.escape(name[0])}\b", way.name))
+
+
+_PART = ": the gradient that there is lacks that part"
 _MEANT = "; if the gradient is meant to stop there, pass engine.stop_gradient(...) of it"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule
+from adtool.rules.base import Manual, Rule, grouped
 
 if TYPE_CHECKING:
     from adtool.faults import Seen
@@ -55,23 +56,31 @@ class OutOfBounds(Rule):
         """One finding a place."""
         outside = [s for s in session.faults if s.fault.kind == "outside"]
         forward = {(s.fault.kernel, s.fault.span.line) for s in outside if own(s.fault)}
-        for seen in outside:
+        for group in grouped(outside, lambda s: _line(s.fault)):
+            seen = group[0]
             fault = seen.fault
             if not own(fault) and (fault.kernel, fault.span.line) in forward:
                 continue  # the adjoint goes where the kernel went
             kernel = f"kernel `{fault.kernel}`" if own(fault) else (
                 f"the adjoint of kernel `{fault.kernel}`"
             )  # fmt: skip
-            more = fault.count - 1
+            launches = max(s.count for s in group)
+            at = where(replace(seen, count=launches))
+            more = sum(s.fault.count for s in group) - 1
             yield self.finding(
-                f"{kernel} {fault.words} in thread {fault.at}{where(seen)}",
+                f"{kernel} {fault.words} in thread {fault.at}{at}",
                 "launch fewer threads, guard the access, or correct the index; such loads gave "
                 "zero here, and such stores did nothing",
                 span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
-                count=seen.count,
+                count=launches,
                 notes=(f"{more} more such access{'es' * (more > 1)} in the same launch",)
                 if more else (),
             )  # fmt: skip
+
+
+def _line(f: Fault) -> tuple[object, ...]:
+    """The same for all accesses of one line of a kernel to one array."""
+    return f.kernel, own(f), f.span.file, f.span.line, f.name
 
 
 def own(fault: Fault) -> bool:

@@ -23,7 +23,9 @@ class Rounding(Rule):
             The adjoint is right: computed in float64 it agrees with the reference. Computed in
             the kernel's own precision, as the program does, rounding puts it off by more than
             the tolerance allows. The finding gives the decimal digits that are lost of those
-            that the precision has (7 for float32).
+            that the precision has (7 for float32). A derivative that is zero up to rounding of
+            the launch's inputs, as that by a mean which minimises a sum of squares, has no digits
+            to lose, and is silent.
             """,
         why="""
             The gradient points somewhere else than the mathematics says, though no formula is

@@ -80,7 +80,8 @@ class Unchecked(Rule):
                 more_memory(first.reason)
                 or f"`adtool explain {self.code}` says how to check such parts by themselves",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
-                kernel=first.kernel, count=count, severity="warning" if first.whole else None,
+                kernel=first.kernel, count=count,
+                severity="warning" if first.whole else None,
             )  # fmt: skip
 
 

@@ -29,7 +29,8 @@ class StaleGradient(Rule):
             read was not computed again from these.
 
             Accumulating over several tapes at unchanged values is right, and so is running a
-            tape again at new inputs when everything was computed again: both are silent.
+            tape again at new inputs when everything was computed again: both are silent. So is a
+            gradient that gets added to, and is cleared before anything reads it.
             """,
         why="""
             Gradients accumulate. A training loop that never clears them follows the sum of all

@@ -114,7 +114,8 @@ class LaunchResult:
     second derivatives were not, where they were asked for. blame: the culprits that are
     wrong, where a pair fails. changed_inputs: of a Python function (index -1), the inputs in
     which a run of it leaves other values and which it does not return. unassigned: variables
-    that a thread read before they had a value, with the places.
+    that a thread read before they had a value, with the places. detached: arrays without a
+    gradient that the kernel writes and reads back, where pairs fail for want of it.
     """
 
     index: int
@@ -130,6 +131,7 @@ class LaunchResult:
     blame: tuple[Blame, ...] = ()
     changed_inputs: tuple[str, ...] = ()
     unassigned: tuple[tuple[str, Span], ...] = ()
+    detached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

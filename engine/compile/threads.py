@@ -79,6 +79,7 @@ class Threads:
             for p, at in zip(fn.params, offsets, strict=False)
             if isinstance(p.type, ScalarType) and is_integer(p.type)
         ]
+        self._layout = struct.Struct(_layout(fn))
         self._known: dict[object, Classes] = {}
         self._filled: dict[object, bool] = {}
         # For backends: what they make of launches.
@@ -118,6 +119,14 @@ class Threads:
             address, *rest = form.unpack_from(args, at)
             out.append(Placed(name, t, at, address, tuple(rest[: t.ndim]), tuple(rest[t.ndim :])))
         return out
+
+    def layout(self, args: bytes) -> tuple[int, ...]:
+        """All that decides which elements threads may touch, but for the values in arrays.
+
+        Extents and strides of arrays, and integers, in the order of the parameters; whatever
+        follows the arguments does not count.
+        """
+        return self._layout.unpack_from(args)
 
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
@@ -159,6 +168,22 @@ class Threads:
         for name, at, t in self._integers:
             (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
         return {s: given[s] for s in self.collected.symbols if s in given}
+
+
+def _layout(fn: Function) -> str:
+    """The arguments as `struct` reads them, without addresses and floats."""
+    types = [p.type for p in fn.params]
+    out, at = ["<"], 0
+    for t, start in zip(types, arg_offsets(types), strict=False):
+        out.append(f"{start - at}x")
+        at = start
+        if isinstance(t, ArrayType):
+            out.append(f"8x{2 * t.ndim}q")
+            at += 8 + 16 * t.ndim
+        elif isinstance(t, ScalarType) and is_integer(t):
+            out.append(_FORMATS[t.kind, t.bits][1])
+            at += t.bits // 8
+    return "".join(out)
 
 
 _FORMATS = {

@@ -26,9 +26,10 @@ class Watched(Variants):
         self.what = what
         self._entries = {}
         self._watched: dict[tuple[Form, Key], tuple[Function, tuple[Place, ...]]] = {}
-        # Launches that need no watching: by what decides it, and the last ones by their bytes.
+        # Whether launches are known to need no watching: by all their integers and extents, of
+        # which some may change each time, and by those of them that decide it.
         self._inside: dict[object, bool] = {}
-        self._last: dict[object, bool] = {}
+        self._decided: dict[object, bool] = {}
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
         self._free: dict[object, None] = {}
@@ -80,29 +81,29 @@ class Watched(Variants):
         self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes
     ) -> bool:
         """Whether no access of a launch can be outside of anything, as far as is known."""
-        last = (form, wrt, journaled, dim, args)
-        found = self._last.get(last)
-        if found is None:
-            if len(self._last) >= _KEPT:
-                self._last.clear()
-            found = self._last[last] = self._proven(form, wrt, journaled, dim, args)
-        return found
-
-    def _proven(
-        self, form: Form, wrt: Names, journaled: Names, dim: tuple[int, ...], args: bytes
-    ) -> bool:
         threads = self.own.threads_of(form, wrt, journaled)
-        args += self.own.bound(form)
-        arrays = threads.arrays(args)
-        given = threads.given(args, arrays)
-        shapes = tuple(a.shape for a in arrays)
-        key = (form, wrt, journaled, dim, tuple(given.values()), shapes)
+        if bound := self.own.bound(form):
+            args += bound
+        key = (form, wrt, journaled, dim, threads.layout(args))
         known = self._inside.get(key)
         if known is None:
             if len(self._inside) >= _KEPT:
                 self._inside.clear()
-            _, found = self.watched(form, wrt, journaled)
-            known = self._inside[key] = (
+            known = self._inside[key] = self._proven(threads, (form, wrt, journaled), dim, args)
+        return known
+
+    def _proven(
+        self, threads: Threads, what: tuple[Form, Names, Names], dim: tuple[int, ...], args: bytes
+    ) -> bool:
+        arrays = threads.arrays(args)
+        given = threads.given(args, arrays)
+        key = (what, dim, tuple(given.values()), tuple(a.shape for a in arrays))
+        known = self._decided.get(key)
+        if known is None:
+            if len(self._decided) >= _KEPT:
+                self._decided.clear()
+            _, found = self.watched(*what)
+            known = self._decided[key] = (
                 threads.collected.known
                 and not any(p.access in ("component", "view") for p in found)
                 and all(f.native is None for f in callees(threads.fn))

@@ -17,7 +17,7 @@ from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import bystanders
+from engine.runtime.recording import bystanders, reading
 from engine.runtime.storage import Storage, known_memory, wrap
 
 
@@ -106,6 +106,7 @@ class array(ArrayBase):
     ) -> None:  # fmt: skip
         if isinstance(data, array):
             kind = kind or data._ir.element
+            reading((data,))
             data = data.device.backend.to_host(data._parts)
         elif kind is None:
             kind = d.struct_in(data)
@@ -142,6 +143,7 @@ class array(ArrayBase):
         return f"array(shape={self.shape}, dtype={self.dtype.__name__})"
 
     def __str__(self) -> str:
+        self._lend()
         return str(self._parts)
 
     # ---- host access
@@ -159,9 +161,11 @@ class array(ArrayBase):
         self.storage.expose(out.base if isinstance(out.base, np.ndarray) else out)
         return out
 
-    def _lend(self) -> None:
+    def _lend(self, part: array | None = None) -> None:
+        """To be called before user code reads it, or just a part of it."""
         for b in bystanders:
             b.lent(self)
+            b.reading((self if part is None else part,), True)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -191,7 +195,8 @@ class array(ArrayBase):
         out = views.sliced(self, index)
         if not isinstance(out, np.ndarray):
             return out
-        self._lend()
+        if bystanders:
+            self._lend(views.kept(self, index))
         return self._element(out)
 
     def _element(self, value: d.NumpyArray) -> Any:

@@ -117,7 +117,7 @@ def run(
 class Executable:
     """A form resolved once: for launches, which have no time to look it up."""
 
-    __slots__ = ("_backend", "_entry", "_serial", "_spare", "_what")
+    __slots__ = ("_backend", "_entry", "_inside", "_layout", "_serial", "_spare", "_what")
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
@@ -130,6 +130,9 @@ class Executable:
         self._serial = form == "accesses"
         self._entry = variants.entry(backend, form, wrt, journaled)
         self._what = (variants, form, wrt, journaled)
+        # What decides where the last launch accessed arrays, if it is known to be inside.
+        self._layout: Callable[[bytes], tuple[int, ...]] | None = None
+        self._inside: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         self._spare: Callable[[], Entry] | None = None
         if form == "adjoint":
             self._spare = lambda: variants.entry(backend, "checkpointed", wrt, journaled)
@@ -172,7 +175,12 @@ class Executable:
             return None
         if not quiet and form in ("forward", "recorded") and any(w.races for w in watchers):
             tell_faults(races(self._backend, variants, dim, args))
+        if self._layout is not None and (dim, self._layout(args)) == self._inside:
+            return None
         if watched(variants, "bounds").inside(form, wrt, journaled, dim, args):
+            if not variants.bound(form):
+                self._layout = variants.threads_of(form, wrt, journaled).layout
+                self._inside = dim, self._layout(args)
             return None
         return WatchedRun(self._backend, variants, form, wrt, journaled)
 

@@ -87,6 +87,8 @@ def launch(
     if recording.observers:
         for observe in recording.observers:
             observe(kernel, shape)
+    if recording.bystanders:
+        recording.reading([values[i] for i in plan.inputs if values[i] is not None])
     tape = recording.active.get() if record_tape else None
     if tape is None:
         if recording.bystanders:
@@ -176,6 +178,7 @@ def run_adjoint(
         )  # fmt: skip
     # Nothing is written where it does not compile.
     adjoint = Executable(plan.backend, plan.variants, "adjoint", wrt, journaled)
+    recording.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
     for k, a in enumerate(given):
         if names[k] in plan.variants.written - plan.variants.read:
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there

@@ -54,7 +54,7 @@ class Recorder(Protocol):
 
 
 class Bystander(Protocol):
-    """Is told of what no tape records."""
+    """Is told of what no tape records, and of whatever is read."""
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run that was not asked to stay off the tape."""
@@ -77,6 +77,12 @@ class Bystander(Protocol):
     def filled(self, dest: array) -> None:
         """All elements are about to get one value."""
 
+    def reading(self, arrays: Sequence[array], host: bool) -> None:
+        """Arrays are about to be read, on a tape or not.
+
+        host: they are lent to user code, which may write them instead.
+        """
+
 
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 
@@ -84,3 +90,9 @@ Observer = Callable[["Kernel", "tuple[int, ...]"], None]
 # Called before each launch runs, recorded or not. A list, so that nesting works.
 observers: list[Observer] = []
 bystanders: list[Bystander] = []
+
+
+def reading(arrays: Sequence[array], host: bool = False) -> None:
+    """Tells all bystanders that arrays are about to be read."""
+    for b in bystanders:
+        b.reading(arrays, host)

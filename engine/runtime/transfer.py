@@ -10,7 +10,7 @@ from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import active, bystanders
+from engine.runtime.recording import active, bystanders, reading
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -154,6 +154,7 @@ def copy(
             src = clone(src)
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
+    reading((src,))
     tape = active.get()
     written = None if tape is None else tape.record_copy(dest, src)
     if bystanders and (tape is None or not (dest.requires_grad or src.requires_grad)):
@@ -241,6 +242,7 @@ def stop_gradient(src: array) -> array:
 
 
 def _cut_off(dest: array, src: array, meant: bool) -> None:
+    reading((src,))
     for b in bystanders:
         b.copied(dest, src, meant, True)
     move(dest, src)

@@ -13,6 +13,7 @@ from engine.diagnostics.site import call_span
 from engine.lang.types import ScalarType
 from engine.runtime.array import array
 from engine.runtime.leaves import without_integers
+from engine.runtime.recording import reading
 from engine.tape.records import Record
 from engine.tape.restoration import Restoration
 
@@ -67,6 +68,7 @@ def grad_help(a: array) -> str:
 def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, Any]:
     """A cotangent or tangent (`what`) of an array as a NumPy copy. Raises TapeError (`code`)."""
     if isinstance(g, array):
+        reading((g,))
         got = f"shape {g.shape} of {g.dtype.__name__}"
         fits = g.shape == a.shape and g._ir.element == a._ir.element
         found = g._host()

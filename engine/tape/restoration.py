@@ -12,6 +12,7 @@ import numpy as np
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
+from engine.tape.outline import Outline
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -112,7 +113,7 @@ def present(a: array) -> NumpyArray:
     return np.array(a.device.backend.to_host(a._parts))
 
 
-def planes(plane: NumpyArray, lo: int, a: array) -> NumpyArray:
+def planes(plane: NumpyArray, lo: int, a: array | Outline) -> NumpyArray:
     """The part of bytes from an address on that belongs to an array, those of a number last."""
     parts = a._parts
     shape, strides = tuple(parts.shape), tuple(parts.strides)

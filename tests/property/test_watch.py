@@ -210,6 +210,7 @@ class Book:
 
     def __init__(self) -> None:
         self.parts: list[tuple[int, int, int]] = []
+        self.unread: list[str] = []
 
     def kind(self, part: tuple[int, int, int]) -> str | None:
         """What is wrong with adding to it."""
@@ -222,10 +223,10 @@ class Book:
 
 @pytest.mark.parametrize("seed", reduced(30, 400))
 def test_gradients_that_are_added_to(seed: int) -> None:
-    """Random moves, clears, data and passes over two leaves: told as the bookkeeping has it.
+    """Random moves, clears, data, reads and passes over two leaves: told as in the books.
 
     Told of is what the pass before last left, so a mixture is told where it comes about, and
-    again at each pass that adds to it at yet other values.
+    again at each pass that adds to it at yet other values; all of it once somebody reads it.
     """
     rng = np.random.default_rng(seed)
     leaves = [wp.array(rng.uniform(0.5, 1.5, PART), dtype=T, requires_grad=True) for _ in "ab"]
@@ -243,9 +244,10 @@ def test_gradients_that_are_added_to(seed: int) -> None:
         tape, number = wp.Tape(), 0
         with tape:
             forward()
-        for _ in range(14):
+        steps = ("move", "clear", "batch", "anew", "pass", "pass", "pass", "read", "nothing")
+        for _ in range(20):
             k = int(rng.integers(2))
-            step = ("move", "clear", "batch", "anew", "pass", "pass", "nothing")[rng.integers(7)]
+            step = steps[rng.integers(len(steps))]
             if step == "move":
                 if rng.integers(2):
                     leaves[k].assign(rng.uniform(0.5, 1.5, PART))
@@ -260,6 +262,10 @@ def test_gradients_that_are_added_to(seed: int) -> None:
                 batch += 1
             elif step == "nothing":
                 leaves[k].assign(leaves[k].numpy().copy())
+            elif step == "read":
+                _read(leaves[k].grad, int(rng.integers(4)))
+                expected += [(wrong, k) for wrong in books[k].unread]
+                books[k].unread.clear()
             elif step == "anew":
                 tape, number = wp.Tape(), number + 1
                 with tape:
@@ -271,7 +277,7 @@ def test_gradients_that_are_added_to(seed: int) -> None:
                     part = (values[j], number, hash((values[1 - j], batch)))
                     wrong = book.kind(part)
                     if wrong:
-                        expected.append((wrong, j))
+                        book.unread.append(wrong)
                     book.parts.append(part)
                 tape.backward(grads={y: np.ones(PART)})
     names = {"leaves[0]": 0, "leaves[1]": 1}
@@ -280,6 +286,18 @@ def test_gradients_that_are_added_to(seed: int) -> None:
         for t in capture.tapes for f in t.facts for _ in range(f.passes) if isinstance(f, Stale)
     ]  # fmt: skip
     assert sorted(found) == sorted(expected)
+
+
+def _read(gradient: Any, how: int) -> None:
+    """One of the ways to read at least a part of it."""
+    if how == 0:
+        gradient.numpy()
+    elif how == 1:
+        wp.launch(product, 1, [gradient[1:], gradient[1:]], [wp.zeros(1, dtype=T)])
+    elif how == 2:
+        wp.copy(wp.zeros(PART, dtype=T), gradient)
+    else:
+        gradient[0]
 
 
 # ---- tapes that are evaluated again

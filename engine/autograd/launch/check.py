@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.launch.compare import CompareOptions, compare
+from engine.autograd.launch.detached import detached
 from engine.autograd.launch.directions import Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.experience import Experience
@@ -20,6 +21,7 @@ from engine.autograd.launch.second_derivative import NoSecondDerivative, check_s
 from engine.autograd.launch.unassigned import unassigned_reads
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask
+from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord
 
 
@@ -101,6 +103,11 @@ def _checked(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
             blame=blamed(found, evaluated, rng),
         )  # fmt: skip
+        through = detached(launch, compared.pairs, how)
+        if through:
+            at = {p.name: p.index for p in record.plan.params}
+            names = tuple(variable(record, at[name]) or name for name in through)
+            result = replace(result, detached=names)
         if options.order > 1 and look != "jointly":
             try:
                 second = check_second(evaluated, options.compare.tolerance, rng)

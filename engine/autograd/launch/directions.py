@@ -15,6 +15,7 @@ from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.launch.tracing import Disagreement, allowed_along, forward_along
+from engine.autograd.launch.vanishing import vanishes
 from engine.autograd.reference.differences import Slope, remeasured
 
 Array = NDArray[Any]
@@ -58,6 +59,11 @@ class ComparedLaunch:
         """The gradients of all inputs by an output."""
         grads = evaluation.vjp({b: w})
         return {a: grads[a].astype(np.float64) for a in self.inputs}
+
+    def vanishes(self, a: str, b: str, w: Array, scale: float, off: float) -> bool:
+        """Whether a derivative is zero up to rounding: see `vanishing`."""
+        displaced = self.displaced
+        return vanishes(displaced.evaluations, (a, b), w, displaced.live[a], scale, off)
 
 
 @dataclass(frozen=True)
@@ -218,17 +224,20 @@ def _in_own_precision(
         if not np.all(np.isfinite(mine)):
             c = c.judged(displaced.unjudged if displaced.nonfinite else NAN)
         elif np.all(np.isfinite(lifted)):
-            c = _rounded(c, largest(lifted), largest(mine - lifted), own.grads[a].dtype, rtol)
+            c = replace(
+                c, scale=max(c.scale, largest(lifted)), off=max(c.off, largest(mine - lifted))
+            )
+            kind = own.grads[a].dtype
+            # One cotangent may make next to nothing of a derivative by cancellation.
+            if c.directional >= DIRECTIONS and off_by_rounding(c.scale, c.off, kind, rtol):
+                if rtol is not None or not launch.vanishes(a, b, w, c.scale, c.off):
+                    c = _rounded(c, kind)
         out[a, b] = c
     return out
 
 
-def _rounded(c: Comparison, scale: float, off: float, kind: Any, rtol: float | None) -> Comparison:
-    """Judges how far the launch's own adjoint, of a type of float, is from the lifted one."""
-    # One cotangent may make next to nothing of a derivative by cancellation.
-    c = replace(c, scale=max(c.scale, scale), off=max(c.off, off))
-    if c.directional < DIRECTIONS or not off_by_rounding(c.scale, c.off, kind, rtol):
-        return c
+def _rounded(c: Comparison, kind: Any) -> Comparison:
+    """Says how many digits the launch's own adjoint, of a type of float, has lost."""
     unit = float(np.finfo(kind).eps)
     most = -float(np.log10(unit))
     lost = min(most, float(np.log10(c.off / c.scale / unit)))

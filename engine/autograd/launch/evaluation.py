@@ -21,7 +21,8 @@ from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
 from engine.lang.types import ArrayType, is_float, scalar_of
-from engine.runtime.execute import Form, Threads, run
+from engine.runtime.device import HOST
+from engine.runtime.execute import Executable, Form, Threads
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
 
@@ -33,17 +34,33 @@ class EvaluationFailed(Exception):
     """Why something cannot be evaluated: a kernel reported an error, or has no such derivative."""
 
 
-def run_quietly(
-    variants: Variants, form: Form, dim: tuple[int, ...], args: bytes, **more: Any
-) -> Journal | None:
-    """Runs a form of a kernel for a check: see `runtime.execute.run`. Gives its journal.
+class QuietRuns:
+    """Forms of kernels, run for a check: each is resolved once.
 
-    Messages are dropped: the launch itself has printed them. Raises EvaluationFailed.
+    journaled: see `runtime.execute.run`, as all arguments of `run`.
     """
-    try:
-        return run(variants, form, dim, args, quiet=True, **more).journal
-    except KernelStopped as stopped:
-        raise EvaluationFailed(stopped.reason) from None
+
+    def __init__(self, journaled: frozenset[Name]) -> None:
+        self._journaled = journaled
+        self._known: dict[tuple[Form, int, frozenset[Name]], tuple[Variants, Executable]] = {}
+
+    def run(
+        self, variants: Variants, form: Form, dim: tuple[int, ...], args: bytes,
+        wrt: frozenset[Name] = frozenset(), **more: Any,
+    ) -> Journal | None:  # fmt: skip
+        """Runs a form, and gives its journal. Raises EvaluationFailed.
+
+        Messages are dropped: the launch itself has printed them.
+        """
+        key = (form, id(variants), wrt)
+        try:
+            known = self._known.get(key)
+            if known is None:
+                made = Executable(HOST.backend, variants, form, wrt, self._journaled)
+                known = self._known[key] = variants, made
+            return known[1].run(dim, args, quiet=True, **more).journal
+        except KernelStopped as stopped:
+            raise EvaluationFailed(stopped.reason) from None
 
 
 class Evaluation:
@@ -76,6 +93,7 @@ class Evaluation:
         self.wrt = frozenset(wrt)
         aliased = {name for a in launch.arguments if a.alias for name in (a.alias, a.name)}
         self.journaled = self.variants.journaled(frozenset(aliased))
+        self._runs = QuietRuns(self.journaled)
         self.grads = self._zeros(p for p in self.params if p.name in self.wrt)
         self.changed = sorted({self.owner[w] for w in self.variants.written})
         self._args = pack_arguments(
@@ -105,10 +123,9 @@ class Evaluation:
         **more: Any,
     ) -> Journal | None:  # fmt: skip
         # No limit by default: what the launch itself could save takes up to four times the bytes.
-        return run_quietly(
-            variants or self.variants, form, self.dim, args, journaled=self.journaled,
-            journal_limit=journal_limit, **more,
-        )  # fmt: skip
+        return self._runs.run(
+            variants or self.variants, form, self.dim, args, journal_limit=journal_limit, **more
+        )
 
     def close(self) -> None:
         """Gives the journal's memory back."""

@@ -15,9 +15,9 @@ Look = Literal["entries", "pairs", "jointly"]
 class Experience:
     """Launches that were checked, counted by kind: one kernel, with arguments of equal shapes.
 
-    The first of a kind is looked at entry by entry, then the second, the third, the fifth, the
-    ninth and so on along directions for each pair of its arrays, the others along one direction
-    through all inputs. Given to the checks of several tapes, it holds for all of them.
+    The first of a kind is looked at entry by entry, then the second, the fifth, the seventeenth
+    and so on along directions for each pair of its arrays, the others along one direction through
+    all inputs. Given to the checks of several tapes, it holds for all of them.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,8 @@ class Experience:
         met = self._met[kind]
         if not met:
             return "entries"
-        return "jointly" if met & (met - 1) else "pairs"
+        power_of_four = met & (met - 1) == 0 and met.bit_length() % 2 == 1
+        return "pairs" if power_of_four else "jointly"
 
     def new(self, what: Hashable) -> bool:
         """Whether this is asked for the first time."""

@@ -18,6 +18,9 @@ import numpy as np
 from engine.autograd.reference.noise import Array, Line, Stairs, fourth_differences, noise_level
 
 PATIENCE = 3  # steps without progress before the search ends
+ENOUGH = 0.02  # of the error that matters: no better step is looked for then
+# The error of a difference, relative to the parts of a sum, that still tells something.
+ROUGH = 1e-2
 
 
 @dataclass(frozen=True)
@@ -98,12 +101,30 @@ def slope(
                 best, error = np.where(better, value, best), np.where(better, err, error)
             if stairs is not None:
                 stairs.look(h, better, [here, line(h), line(-h)])
-            if idle == PATIENCE or np.all(error <= 0.02 * tolerance(best)):
+            if idle == PATIENCE or np.all(error <= ENOUGH * tolerance(best)):
                 break
     assert best is not None and error is not None
     if stairs is not None:
         error = np.maximum(error, stairs.bound())
     return Slope(best, error)
+
+
+def bear_out(line: Line, known: Array, size: Array, allowed: Array) -> bool:
+    """Whether differences bear out derivatives on which forward mode and the adjoint agree.
+
+    With the first step that tells anything: at a kink, none does. size: of the parts of which each
+    derivative is the sum. allowed: the errors allowed.
+    """
+    enough = np.maximum(ROUGH * size, allowed)
+
+    def matters(d: Array) -> Array:
+        return np.where(np.abs(known - d) <= allowed, np.inf, enough / ENOUGH)
+
+    found = slope(line, 1.0, matters)
+    with np.errstate(all="ignore"):
+        off = np.abs(known - found.value)
+        clear = (found.error <= enough) & (off <= allowed + found.error)
+        return bool(np.all(clear | (off <= allowed)))
 
 
 def nearer(wide: Slope, near: Slope) -> Slope:

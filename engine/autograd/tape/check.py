@@ -128,13 +128,24 @@ def check(
     if options.partial:
         return replace(found, whole=WholeResult("skipped", reason=PARTIAL))
     try:
-        whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed)
+        known = _known(tape.records, options.experience or Experience())
+        whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed, known)
     except KeyboardInterrupt:
         raise CheckInterrupted(found) from None
     if progress is not None:
         steps = len(found.launches) + 1
         progress(steps, steps, "")
     return replace(found, whole=whole)
+
+
+def _known(records: Sequence[Record], experience: Experience) -> bool:
+    """Whether a tape like this one was looked at closely. Counts it."""
+    kind = tuple(
+        (r.plan.variants, tuple(r.dim)) if isinstance(r, LaunchRecord) else r.name for r in records
+    )
+    known = experience.look(kind) == "jointly"
+    experience.add(kind)
+    return known
 
 
 def check_records(

@@ -1,6 +1,6 @@
 """Whether a tape's backward pass, as a whole, gives the derivative of what the tape did.
 
-Along a random direction in the leaf arrays, three n must agree: what the lifted
+Along a random direction in the leaf arrays, three numbers must agree: what the lifted
 backward pass says, central differences of the lifted replay, and, where these two differ,
 forward mode, which needs no step. Forward mode composes the launches' own derivatives, so
 that it is blind to a wrong derivative of one launch and sharp for a wrong composition. That
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.autograd.comparison.judgement import TRUST
 from engine.autograd.comparison.tolerance import Tolerance, largest
 from engine.autograd.launch.evaluation import EvaluationFailed
-from engine.autograd.reference.differences import Slope, slope
+from engine.autograd.reference.differences import Slope, bear_out, slope
 from engine.autograd.results import LaunchResult, Verdict, WholeResult
 from engine.autograd.tape.cause import cause_of, culprit
 from engine.autograd.tape.evaluation import AdjointAlong, Direction, TapeEvaluation
@@ -34,6 +34,7 @@ from engine.tape.tape import Tape
 Array = NDArray[Any]
 
 DIRECTIONS = 2
+LONG = 1000  # operations, beyond which the runs of a tape are saved
 
 WRONG_LAUNCH = "a derivative of one of its launches is wrong"
 UNREPEATABLE = "one of its launches gives other results each time it runs"
@@ -41,9 +42,14 @@ AT_ODDS = "forward mode and differences disagree, and the latter agree with the 
 
 
 def check_end_to_end(
-    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int
-) -> WholeResult:
-    """The check of a tape from its leaves to its ends. launches: what their checks found."""
+    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int,
+    known: bool = False,
+) -> WholeResult:  # fmt: skip
+    """The check of a tape from its leaves to its ends.
+
+    launches: what their checks found. known: whether tapes like it were checked, so that fewer
+    runs of it will do.
+    """
     if any(p.verdict == "nondeterministic" for x in launches for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
     try:
@@ -51,7 +57,7 @@ def check_end_to_end(
             if not replayed.leaves:
                 return _skipped("no array that it reads requires a gradient")
             rng = np.random.default_rng([seed, 0x7A9E])
-            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng)
+            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng, known)
     except NotReplayable as why:
         return _skipped(str(why), why.site)
     except EvaluationFailed as why:
@@ -66,7 +72,7 @@ def _skipped(why: str, site: Span | None = None) -> WholeResult:
 
 def _checked(
     evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
-    rng: np.random.Generator,
+    rng: np.random.Generator, known: bool,
 ) -> WholeResult:  # fmt: skip
     """The worst of some directions; the later ones make all leaves count alike."""
     if not evaluation.finite:
@@ -74,13 +80,14 @@ def _checked(
     verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches}
     found = WholeResult("skipped")
     adjoint: AdjointAlong | None = None
-    for number in range(DIRECTIONS):
+    briefly = known or len(evaluation.replay.operations) > LONG
+    for number in range(1 if known else DIRECTIONS):
         if adjoint is None:
             v = evaluation.direction(rng)
         else:
             v = evaluation.levelled_direction(rng, adjoint.gradients)
         adjoint = evaluation.adjoint_along(v)
-        one = _along(evaluation, v, adjoint, tolerance, verdicts)
+        one = _along(evaluation, v, adjoint, tolerance, verdicts, briefly)
         found = _worse(found, one, number + 1)
         if found.verdict != "pass":
             break
@@ -89,11 +96,11 @@ def _checked(
 
 def _along(
     evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance,
-    launches: Mapping[int, set[Verdict]],
+    launches: Mapping[int, set[Verdict]], briefly: bool,
 ) -> WholeResult:  # fmt: skip
     """One direction, from the adjoint to the verdict and, where it is wrong, the cause.
 
-    launches: the verdicts of the launches by themselves, by number.
+    launches: the verdicts of the launches by themselves, by number. briefly: see `_briefly`.
     """
     if not np.isfinite(adjoint.value):
         if any("nan" in found for found in launches.values()):
@@ -101,6 +108,10 @@ def _along(
                 "nan", 1, float("nan"), reason="an adjoint of a launch is not finite"
             )
         return _not_finite(evaluation, v, tolerance)
+    if briefly:
+        found = _briefly(evaluation, v, adjoint, tolerance)
+        if found is not None:
+            return found
     reference = slope(lambda t: evaluation.displaced(v, t), 1.0, _matters)
     n = Derivatives.of(adjoint, reference, tolerance)
     if n.agrees(n.ref):
@@ -117,6 +128,24 @@ def _along(
     if position >= 0 and evaluation.replay.operations[position].launch in wrong:
         return replace(found, reason=WRONG_LAUNCH)  # said there, with what to do about it
     return replace(found, cause=cause_of(evaluation, v, position))
+
+
+def _briefly(
+    evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance
+) -> WholeResult | None:
+    """A pass with fewer runs of the tape: by forward mode, borne out by coarse differences.
+
+    None where these do not say so.
+    """
+    try:
+        forward = evaluation.forward_along(v)
+    except EvaluationFailed:
+        return None
+    n = Derivatives.of(adjoint, Slope(np.array([forward]), np.zeros(1)), tolerance)
+    numbers = (np.array([x]) for x in (forward, adjoint.spread, n.allowed(forward)))
+    if not n.agrees(forward) or not bear_out(lambda t: evaluation.displaced(v, t), *numbers):
+        return None
+    return n.result("pass", forward, n.allowed(forward))
 
 
 def _not_finite(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.launch.derived import lifted
-from engine.autograd.launch.evaluation import EvaluationFailed, run_quietly
+from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns
 from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Memories, Placement, placements
 from engine.compile.backend import Journal
@@ -97,6 +97,7 @@ class ReplayedLaunch(Operation):
         )
         self.moving = frozenset(p.name for p in self.plan.floats if p.index in self.parts)
         self.journaled = self.exact.journaled(record.aliased)
+        self._runs = QuietRuns(self.journaled)
         written = self.plan.variants.written
         self.useful = bool(self.wrt & written) and self.plan.kernel.enable_backward
         self.idle = 0 in record.dim
@@ -149,10 +150,7 @@ class ReplayedLaunch(Operation):
         self, variants: Variants, form: Form, args: bytes, wrt: frozenset[str] = frozenset(),
         journal: Journal | None = None,
     ) -> Journal | None:  # fmt: skip
-        return run_quietly(
-            variants, form, self.record.dim, args, wrt=wrt, journaled=self.journaled,
-            journal=journal,
-        )  # fmt: skip
+        return self._runs.run(variants, form, self.record.dim, args, wrt, journal=journal)
 
     def forward_own(self) -> None:
         self._run(self.plan.variants, "forward", self.own_args)

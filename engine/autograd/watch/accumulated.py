@@ -1,21 +1,22 @@
 """Gradients that backward passes add to, though they were made for something else.
 
 A gradient is what an earlier pass left if it holds just that, to the bit: whoever cleared it, or
-changed it, knows of it.
+changed it, knows of it. Nothing is wrong before somebody reads the mixture (`unread`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from engine.autograd.facts import Stale
-from engine.autograd.watch.places import Geometry, geometry
+from engine.autograd.watch.places import Geometry, Places, geometry, meeting
+from engine.autograd.watch.unread import Mixture, Part, Unread
 from engine.diagnostics.site import Site
 from engine.ir import nodes as n
 from engine.runtime.array import array
@@ -26,8 +27,8 @@ from engine.tape.capture import CapturedTape, Pass
 from engine.tape.naming import variable
 from engine.tape.outline import root_array
 from engine.tape.record import Record
-from engine.tape.records import CopyRecord, LaunchRecord
-from engine.tape.restoration import NumpyArray, planes, present, raw
+from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
+from engine.tape.restoration import NumpyArray, present, raw
 
 Seeds: TypeAlias = "tuple[tuple[int, bytes], ...]"
 Inputs: TypeAlias = "tuple[bytes, ...]"
@@ -74,14 +75,15 @@ class _Left:
 class _Suspect:
     """A gradient that holds what an earlier pass left, before the next pass adds to it.
 
-    consumed: for each leaf field, numbers that count if the pass takes them away; None where that
-    needs not be looked at.
+    some, before: for each leaf field, which numbers do, and all of them. consumed: numbers that
+    count if the pass takes them away; None where that needs not be looked at.
     """
 
     a: array
     kind: Literal["values", "twice", "passed on"]
-    before: NumpyArray
-    earlier: Site | None
+    some: list[NumpyArray]
+    before: list[NumpyArray]
+    left: _Left
     consumed: list[NumpyArray] | None = None
 
 
@@ -95,9 +97,11 @@ class Accumulated:
         self._arrays: list[array] = []
         self._computed: _Computed | None = None
         self._digests: WeakKeyDictionary[array, _Digest] = WeakKeyDictionary()
+        self.unread = Unread()
 
-    def began(self, tape: CapturedTape, run: Pass) -> None:
-        """To be called before a pass sets its seeds."""
+    def began(self, tape: CapturedTape, run: Pass) -> Iterator[Mixture]:
+        """To be called before a pass sets its seeds; gives what turns out to have been read."""
+        yield from self.unread.began(run)
         self._arrays = _arrays(run)
         self._suspects = []
         computed = self._computed = _Computed(run)
@@ -105,12 +109,8 @@ class Accumulated:
             left = self._left.get(root_array(a), {}).get(geometry(a))
             if left is not None:
                 found = self._suspect(tape, run, computed, a, left)
-                if found is not None and not self._known(found):
+                if found is not None:
                     self._suspects.append(found)
-
-    def _known(self, x: _Suspect) -> bool:
-        """Whether the same is known of another part of an array."""
-        return any(root_array(y.a) is root_array(x.a) and y.kind == x.kind for y in self._suspects)
 
     def _suspect(
         self, tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
@@ -119,32 +119,41 @@ class Accumulated:
         if grad is None or not left.grad.fits(grad):
             return None
         seeded = [x for x, _ in run.seeds if root_array(x) is root_array(a)]
-        some = [_not_zero(g) & ~_meeting(x, seeded) for x, g in _leaves(a, grad)]
+        some = [_not_zero(g) & ~meeting(x, seeded) for x, g in _leaves(a, grad)]
         if not any(x.any() for x in some):
             return None
+        before = [present(g) for _, g in _leaves(a, grad)]
         if computed.has(a):
             consumed = []
             for (x, _), numbers in zip(_leaves(a, grad), some, strict=True):
                 sure, unsure = computed.passed(x)
                 if (numbers & (sure | unsure if a.retain_grad else sure)).any():
-                    return _Suspect(a, "passed on", present(grad), left.site)
+                    return _Suspect(a, "passed on", some, before, left)
                 consumed.append(numbers & unsure)
             if not any(x.any() for x in consumed):
                 return None
-            return _Suspect(a, "passed on", present(grad), left.site, consumed)
+            return _Suspect(a, "passed on", some, before, left, consumed)
         if left.values is not None and not left.values.fits(a):
-            return _Suspect(a, "values", present(grad), left.site)
+            return _Suspect(a, "values", some, before, left)
         if (left.tape, left.records) == (id(tape), len(run.records)) and (
             left.seeds == _seeds(run) and left.inputs == self._inputs(run, computed)
         ):
-            return _Suspect(a, "twice", present(grad), left.site)
+            return _Suspect(a, "twice", some, before, left)
         return None
 
-    def ended(self, tape: CapturedTape, run: Pass) -> Iterator[Stale]:
-        """To be called after the pass; gives what it added to that it should not have."""
+    def ended(self, tape: CapturedTape, run: Pass) -> None:
+        """To be called after the pass: notes what it added to that it should not have."""
+        self.unread.ended()
+        told: dict[tuple[array, str], Mixture] = {}
         for s in self._suspects:
             if _came_true(s):
-                yield Stale(s.kind, name_of(run, s.a), _span(run.site), _span(s.earlier))
+                # Several views of one array are one mixture.
+                key = root_array(s.a), s.kind
+                if key not in told:
+                    told[key] = Mixture(tape, _stale(run, s), [], _moved(s.a))
+                told[key].parts += _parts(run, s)
+        for m in told.values():
+            self.unread.add(m)
         seeds, computed = _seeds(run), self._computed or _Computed(run)
         inputs = self._inputs(run, computed)
         for a in self._arrays:
@@ -202,7 +211,7 @@ class _Computed:
             if may_meet(a, b) and _passes(r, b):
                 known = not isinstance(r, LaunchRecord) or _accumulates(r, b) or r.fills(b)
                 (sure if known else unsure).append(b)
-        return _meeting(a, sure), _meeting(a, unsure)
+        return meeting(a, sure), meeting(a, unsure)
 
 
 def _passes(r: Record, b: array) -> bool:
@@ -233,9 +242,58 @@ def _came_true(s: _Suspect) -> bool:
             return False
         pairs = zip(_leaves(s.a, grad), s.consumed, strict=True)
         return any((x & ~_not_zero(g)).any() for (_, g), x in pairs)
-    return s.kind == "passed on" or (
-        grad is not None and bool((raw(present(grad)) != raw(s.before)).any())
-    )
+    if s.kind == "passed on":
+        return True
+    if grad is None:
+        return False
+    pairs = zip(_leaves(s.a, grad), s.before, strict=True)
+    return any((raw(present(g)) != raw(b)).any() for (_, g), b in pairs)
+
+
+def _stale(run: Pass, s: _Suspect) -> Stale:
+    return Stale(s.kind, name_of(run, s.a), _span(run.site), _span(s.left.site))
+
+
+def _moved(a: array) -> Callable[[], bool]:
+    """A question for later: has an array other values than now?"""
+    found, values = ref(a), _Digest.of(a)
+
+    def answer() -> bool:
+        alive = found()
+        return alive is not None and not values.fits(alive)
+
+    return answer
+
+
+def _parts(run: Pass, s: _Suspect) -> Iterator[Part]:
+    """Where a mixture is after the pass: in the gradient, or wherever it was passed on to."""
+    if s.kind != "passed on":
+        grad = s.a.existing_grad
+        if grad is not None:
+            for (_, g), some in zip(_leaves(s.a, grad), s.some, strict=True):
+                yield Part(g, some)
+        return
+    for a in _upstream(run, s.a):
+        grad = a.existing_grad
+        if grad is not None:
+            for _, g in _leaves(a, grad):
+                yield Part(g, _not_zero(g))
+
+
+def _upstream(run: Pass, a: array) -> list[array]:
+    """An array, and those with a gradient that the tape may compute it from."""
+    places: Places[None] = Places()
+    places.put(a, None)
+    found = {geometry(a): a}
+    for r in reversed(run.records):
+        some = [b for b in r.arrays if isinstance(b, array)]
+        into = some if isinstance(r, FuncRecord) else r.written
+        if any(places.meets(b) for b in into):
+            for b in some:
+                places.put(b, None)
+                if b.requires_grad:
+                    found[geometry(b)] = b
+    return list(found.values())
 
 
 def _arrays(run: Pass) -> list[array]:
@@ -257,22 +315,6 @@ def _leaves(a: array, grad: array) -> list[tuple[array, array]]:
 
 def _not_zero(a: array) -> NumpyArray:
     return np.asarray(a._host() != 0)
-
-
-def _meeting(a: array, others: Sequence[array]) -> NumpyArray:
-    """Which numbers of an array are in others too, as booleans in its shape, components last."""
-    shape = tuple(a._parts.shape)
-    if any(geometry(a) == geometry(b) for b in others):
-        return np.ones(shape, np.bool_)
-    others = [b for b in others if may_meet(a, b)]
-    if not others:
-        return np.zeros(shape, np.bool_)
-    lo = min(x.lo for x in (a, *others))
-    plane = np.zeros(max(x.hi for x in (a, *others)) - lo, np.bool_)
-    for b in others:
-        for x in [b] if b._info.numpy.names is None else leaf_arrays(b):
-            planes(plane, lo, x)[...] = True
-    return np.asarray(planes(plane, lo, a).any(-1))
 
 
 def _seeds(run: Pass) -> Seeds:
@@ -303,5 +345,5 @@ def merged(facts: Sequence[Stale]) -> list[Stale]:
     for f in facts:
         key = (f.kind, f.array, f.site, f.earlier, f.by, f.text)
         known = out.get(key)
-        out[key] = f if known is None else replace(known, passes=known.passes + 1)
+        out[key] = f if known is None else replace(known, passes=known.passes + f.passes)
     return list(out.values())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
 
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
+from engine.runtime.leaves import leaf_arrays
 from engine.tape.outline import Outline, outline
+from engine.tape.restoration import NumpyArray, planes
 
 Tag = TypeVar("Tag")
 Geometry: TypeAlias = "tuple[int, tuple[int, ...], tuple[int, ...]]"
@@ -72,3 +76,19 @@ def _bucket(a: array) -> tuple[int, int]:
     """One of its size: no array reaches beyond the next."""
     level = max(a.hi - a.lo, 1).bit_length()
     return level, a.lo >> level
+
+
+def meeting(a: array | Outline, others: Sequence[array]) -> NumpyArray:
+    """Which numbers of an array are in others too, as booleans in its shape, components last."""
+    shape = tuple(a._parts.shape)
+    if any(geometry(a) == geometry(b) for b in others):
+        return np.ones(shape, np.bool_)
+    others = [b for b in others if may_meet(a, b)]
+    if not others:
+        return np.zeros(shape, np.bool_)
+    lo = min(x.lo for x in (a, *others))
+    plane = np.zeros(max(x.hi for x in (a, *others)) - lo, np.bool_)
+    for b in others:
+        for x in [b] if b._info.numpy.names is None else leaf_arrays(b):
+            planes(plane, lo, x)[...] = True
+    return np.asarray(planes(plane, lo, a).any(-1))

@@ -21,6 +21,7 @@ from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
+from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
@@ -59,6 +60,14 @@ class _Followed:
         self.facts: list[Shared] = []
         self.read = Read()
 
+    def publish(self) -> None:
+        """Tells what is known by now."""
+        if self.overwritten is not None:
+            self.tape.facts[:] = [
+                *self.overwritten.facts, *merged(self.stale), *self.broken,
+                *filter(None, [self.sought]), *self.facts, *self.read.facts(),
+            ]  # fmt: skip
+
 
 class Witness:
     """Finds what no check of recorded launches can see: overwrites and gradients that mix."""
@@ -84,6 +93,17 @@ class Witness:
             for a in reads:
                 if followed.touches.touch(a) is not None and len(self._tapes) > 1:
                     self._chained.read(tape, a, latest(self._tapes.values()))
+
+    def reading(self, arrays: Sequence[array], host: bool) -> None:
+        if not self._busy:
+            self._stale(self._accumulated.unread.reading(arrays, host))
+
+    def _stale(self, mixtures: Iterable[Mixture]) -> None:
+        """Notes mixtures that somebody has read."""
+        for m in mixtures:
+            followed = self._of(m.tape)
+            followed.stale.append(m.fact)
+            followed.publish()
 
     def lent(self, a: array) -> None:
         self._looked_at((a,))
@@ -170,6 +190,7 @@ class Witness:
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
+            self._stale(self._accumulated.unread.settle())
             self._writes.note(memory, lo, hi)
 
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
@@ -186,7 +207,7 @@ class Witness:
         if self._last is followed:
             self._last = None
         followed.run = run
-        self._accumulated.began(tape, run)
+        self._stale(self._accumulated.began(tape, run))
         first = followed.overwritten is None
         if followed.overwritten is None:
             followed.overwritten = OverwrittenReads(self._writes)
@@ -214,7 +235,7 @@ class Witness:
         if not done:
             self._accumulated.failed()
         elif followed.run is not None and followed.overwritten is not None:
-            followed.stale += self._accumulated.ended(tape, followed.run)
+            self._accumulated.ended(tape, followed.run)
             if followed.shared is not None:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
@@ -225,10 +246,7 @@ class Witness:
                 followed.paths = None
                 followed.sought = _sought(tape, followed, followed.run)
                 followed.touches = Touches()
-            tape.facts[:] = [
-                *followed.overwritten.facts, *merged(followed.stale), *followed.broken,
-                *filter(None, [followed.sought]), *followed.facts, *followed.read.facts(),
-            ]  # fmt: skip
+            followed.publish()
         if followed.overwritten is not None:
             followed.overwritten.ended()
         followed.run = followed.shared = None
@@ -236,8 +254,10 @@ class Witness:
         self._busy = False
 
     def closed(self) -> None:
+        self._stale(self._accumulated.unread.closed())
         self._look_back()
         for tape, broken in self._chained.broken():
+            self._of(tape).broken.append(broken)
             tape.facts.append(broken)
 
     def _look_back(self) -> None:

@@ -1,0 +1,201 @@
+"""Gradients that are mixtures, until somebody reads them.
+
+A mixture that is cleared before anything reads it does no harm: of two players who take turns, each
+clears its own gradients, and leaves alone what the other's backward passes add to them.
+
+Numbers count as long as they are what the pass left, to the bit: whoever overwrites them needs not
+be watched. The host may read or write what it was lent: which of the two it did is seen at the next
+thing that happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from weakref import ref
+
+import numpy as np
+
+from engine.autograd.facts import Stale
+from engine.autograd.watch.places import geometry, meeting
+from engine.runtime.array import array
+from engine.runtime.storage import Storage
+from engine.tape.capture import CapturedTape, Pass
+from engine.tape.outline import Outline, outline
+from engine.tape.restoration import NumpyArray, raw
+
+
+class Part:
+    """Numbers of a gradient that are a mixture. Keeps the gradient's memory alive while it is lent.
+
+    where: which of them still are, as booleans in its shape, components last.
+    """
+
+    __slots__ = ("_held", "_lent", "_memory", "place", "where")
+
+    def __init__(self, grad: array, where: NumpyArray) -> None:
+        self._memory: ref[Storage] = ref(grad.storage)
+        self._lent: tuple[Storage, NumpyArray] | None = None
+        self.place: Outline = outline(grad)
+        self.where = where
+        self._held = _contents(grad.storage, self.place)
+
+    @property
+    def exposed(self) -> bool:
+        """Whether user code may read and write the memory unseen."""
+        memory = self._memory()
+        return memory is not None and memory.exposed
+
+    def look(self) -> bool:
+        """Drops what is no longer there. Whether anything is."""
+        memory = self._memory()
+        if memory is None:
+            self.where = np.zeros_like(self.where)
+        else:
+            self.where = self.where & _same(_contents(memory, self.place), self._held)
+        return bool(self.where.any())
+
+    def meets(self, arrays: Sequence[array]) -> bool:
+        """Whether some of what is there lies in one of these."""
+        near = [a for a in arrays if a.lo < self.place.hi and self.place.lo < a.hi]
+        return bool(near) and self.look() and bool((self.where & meeting(self.place, near)).any())
+
+    def lend(self, arrays: Sequence[array]) -> None:
+        """The host gets these: it may read or write them."""
+        memory = self._memory()
+        if memory is not None and self.meets(arrays):
+            self._lent = memory, self.where & meeting(self.place, arrays)
+
+    def settle(self) -> bool:
+        """Whether the host has read what it was lent, and not just set it to zero."""
+        if self._lent is None:
+            return False
+        (memory, lent), self._lent = self._lent, None
+        now = _contents(memory, self.place)
+        changed = lent & ~_same(now, self._held)
+        return not changed.any() or bool((changed & (now != 0)).any())
+
+    def renew(self) -> None:
+        """A pass has added to it, or has consumed it."""
+        memory = self._memory()
+        if memory is None:
+            self.where = np.zeros_like(self.where)
+        else:
+            self._held = _contents(memory, self.place)
+            self.where = self.where & (self._held != 0)
+
+    def joins(self, other: Part) -> bool:
+        """Takes over what another says of the same numbers, at the same time; else False."""
+        memory, key = self._memory(), geometry(self.place)
+        if memory is None or memory is not other._memory() or key != geometry(other.place):
+            return False
+        self.where = self.where | other.where
+        return True
+
+    def replaced(self, arrays: Sequence[array]) -> None:
+        """These are about to be overwritten."""
+        near = [a for a in arrays if a.lo < self.place.hi and self.place.lo < a.hi]
+        if near:
+            self.where = self.where & ~meeting(self.place, near)
+
+
+@dataclass(slots=True)
+class Mixture:
+    """What one pass made of an array's gradient, and of those views of it.
+
+    moved: says whether the array has got other values since.
+    """
+
+    tape: CapturedTape
+    fact: Stale
+    parts: list[Part]
+    moved: Callable[[], bool] = field(default=lambda: False)
+
+    def used_unseen(self) -> bool:
+        """Whether somebody who can read it unseen must have: the array was moved by something."""
+        return any(p.exposed and p.look() for p in self.parts) and self.moved()
+
+    def settle(self) -> bool:
+        """Whether the host has read some of what it was lent."""
+        return True in [p.settle() for p in self.parts]
+
+    def absorbs(self, new: Mixture) -> bool:
+        """Makes one of two that are alike and of the same gradients; else False."""
+        if replace(self.fact, passes=1) != new.fact or len(self.parts) != len(new.parts):
+            return False
+        if not all(p.joins(q) for p, q in zip(self.parts, new.parts, strict=True)):
+            return False
+        self.fact, self.moved = replace(self.fact, passes=self.fact.passes + 1), new.moved
+        return True
+
+
+class Unread:
+    """The mixtures that nobody has read. All methods give those that turn out to have been."""
+
+    def __init__(self) -> None:
+        self._mixtures: list[Mixture] = []
+        self._lent: list[Mixture] = []
+
+    def add(self, mixture: Mixture) -> None:
+        """A pass made a mixture. Those that repeat themselves are one, which counts them."""
+        for m in self._mixtures:
+            if m.absorbs(mixture):
+                return
+        self._mixtures.append(mixture)
+
+    def reading(self, arrays: Sequence[array], host: bool) -> Iterator[Mixture]:
+        """Arrays are about to be read; by host code, which may write them as well."""
+        yield from self.settle()
+        for m in list(self._mixtures):
+            if not any(p.meets(arrays) for p in m.parts):
+                continue
+            if not host:
+                yield from self._told([m])
+                continue
+            for p in m.parts:
+                p.lend(arrays)
+            self._lent.append(m)
+
+    def settle(self) -> Iterator[Mixture]:
+        """To be called whenever something happens: what has the host done meanwhile?"""
+        if self._lent:
+            lent, self._lent = self._lent, []
+            yield from self._told([m for m in lent if m.settle()])
+
+    def began(self, run: Pass) -> Iterator[Mixture]:
+        """A backward pass is about to set its seeds."""
+        yield from self.closed()
+        grads = [g for a, _ in run.seeds if (g := a.existing_grad) is not None]
+        for m in self._mixtures:
+            for p in m.parts:
+                p.look()
+                p.replaced(grads)
+
+    def ended(self) -> None:
+        """The pass has run: what it left is what there is now."""
+        for m in self._mixtures:
+            for p in m.parts:
+                p.renew()
+        self._mixtures = [m for m in self._mixtures if any(p.where.any() for p in m.parts)]
+
+    def closed(self) -> Iterator[Mixture]:
+        """Nothing more will happen. What is still there was not read as far as anybody knows."""
+        yield from self.settle()
+        yield from self._told([m for m in self._mixtures if m.used_unseen()])
+
+    def _told(self, found: Iterable[Mixture]) -> Iterator[Mixture]:
+        for m in found:
+            self._mixtures = [x for x in self._mixtures if x is not m]
+            yield m
+
+
+def _contents(memory: Storage, o: Outline) -> NumpyArray:
+    """What the numbers of an array are now, as a copy on the host, components last."""
+    info = o._info
+    view = memory.view(o.ptr, o.shape + info.inner, o.strides + info.steps, info.numpy)
+    return np.array(memory.device.backend.to_host(view))
+
+
+def _same(a: NumpyArray, b: NumpyArray) -> NumpyArray:
+    """Which numbers are equal, to the bit."""
+    return np.asarray((raw(a) == raw(b)).all(-1))

@@ -1,0 +1,103 @@
+"""Derivatives that are zero up to rounding of their terms have lost no digits; others have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.autograd import Experience, check_tape
+
+F = wp.array(dtype=float)
+
+
+@wp.kernel
+def average(z: F, mean: F):
+    wp.atomic_add(mean, 0, z[wp.tid()] / float(z.shape[0]))
+
+
+@wp.kernel
+def spread(z: F, mean: F, loss: F):
+    e = z[wp.tid()] - mean[0]
+    wp.atomic_add(loss, 0, e * e)
+
+
+@wp.kernel
+def spread_in_turn(z: F, mean: F, loss: F):
+    for i in range(z.shape[0]):
+        e = z[i] - mean[0]
+        loss[0] += e * e
+
+
+@wp.kernel
+def detour(x: F, y: F):
+    i = wp.tid()
+    far = x[i] + 3.0e4  # rounds away what the next line needs
+    y[i] = far * far - 6.0e4 * x[i]
+
+
+@wp.kernel
+def moments(x: F, out: F):
+    squares = float(0.0)
+    mean = float(0.0)
+    for i in range(x.shape[0]):
+        squares += x[i] * x[i] / float(x.shape[0])
+        mean += x[i] / float(x.shape[0])
+    out[0] = squares - mean * mean
+
+
+@wp.kernel
+def logistic(x: F, n: int, y: F):
+    i = wp.tid()
+    a = x[i]
+    for _ in range(n):
+        a = 3.99 * a * (1.0 - a)
+    y[i] = a
+
+
+def array(values: Any) -> Any:
+    return wp.array(values, dtype=float, requires_grad=True)
+
+
+def checked(kernel: Any, dim: int, inputs: list[Any], size: int = 1, times: int = 1) -> list[Any]:
+    """The pairs of all launches of a kernel, one after the other on tapes of their own."""
+    experience, pairs = Experience(), []
+    for _ in range(times):
+        out = wp.zeros(size, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(kernel, dim, inputs, [out])
+        tape.backward(grads={out: np.ones(size, np.float32)})
+        pairs += check_tape(tape, experience=experience).launches[0].pairs
+        tape.zero()
+    return pairs
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0])
+@pytest.mark.parametrize("n", [4, 64, 3000])
+@pytest.mark.parametrize("kernel", [spread, spread_in_turn])
+def test_the_derivative_by_a_mean_that_minimises(kernel: Any, n: int, offset: float) -> None:
+    z = array(np.random.default_rng(n).normal(size=n) + offset)
+    mean = wp.zeros(1, dtype=float, requires_grad=True)
+    wp.launch(average, n, [z], [mean])
+    pairs = checked(kernel, n if kernel is spread else 1, [z, mean], times=6)
+    assert {(p.input, p.verdict) for p in pairs} == {("z", "pass"), ("mean", "pass")}
+
+
+def test_digits_that_are_lost_beside_a_zero() -> None:
+    """The derivative is small, and next to nothing of it is right: inputs are not to blame."""
+    (pair,) = checked(detour, 3, [array([1e-3, 2e-3, -1.5e-3])], 3)
+    assert pair.verdict == "rounding" and pair.digits_lost > 4
+
+
+def test_digits_that_are_lost_to_an_offset() -> None:
+    x = np.random.default_rng(1).normal(size=32) + 4e5
+    (pair,) = checked(moments, 1, [array(x)])
+    assert pair.verdict == "rounding" and pair.digits_lost > 4
+
+
+def test_a_derivative_that_explodes_is_not_zero() -> None:
+    """It moves with the last digit of its input, as one that vanishes does."""
+    (pair,) = checked(logistic, 3, [array([0.3, 0.4, 0.6]), 40], 3)
+    assert pair.verdict in ("rounding", "inconclusive")
