@@ -89,11 +89,11 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     page.phase(status.SCRIPT)
     error: BaseException | None = None
 
-    def on_launch(kernel: str, index: int, site: Site | None) -> None:
-        if site is None:
-            page.launch(kernel, index, "", 0)
-        else:
-            page.launch(kernel, index, site.code.co_filename, site.line)
+    def on_launch(kernel: engine.Kernel, index: int, site: Site | None) -> None:
+        code = getattr(kernel.func, "__code__", None)
+        here = ("", 0) if site is None else (site.code.co_filename, site.line)
+        defined = () if code is None else (code.co_filename, code.co_firstlineno)
+        page.launch(kernel.key, index, *here, *defined)
 
     def wants(kernel: str) -> bool:
         return job.check and not job.options.deselects(kernel)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import engine
 from adtool import status
+from adtool.loops import loops_of
 from adtool.outcome import Outcome
 from adtool.places import short, shortened
 from adtool.report import Failure
@@ -47,6 +48,7 @@ def reported(outcome: Outcome) -> Failure | None:
     )  # fmt: skip
 
 
+_LOOPS = 4  # of a kernel, that are named
 _SO_FAR = "; what was checked by then is reported"
 
 
@@ -54,7 +56,7 @@ def timed_out(last: status.Status, limit: float, some: bool = False) -> Failure:
     """The time limit passed. some: whether something was checked by then."""
     return Failure(
         "timeout",
-        f"stopped after the time limit of {limit:g} s {where(last)}{_SO_FAR * some}",
+        f"stopped after the time limit of {limit:g} s {where(last)}{_loops(last)}{_SO_FAR * some}",
         "give it longer with --timeout SECONDS (0: no limit), or a smaller problem"
         + (", or check fewer entries with --max-inputs and --max-outputs"
            if last.phase == status.CHECK else ""),
@@ -64,7 +66,9 @@ def timed_out(last: status.Status, limit: float, some: bool = False) -> Failure:
 def interrupted(last: status.Status, signal_name: str, some: bool = False) -> Failure:
     """The user (Ctrl-C) or the system asked the tool to stop. some: as for `timed_out`."""
     ending = _SO_FAR if some else "; nothing is reported"
-    return Failure("interrupted", f"interrupted by {signal_name} {where(last)}{ending}")
+    return Failure(
+        "interrupted", f"interrupted by {signal_name} {where(last)}{_loops(last)}{ending}"
+    )
 
 
 def removed(folder: str) -> Failure:
@@ -128,6 +132,21 @@ def where(last: status.Status) -> str:
     return (
         f"while the script ran; the last launch was number {last.launches - 1}, "
         f"kernel `{last.kernel}`{site}"
+    )
+
+
+def _loops(last: status.Status) -> str:
+    """The loops of the kernel that a script launched last, one of which may never end."""
+    if last.phase != status.SCRIPT or not last.defined:
+        return ""
+    found = loops_of(last.defined, last.at)
+    if not found:
+        return ""
+    kind = found[0][0]
+    places = [f"{short(last.defined)}:{line}" for _, line in found[:_LOOPS]]
+    more = f" and {len(found) - _LOOPS} more" if len(found) > _LOOPS else ""
+    return f", with {f'a `{kind}` loop' if len(found) == 1 else f'`{kind}` loops'} at " + (
+        ", ".join(places) + more
     )
 
 

@@ -26,47 +26,77 @@ class Health:
     """Marks of a tape: of operations by the index of their records, of arrays by position.
 
     first: the index of the operation where it goes wrong first, None where nothing does;
-    why: what is wrong there.
+    why: what is wrong there. array: the position of the array that this is about, where a finding
+    names one and no operation. homeless: findings that nothing in the picture stands for.
     """
 
     operations: dict[int, Mark]
     arrays: dict[int, Mark]
     first: int | None = None
     why: str = ""
+    array: int | None = None
+    homeless: tuple[Finding, ...] = ()
 
 
 def health(last: Last, trace: TapeTrace) -> Health:
     """The health of one tape of a run."""
     operations: dict[int, Mark] = {}
+    listing = trace.listing
 
     def put(index: int, mark: Mark) -> None:
         known = operations.get(index)
         if known is None or _RANK[mark.level] < _RANK[known.level]:
             operations[index] = mark
 
-    by_launch = {x.launch: x.index for x in trace.listing.operations if x.launch >= 0}
+    by_launch = {x.launch: x.index for x in listing.operations if x.launch >= 0}
+    arrays = _arrays(trace)
+    named: dict[int, Mark] = {}
+    homeless = []
     for f in last.findings:
-        if f.tape == trace.tape and f.severity != "note":
-            index = by_launch.get(f.launch) if f.launch >= 0 else _at(trace.listing, f)
-            if index is not None:
-                level = "error" if f.severity == "error" else "warning"
-                if f.code == "G002":
-                    level = "nonfinite"
-                put(index, Mark(level, f"{f.code} {f.name}", None, f.message))  # type: ignore[arg-type]
+        if f.tape not in (trace.tape, -1) or f.severity == "note":
+            continue
+        mark = _mark(f)
+        index = by_launch.get(f.launch) if f.tape >= 0 and f.launch >= 0 else _at(listing, f)
+        about = _called(listing, f.arrays)
+        if index is not None and f.tape >= 0:
+            put(index, mark)
+        elif about and f.tape >= 0:
+            for a in about:
+                if a not in named or _RANK[mark.level] < _RANK[named[a].level]:
+                    named[a] = mark
+        else:
+            homeless.append(f)
     for v in last.verdicts:
         if v.tape == trace.tape and v.verdict in _VERDICTS and v.launch in by_launch:
             level, text = _VERDICTS[v.verdict]
             put(by_launch[v.launch], Mark(level, text))  # type: ignore[arg-type]
     nonfinite = _gradients(trace, put)
-    first, why = _first(trace, operations, nonfinite)
-    return Health(operations, _arrays(trace), first, why)
+    first, why, array = _first(trace, operations, named, nonfinite)
+    return Health(operations, arrays | named, first, why, array, tuple(homeless))
+
+
+def _mark(f: Finding) -> Mark:
+    level = "error" if f.severity == "error" else "warning"
+    if f.code == "G002":
+        level = "nonfinite"
+    return Mark(level, f"{f.code} {f.name}", None, f.message)  # type: ignore[arg-type]
+
+
+def _called(listing: TapeListing, names: tuple[str, ...]) -> list[int]:
+    """The arrays of these names that some operation has to do with, by position."""
+    used = {a for x in listing.operations for a in x.arrays}
+    return [
+        i for i, a in enumerate(listing.arrays)
+        if i in used and any(name and name in (a.name, a.short) for name in names)
+    ]  # fmt: skip
 
 
 def _at(listing: TapeListing, f: Finding) -> int | None:
     """The operation that a finding without a launch points to."""
-    for x in listing.operations:
-        if x.site >= 0 and listing.sites[x.site] == (f.file, f.line):
-            return x.index
+    for place in ((f.file, f.line), *f.near):
+        for x in listing.operations:
+            if x.site >= 0 and listing.sites[x.site] == place:
+                return x.index
     for x in listing.operations:
         kernel = listing.kernels[x.kernel]
         if kernel.file and (kernel.file, kernel.line) == (f.file, f.line):
@@ -118,19 +148,26 @@ def _arrays(trace: TapeTrace) -> dict[int, Mark]:
 
 
 def _first(
-    trace: TapeTrace, operations: dict[int, Mark], nonfinite: int | None
-) -> tuple[int | None, str]:
-    """Where it goes wrong first: what a check found, else what the backward pass shows."""
+    trace: TapeTrace, operations: dict[int, Mark], arrays: dict[int, Mark], nonfinite: int | None
+) -> tuple[int | None, str, int | None]:
+    """Where it goes wrong first: what a check found, else what the backward pass shows.
+
+    arrays: those that findings name. The operation, what is wrong, and of what array if of one.
+    """
     for level in ("error", "nonfinite", "warning"):
         found = [i for i, m in sorted(operations.items()) if m.level == level]
         if found:
             index = nonfinite if level == "nonfinite" and nonfinite in found else found[0]
             assert index is not None
-            return index, operations[index].text
+            return index, operations[index].text, None
+        for x in trace.listing.operations:
+            for a in x.arrays:
+                if a in arrays and arrays[a].level == level:
+                    return x.index, arrays[a].text, a
     end = ends_at(trace)
     if end is None:
-        return None, ""
-    return trace.listing.operations[end].index, "the gradient ends here"
+        return None, "", None
+    return trace.listing.operations[end].index, "the gradient ends here", None
 
 
 def path_of(listing: TapeListing, index: int) -> frozenset[int]:

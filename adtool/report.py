@@ -107,7 +107,9 @@ class Finding:
     """One thing that is wrong. Lines and columns count from 1; the end column is exclusive.
 
     tape and launch name the first place (launch is -1 for what is no launch), `count` how
-    many launches the finding stands for. What has no place has None in its stead. suppressed: it
+    many launches the finding stands for. What has no place has None in its stead. arrays: what the
+    user calls those that it is about, and near: files and lines of calls on the tape that it is
+    about, where `launch` and its own place do not say it. suppressed: it
     does not count at the gate; suppressed_by says whether `--ignore`, `--select` or a `comment`
     asked for that.
     """
@@ -129,6 +131,8 @@ class Finding:
     notes: tuple[str, ...] = ()
     suppressed: bool = False
     suppressed_by: Literal["--ignore", "--select", "comment"] | None = None
+    arrays: tuple[str, ...] = ()
+    near: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class Status:
     """What the child was doing when it last said so.
 
     launches: how many launches the script has started. kernel, file, line: the last
-    one's kernel and call, or the kernel being checked. done of total steps are checked; the
+    one's kernel and call, or the kernel being checked. defined, at: the file and first line of
+    that kernel, where it is known. done of total steps are checked; the
     present one is `launch` of the tape with number `tape` of `tapes`, -1 for the tape as a whole.
     """
 
@@ -40,6 +41,8 @@ class Status:
     kernel: str = ""
     file: str = ""
     line: int = 0
+    defined: str = ""
+    at: int = 0
 
 
 class StatusWriter:
@@ -52,7 +55,7 @@ class StatusWriter:
         finally:
             os.close(descriptor)
         self._launches = 0
-        self._texts: dict[tuple[str, str, int], bytes] = {}
+        self._texts: dict[tuple[str, str, int, str, int], bytes] = {}
         self._muted = False
         # A forked process shares the page, and would overwrite what its parent says.
         os.register_at_fork(after_in_child=self._mute)
@@ -65,14 +68,19 @@ class StatusWriter:
         if not self._muted:
             self._page[:8] = phase.to_bytes(8, "little")
 
-    def launch(self, kernel: str, index: int, file: str, line: int) -> None:
-        """Says that a launch of `kernel` starts, after `index` others, called at file and line."""
+    def launch(
+        self, kernel: str, index: int, file: str, line: int, defined: str = "", at: int = 0
+    ) -> None:
+        """Says that a launch of `kernel` starts, after `index` others, called at file and line.
+
+        defined, at: where the kernel's function begins.
+        """
         if self._muted:
             return
-        key = (kernel, file, line)
+        key = (kernel, file, line, defined, at)
         text = self._texts.get(key)
         if text is None:
-            text = self._texts[key] = _pack(kernel, file, line)
+            text = self._texts[key] = _pack(*key)
         self._launches = index + 1
         head = _HEADER.pack(SCRIPT, self._launches, 0, 0, 0, 0, 0, len(text))
         self._page[: _HEADER.size + len(text)] = head + text
@@ -103,11 +111,21 @@ def read(path: Path) -> Status:
         return Status()
     phase, launches, tape, tapes, launch, done, total, size = _HEADER.unpack_from(page)
     text = page[_HEADER.size : _HEADER.size + min(max(size, 0), _TEXT)]
-    kernel, file, line = [*os.fsdecode(text).split("\0"), "", "", ""][:3]
-    number = int(line) if line.isascii() and line.isdigit() else 0
-    return Status(phase, launches, tape, tapes, launch, done, total, kernel, file, number)
+    kernel, file, line, defined, at = [*os.fsdecode(text).split("\0"), *[""] * 5][:5]
+    return Status(
+        phase, launches, tape, tapes, launch, done, total, kernel, file, _number(line), defined,
+        _number(at),
+    )  # fmt: skip
 
 
-def _pack(kernel: str, file: str, line: int) -> bytes:
-    parts = (os.fsencode(kernel)[:500], os.fsencode(file)[: _TEXT - 600], str(line).encode())
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _pack(kernel: str, file: str, line: int, defined: str = "", at: int = 0) -> bytes:
+    long = (_TEXT - 600) // 2
+    parts = (
+        os.fsencode(kernel)[:500], os.fsencode(file)[:long], str(line).encode(),
+        os.fsencode(defined)[:long], str(at).encode(),
+    )  # fmt: skip
     return b"\0".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
@@ -15,6 +16,7 @@ from adtool.commands import options as opt
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
+from adtool.places import short
 
 if TYPE_CHECKING:
     from adtool.health import Health
@@ -153,7 +155,8 @@ def graph(
             options, operations=health.operations, arrays=health.arrays, focus=health.first
         )
     if failing and health.first is None:
-        lines.append("nothing has failed: the whole tape is drawn")
+        what = "no failure has a place in the picture" if health.homeless else "nothing has failed"
+        lines.append(f"{what}: the whole tape is drawn")
     elif failing:
         from adtool.health import path_of
 
@@ -162,8 +165,14 @@ def graph(
     found = picture(trace.listing, options)
     data = drawn(dot(found), kind)
     if health.first is not None:
-        lines.append(f"first failure: {_operation(trace, health.first)}: {health.why}")
+        of = "" if health.array is None else f"array {_array(trace, health.array)}, first used by "
+        lines.append(f"first failure: {of}{_operation(trace, health.first)}: {health.why}")
+    for f in health.homeless:
+        place = f" ({short(f.file)}:{f.line})" if f.file else ""
+        lines.append(f"not in the picture: {f.code} {f.name}{place}")
     if out is None:
+        if failing:  # standard output is the picture
+            print(*lines, sep="\n", file=sys.stderr)
         sys.stdout.write(data.decode("utf-8"))
         return
     from adtool.writing import write_file
@@ -187,15 +196,19 @@ def captured(
     from adtool.assemble import build_report
     from adtool.job import TRACES, CheckOptions, Job, Target
     from adtool.render import text
+    from adtool.reruns import settled
 
     assert isinstance(target, Target)
     options = CheckOptions(device=device, memory=memory)
     job = Job(target, options, check=check, traces=TRACES)
     # What the script prints must not get into what is printed for the next program.
+    start = time.monotonic()
     session = run(job, timeout, stdout_to_stderr=True, no_color=plain)
     if session.failure is not None:
         text.print_failure(session.failure, text.make_console(sys.stderr, plain))
         raise typer.Exit(Exit.FAILURE)
+    if check:
+        session = settled(session, job, start + timeout if timeout > 0 else None)
     report = build_report(session, "error") if check else None
     found = lasts.last_of(session, report)
     if found is None or not found.traces.tapes:
@@ -237,7 +250,13 @@ def _chosen(last: Last, number: int | None) -> tuple[TapeTrace, Health]:
     each = [(t, health(last, t)) for t in tapes]
     for level in ("error", "nonfinite", "warning"):
         for t, h in each:
-            if h.first is not None and h.operations[h.first].level == level:
+            if h.first is not None:
+                marks = h.operations if h.array is None else h.arrays
+                if marks[h.first if h.array is None else h.array].level == level:
+                    return t, h
+        for t, h in each:
+            severity = "warning" if level == "warning" else "error"
+            if any(f.tape == t.tape and f.severity == severity for f in h.homeless):
                 return t, h
     return next(((t, h) for t, h in each if h.first is not None), each[0])
 
@@ -265,6 +284,10 @@ def _named(
     return replace(
         options, labels=named, inputs=tuple(map(find, inputs)), outputs=tuple(map(find, outputs))
     )
+
+
+def _array(trace: TapeTrace, position: int) -> str:
+    return f"`{trace.listing.arrays[position].name}`"
 
 
 def _operation(trace: TapeTrace, index: int) -> str:

@@ -57,8 +57,13 @@ class Rule(ABC):
         count: int = 1,
         notes: tuple[str, ...] = (),
         severity: Severity | None = None,
+        arrays: tuple[str, ...] = (),
+        near: tuple[Span | None, ...] = (),
     ) -> Finding:
-        """A finding of this rule at `span`. severity: the rule's own where left out."""
+        """A finding of this rule at `span`. severity: the rule's own where left out.
+
+        arrays, near: what it is about on the tape, see `Finding`; where it is no launch of that.
+        """
         place: dict[str, Any] = {"file": None, "line": None, "column": None}
         if span is not None:
             place = {
@@ -67,7 +72,8 @@ class Rule(ABC):
             }  # fmt: skip
         return Finding(
             self.code, self.name, severity or self.severity, message, help, kernel, tape, launch,
-            count=count, notes=notes, **place,
+            count=count, notes=notes, arrays=arrays,
+            near=tuple((s.file, s.line) for s in near if s is not None), **place,
         )  # fmt: skip
 
     def page(self) -> str:

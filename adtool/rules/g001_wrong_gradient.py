@@ -108,7 +108,10 @@ class WrongGradient(Rule):
 
     def _functions(self, session: Session) -> Iterator[Finding]:
         """Functions given to `Tape.record_func` that are wrong, once each."""
-        wrong = [(t.tape, f) for t in session.tapes for f in t.functions if f.wrong]
+        wrong = [
+            (t.tape, f) for t in session.tapes for f in t.functions
+            if f.wrong and not any(x.lost for x in f.functions)  # that is G003
+        ]  # fmt: skip
         for group in grouped(wrong, lambda x: x[1].functions):
             tape, f = group[0]
             names = ", ".join(f"`{x.name}`" for x in f.functions)
@@ -122,7 +125,7 @@ class WrongGradient(Rule):
                 "it must add to the gradient of each array that it read (derivatives of what it "
                 "computed) times (gradients of that), and clear what it overwrote",
                 span=first.span or first.site, tape=tape, launch=-1, count=len(group),
-                notes=others,
+                notes=others, near=tuple(x.site for x in f.functions),
             )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding, Severity
@@ -77,6 +78,25 @@ class OverwrittenArray(Rule):
                 _HELP[f.kind], span=f.by.site or f.site, tape=tape, launch=f.launch,
                 kernel=f.kernel, count=launches, notes=_notes(f), severity=_SEVERITY[f.kind],
             )  # fmt: skip
+        yield from self._functions(session)
+
+    def _functions(self, session: Session) -> Iterator[Finding]:
+        """Wrong backward functions of the user's that read what was overwritten, once each."""
+        read = [
+            (tape.tape, f.lost) for tape in session.tapes for c in tape.functions if c.wrong
+            for f in c.functions if f.lost is not None
+        ]  # fmt: skip
+        for group in grouped(read, lambda x: (x[1].kernel, x[1].site, x[1].by.site)):
+            tape, f = group[0]
+            what = f"`{f.variable}`" if f.variable else "an array"
+            yield self.finding(
+                f"{what}, which the function `{f.kernel}`, given to Tape.record_func, reads in the "
+                f"backward pass of tape {tape}, was overwritten {_by(f.by)} before that: "
+                f"{_elements(f)}; the gradient is wrong because of it",
+                _HELP[f.kind], span=f.by.site or f.site, tape=tape, launch=-1, count=len(group),
+                near=(f.site,),
+                notes=() if f.site is None else (f"the function was recorded at {f.site}",),
+            )  # fmt: skip
 
 
 _HELP = {
@@ -107,6 +127,13 @@ def _what(f: Overwritten) -> str:
     if f.variable and f.variable != f.argument:
         return f"`{f.variable}` (argument `{f.argument}` of kernel `{f.kernel}`)"
     return f"`{f.argument}` of kernel `{f.kernel}`"
+
+
+def _gradients(f: Overwritten) -> Iterator[str]:
+    """The arrays whose gradients suffer, as the user calls them."""
+    for name, variable in zip_longest(f.gradients, f.passed[: len(f.gradients)], fillvalue=""):
+        known = variable and variable != name
+        yield f"`{variable}` (argument `{name}`)" if known else f"`{name}`"
 
 
 def _happened(f: Overwritten) -> str:
@@ -142,7 +169,7 @@ def _index(place: tuple[int, ...]) -> str:
 def _effect(f: Overwritten, nbytes: int) -> str:
     if f.kind == "unneeded":
         return "no gradient depends on what was there"
-    names = ", ".join(f"`{name}`" for name in f.gradients)
+    names = ", ".join(_gradients(f))
     if f.kind in ("wrong", "outside"):
         return f"the gradient{f' by {names}' if names else ''} is wrong because of it"
     return (

@@ -63,6 +63,7 @@ class BrokenPath(Rule):
             tape, cause = group[0]
             many = f" (and in {len(group) - 1} more tapes)" if len(group) > 1 else ""
             message, help = _said(cause, tape)
+            message += _made(session, cause, tape)
             yield self.finding(
                 f"{message}{many}", help, span=cause.site or cause.span, tape=tape,
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
@@ -117,8 +118,9 @@ class BrokenPath(Rule):
             yield self.finding(
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
                 f"and no gradient takes that way{_PART if way.partial else ''}",
-                _DO[way.kind] + _MEANT, span=way.site, tape=tape, launch=-1,
+                _advice(way) + _MEANT, span=way.site, tape=tape, launch=-1,
                 kernel=way.name if way.kind == "launch" else "", count=len(group),
+                arrays=way.inputs, near=(way.to,),
             )  # fmt: skip
 
 
@@ -140,9 +142,17 @@ _DO = {
     "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
     "host": "compute it by kernels, inside of the `with` block",
     "clone": "leave requires_grad=False out",
+    "tape": "run that tape backward afterwards, from the gradient that this pass made: ",
     "cast": "put something with a slope in its place (a smooth step, an interpolation), or write "
     "a gradient by hand (@func_grad)",
 }
+
+
+def _advice(b: Broken) -> str:
+    if b.kind != "tape":
+        return _DO[b.kind]
+    a = b.name or "a"
+    return f"{_DO[b.kind]}tape.backward(grads={{{a}: {a}.grad}})"
 
 
 def _inputs(b: Broken) -> str:
@@ -158,10 +168,22 @@ def _way(b: Broken) -> str:
     if b.kind == "host":
         back = f" and comes back at {b.to}" if b.to is not None else ""
         return f"the host (it is read here{back})"
+    if b.kind == "tape":
+        what = f"`{b.name}`" if b.name else "an array"
+        return f"{what}, which another tape computes that never runs backward"
     if b.kind == "cast":
         what = {"cast": "a conversion to an integer", "": "integers"}.get(b.name, f"`{b.name}`")
         return f"{what}, which has no derivative"
     return f"`{b.name}`" if b.name else "a copy"
+
+
+def _made(session: Session, c: Cause, tape: int) -> str:
+    """Where the array was made that has no requires_grad, if that is known."""
+    if c.kind != "no gradient":
+        return ""
+    facts = (f for t in session.tapes if t.tape == tape for f in t.made)
+    at = next((f.at for f in facts if (f.argument, f.site) == (c.argument, c.site)), None)
+    return "" if at is None else f" (it was made at {at})"
 
 
 def _said(c: Cause, tape: int) -> tuple[str, str]:

@@ -44,7 +44,7 @@ class Kink(Rule):
             y[i] = engine.max(x[i], 0.0)      # x[i] is 0.0: the slope is 0 or 1
 
             note[G005]: kernel `k` has a kink in launch 0 of tape 0:
-            `d y[0] / d x[0]`: adjoint 0, reference 0.5
+            `engine.max(x[i], 0.0)`, `d y[0] / d x[0]`: adjoint 0, reference 0.5
             """,
         todo="""
             Usually nothing. Where many elements start on the corner (parameters initialised
@@ -53,15 +53,17 @@ class Kink(Rule):
     )
 
     def check(self, session: Session) -> Iterator[Finding]:
-        """One finding a kernel."""
+        """One finding a kernel, at the operation that has the kink where that is known."""
         for group in grouped(hits(session, "kink"), lambda h: (h.launch.kernel, h.launch.span)):
             hit = worst_of_first(group)
             count = launches(group)
             launch, pair = hit.launch, hit.pair
+            at = next((h.pair.corner for h in group if h.pair.corner is not None), None)
+            what = f"`{at.expression}`, " if at is not None and at.expression else ""
             yield self.finding(
-                f"kernel `{launch.kernel}` has a kink {seen(count, *hit.where)}: "
+                f"kernel `{launch.kernel}` has a kink {seen(count, *hit.where)}: {what}"
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}",
                 "the adjoint lies between the one-sided slopes, which is all that one can ask",
-                span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,
-                count=count, notes=other_pairs(group, hit),
+                span=launch.span if at is None else at.span, tape=hit.tape, launch=launch.index,
+                kernel=launch.kernel, count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

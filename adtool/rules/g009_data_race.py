@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from adtool.atomics import atomic_updates
 from adtool.report import Finding, Severity
 from adtool.rules.base import Manual, Rule, grouped
 from adtool.rules.g008_out_of_bounds import place, where
@@ -13,6 +14,7 @@ from adtool.rules.g008_out_of_bounds import place, where
 if TYPE_CHECKING:
     from adtool.faults import Seen
     from adtool.session import Session
+    from engine import Fault
 
 
 class DataRace(Rule):
@@ -94,10 +96,21 @@ class DataRace(Rule):
         return self.finding(
             f"threads {other} and {mine} of kernel `{fault.kernel}` meet in {element}: "
             f"{what}{where(seen, ' that were looked at')}",
-            _HELP["load" in (fault.access, fault.other_access)].format(fault.name),
+            _advice(fault),
             span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
             count=seen.count, notes=tuple(notes),
         )  # fmt: skip
+
+
+def _advice(fault: Fault) -> str:
+    reads = "load" in (fault.access, fault.other_access)
+    spans = [s for s in (fault.span, fault.other_span) if s is not None]
+    if reads and all(s.file == fault.span.file for s in spans):
+        updates = atomic_updates(fault.span.file, [s.line for s in spans])
+        if updates:
+            written = " and ".join(f"`{u}`" for u in updates)
+            return f"write {written}: atomic updates of one element by many threads do no harm"
+    return _HELP[reads].format(fault.name)
 
 
 _SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note",

@@ -86,7 +86,7 @@ class Composition(Rule):
                 f"{_two(*f.arrays)} have one memory for their gradients, and "
                 f"the gradient of `{f.of}` is wrong because of it (tape {tape})",
                 "give each array a gradient of its own, or share those that take turns",
-                span=f.site, tape=tape, launch=-1, count=len(some),
+                span=f.site, tape=tape, launch=-1, count=len(some), arrays=f.arrays,
             )  # fmt: skip
 
 

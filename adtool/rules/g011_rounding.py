@@ -49,12 +49,13 @@ class Rounding(Rule):
         for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
             hit = max(group, key=_digits_lost)
             count = launches(group)
-            kernel = hit.launch.kernel
+            first, kernel = group[0], hit.launch.kernel
+            worst = "" if hit.where == first.where else f" {seen(1, *hit.where)}"
             yield self.finding(
-                f"rounding in the adjoint of kernel `{kernel}` {seen(count, *group[0].where)}: "
-                f"`d {hit.pair.output} / d {hit.pair.input}`: {hit.pair.reason}",
+                f"rounding in the adjoint of kernel `{kernel}` {seen(count, *first.where)}: "
+                f"`d {hit.pair.output} / d {hit.pair.input}`: {hit.pair.reason}{worst}",
                 "rewrite the formula so that nothing large cancels, or use float64 for this part",
-                span=hit.launch.span, tape=hit.tape, launch=group[0].launch.index, kernel=kernel,
+                span=first.launch.span, tape=first.tape, launch=first.launch.index, kernel=kernel,
                 count=count, notes=other_pairs(group, hit),
             )  # fmt: skip
 

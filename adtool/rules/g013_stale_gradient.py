@@ -66,6 +66,7 @@ class StaleGradient(Rule):
             yield self.finding(
                 f"{message}{more}", help, span=f.site, tape=tape, launch=f.by.launch,
                 kernel=f.by.name if f.by.launch >= 0 else "", count=passes, notes=notes,
+                arrays=(f.array,) if f.array else (),
             )  # fmt: skip
 
 

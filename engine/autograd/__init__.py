@@ -17,6 +17,7 @@ from engine.autograd.facts import (
     Broken,
     Event,
     FunctionCheck,
+    Made,
     Moved,
     Overwritten,
     Recorded,
@@ -41,6 +42,7 @@ from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
 from engine.autograd.results import (
     Blame,
     Cause,
+    Corner,
     Entry,
     LaunchResult,
     NonFinite,
@@ -77,11 +79,11 @@ __all__ = [
     "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
     "CheckInterrupted", "Experience", "taylor_test",
     # what they return
-    "Blame", "Cause", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
+    "Blame", "Cause", "Corner", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
     "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Moved", "Mover", "Overwritten",
+    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Made", "Moved", "Mover", "Overwritten",
     "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "decided", "judged",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",

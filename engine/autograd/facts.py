@@ -34,7 +34,8 @@ class Overwritten:
     launch, kernel, site: what read it. argument: its parameter; variable: what the user passed
     there. first, last: the range of elements (components last); count: how many numbers.
     nbytes: what was saved, by all launches together. gradients: parameters of the reading launch
-    whose gradients depend on it. launches: how many of the tape are alike.
+    whose gradients depend on it; passed: what the user passed for each, "" where that is not
+    known. launches: how many of the tape are alike.
     """
 
     kind: Literal["wrong", "outside", "restored", "within", "unneeded"]
@@ -50,6 +51,7 @@ class Overwritten:
     nbytes: int = 0
     gradients: tuple[str, ...] = ()
     launches: int = 1
+    passed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,32 @@ class Broken:
     kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
     array without a gradient; `clone`: `clone(requires_grad=False)`; `cast`: an operation of a
     kernel has no derivative, and there is no other way; `host`: the host read it (at `site`), and
-    what it made of that came back (at `to`): the loss moves with it. name: the kernel, the call's
-    text, or the operation. site: its call, or the operation's place. inputs: what the user calls
-    those that the loss depends on by it. partial: they all have a gradient that is not zero, by
-    other ways.
+    what it made of that came back (at `to`): the loss moves with it; `tape`: another tape computed
+    an array (`name`) which the pass at `site` gave a gradient, and has never run backward. name:
+    the kernel, the call's text, or the operation. site: its call, or the operation's place. to:
+    else the first call on the tape that reads what had left it. inputs: what the user calls those
+    that the loss depends on by it. partial: they all have a gradient that is not zero, by other
+    ways.
     """
 
-    kind: Literal["launch", "copy", "clone", "cast", "host"]
+    kind: Literal["launch", "copy", "clone", "cast", "host", "tape"]
     name: str
     site: Span | None
     inputs: tuple[str, ...] = ()
     partial: bool = False
     to: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An array without requires_grad that a tape computes, and a launch of it then reads.
+
+    argument: the launch's parameter; site: its call. at: where the array was made.
+    """
+
+    argument: str
+    site: Span
+    at: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +103,15 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A function given to `Tape.record_func`. span: its definition; site: the call."""
+    """A function given to `Tape.record_func`. span: its definition; site: the call.
+
+    lost: what it read in the backward pass and was something else when it was recorded.
+    """
 
     name: str
     span: Span | None
     site: Span | None
+    lost: Overwritten | None = None
 
 
 @dataclass(frozen=True, slots=True)

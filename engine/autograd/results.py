@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.autograd.facts import Broken, FunctionCheck, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import Broken, FunctionCheck, Made, Overwritten, Shared, Sought, Stale
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -52,6 +52,14 @@ class NonFinite:
 
 
 @dataclass(frozen=True, slots=True)
+class Corner:
+    """The operation that has a kink: its place, and its text (empty where not on one line)."""
+
+    span: Span
+    expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PairResult:
     """The check of d output / d input of one launch.
 
@@ -61,6 +69,7 @@ class PairResult:
     where it nowhere does; a direction's is relative to the parts of its sum if these are
     larger. reason: why a verdict is inconclusive or skipped.
     digits_lost: decimal digits of the launch's own precision that rounding costs the adjoint.
+    corner: of a kink, the operation that has it, where that was looked for and found.
     """
 
     input: str
@@ -74,6 +83,7 @@ class PairResult:
     reason: str = ""
     nonfinite: NonFinite | None = None
     digits_lost: float = 0.0
+    corner: Corner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +249,8 @@ class Remainders:
 class TapeResult:
     """The check of one tape, launches in recorded order. whole: None where not asked for.
 
-    overwritten, stale, broken, shared: what was seen while the program ran, where somebody watched.
+    overwritten, stale, broken, shared, made: what was seen while the program ran, where somebody
+    watched.
     sought: what another run of the program would have to show; functions: what came of that.
     remainders: of the Taylor test, where that was asked for.
     """
@@ -255,6 +266,7 @@ class TapeResult:
     sought: Sought | None = None
     functions: tuple[FunctionCheck, ...] = ()
     remainders: tuple[Remainders, ...] = ()
+    made: tuple[Made, ...] = ()
 
     @property
     def checked(self) -> int:

@@ -92,6 +92,8 @@ class array(ArrayBase):
             self.grad = grad
         elif requires_grad:
             self.requires_grad = True
+        for b in bystanders:
+            b.made(self)
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return ArrayAnnotation(*dtype) if isinstance(dtype, tuple) else ArrayAnnotation(dtype)

@@ -20,6 +20,7 @@ from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.launch_errors import fail
+from engine.runtime.recording import bystanders
 
 
 def zeros(
@@ -167,6 +168,8 @@ def _make(
     out.retain_grad = retain_grad
     if requires_grad:
         out.requires_grad = True
+    for b in bystanders:
+        b.made(out)
     return out
 
 
@@ -181,6 +184,8 @@ def _like(
     wanted = src.requires_grad if requires_grad is None else requires_grad
     if wanted and (requires_grad or out._info.floating):
         out.requires_grad = True
+    for b in bystanders:
+        b.made(out)
     return out
 
 

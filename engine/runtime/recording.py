@@ -71,6 +71,9 @@ class Bystander(Protocol):
     def lent(self, a: array) -> None:
         """The host is about to read an array."""
 
+    def made(self, a: array) -> None:
+        """A program has made an array, by `zeros`, `array` and their like."""
+
     def filled(self, dest: array) -> None:
         """All elements are about to get one value."""
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call
 
-# Called before a launch runs: kernel key, how many launches came before, the user's call.
-OnLaunch = Callable[[str, int, "Site | None"], None]
+# Called before a launch runs: the kernel, how many launches came before, the user's call.
+OnLaunch = Callable[["Kernel", int, "Site | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,9 @@ class Watcher(Protocol):
 
     def filled(self, dest: array) -> None:
         """All elements of an array are about to get one value, off any tape."""
+
+    def made(self, a: array) -> None:
+        """A program has made an array, by `zeros`, `array` and their like."""
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         """Bytes (by address) are about to change, by anything that the engine does."""
@@ -141,7 +144,7 @@ class Capture:
         index = self.launches
         self.launches += 1
         if self.on_launch is not None:
-            self.on_launch(kernel.key, index, call_site(2))
+            self.on_launch(kernel, index, call_site(2))
 
 
 # Of the whole process, not of a context: tapes made in any thread are captured. Several may be

@@ -84,6 +84,62 @@ def test_findings_are_red(adtool: Tool, root: object) -> None:
         assert (adtool.folder / f"tape.{kind}").read_bytes().startswith(start)
 
 
+BESIDE = """
+import sys
+import numpy as np
+import engine as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+@wp.kernel
+def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i])
+
+how = sys.argv[1]
+w = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+for step in range(1 if how != "stale" else 3):
+    y, loss = wp.zeros(2, requires_grad=True), wp.zeros(1, requires_grad=True)
+    if how == "host":
+        y = wp.array(np.sinh(w.numpy()), dtype=float, requires_grad=True)
+    if how == "before":
+        wp.launch(square, 2, [w], [y])
+    with wp.Tape() as tape:
+        if how in ("stale", "right"):
+            wp.launch(square, 2, [w], [y])
+        wp.launch(total, 2, [y], [loss])
+    tape.backward(loss)
+    if how == "stale":
+        w.assign(w.numpy() - 0.1 * w.grad.numpy())
+print(w.grad.numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("host", "launch 0:0 of kernel `total`: G004 broken-path"),
+        ("before", "launch 0:0 of kernel `total`: G004 broken-path"),
+        ("stale", "array `w`, first used by launch 1:0 of kernel `square`: G013 stale-gradient"),
+        ("right", "nothing has failed: the whole tape is drawn"),
+    ],
+)
+def test_what_is_wrong_beside_the_launches_is_in_the_picture(
+    adtool: Tool, how: str, words: str
+) -> None:
+    adtool.script(BESIDE)
+    done = adtool("graph", "--failing", "--out", "tape.dot", "script.py", how)
+    assert done.returncode == 0, done.stderr
+    first = "" if how == "right" else "first failure: "
+    assert first + words in " ".join(done.stdout.split())
+    drawn = (adtool.folder / "tape.dot").read_text()
+    level = "a warning was given here" if how == "stale" else "an error was found here"
+    assert (level in drawn) == (how != "right")
+
+
 def test_a_script_that_fails_or_records_nothing(adtool: Tool) -> None:
     adtool.script("raise ValueError('no')")
     done = adtool("graph", "script.py")

@@ -147,4 +147,4 @@ def test_a_kernel_that_never_ends(adtool: Any) -> None:
     report = adtool.report("--timeout", "20", "script.py")
     assert report["exit_code"] == 2 and report["error"]["kind"] == "timeout"
     assert "kernel `endless`" in report["error"]["message"]
-    assert ":10" in report["error"]["message"]
+    assert "script.py:10), with a `while` loop at script.py:6" in report["error"]["message"]

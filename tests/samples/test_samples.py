@@ -21,7 +21,7 @@ BROKEN = {
     "broken_nan_gradient.py": ("G002", "error", "out[i] = wp.sqrt(wp.dot(d, d))"),
     "broken_overwrite.py": ("G003", "error", "wp.launch(compute_forces,"),
     "broken_missing_requires_grad.py": ("G004", "error", "wp.launch(miss,"),
-    "broken_kink.py": ("G005", "note", "def transmit("),
+    "broken_kink.py": ("G005", "note", "depth += wp.max(absorption[k], 0.0)"),
     "broken_inconclusive.py": ("G006", "warning", "def stir("),
     "broken_nondeterministic.py": ("G007", "warning", "def noisy_scores("),
     "broken_out_of_bounds.py": ("G008", "error", "right = before[rod, i + 1]"),

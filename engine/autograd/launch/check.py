@@ -13,7 +13,7 @@ from engine.autograd.launch.detached import detached
 from engine.autograd.launch.directions import Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.experience import Experience
-from engine.autograd.launch.explanation import blamed, explained, handwritten
+from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
 from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import adjoints_differ, faithful, takes_another_path
 from engine.autograd.launch.recorded_arguments import NotRepeatable, RecordedLaunch, recorded_launch
@@ -97,6 +97,8 @@ def _checked(
         experience.add(kind)
         ends = launch.variants.stops(evaluated.own.wrt)
         found = explained(compared.pairs, evaluated, rng)
+        if any(p.verdict == "kink" for p in found) and experience.new(("kink", kind)):
+            found = cornered(found, evaluated)
         result = replace(
             result, stops=tuple((f.name, f.span) for f in ends), pairs=found,
             blame=blamed(found, evaluated, rng),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.autograd.launch.blame import blame
+from engine.autograd.launch.corner import corner
 from engine.autograd.launch.directions import Comparisons
 from engine.autograd.launch.evaluation import Evaluations
 from engine.autograd.launch.nonfinite import locate
@@ -29,6 +30,14 @@ def explained(
             pair = replace(pair, nonfinite=locate(launch.own, b, w, a))
         out.append(pair)
     return tuple(out)
+
+
+def cornered(pairs: Sequence[PairResult], launch: Evaluations) -> tuple[PairResult, ...]:
+    """Results with the operation that has the kink, for the first pair that has one."""
+    first = next((k for k, p in enumerate(pairs) if p.verdict == "kink"), None)
+    return tuple(
+        replace(p, corner=corner(launch.exact, p)) if k == first else p for k, p in enumerate(pairs)
+    )
 
 
 def _named(pair: PairResult, launch: Evaluations) -> PairResult:

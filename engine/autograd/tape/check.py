@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.autograd.comparison.tolerance import Tolerance
-from engine.autograd.facts import Broken, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
 from engine.autograd.launch.call import LaunchCall, owners
 from engine.autograd.launch.check import check_launch
 from engine.autograd.launch.experience import Experience
@@ -118,6 +118,7 @@ def check(
             stale=tuple(f for f in facts if isinstance(f, Stale)),
             broken=tuple(f for f in facts if isinstance(f, Broken)),
             shared=tuple(f for f in facts if isinstance(f, Shared)),
+            made=tuple(f for f in facts if isinstance(f, Made)),
             sought=next((f for f in facts if isinstance(f, Sought)), None),
         )  # fmt: skip
     except CheckInterrupted as stopped:

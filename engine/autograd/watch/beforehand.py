@@ -32,7 +32,7 @@ class Beforehand:
         self._map = ReachMap()
         self._inputs: dict[int, array] = {}
         self._taped: Weak[None] = Weak()
-        self._used: dict[tuple[Leaf, Edge], CapturedTape] = {}
+        self._used: dict[tuple[Leaf, Edge], tuple[CapturedTape, Site | None]] = {}
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off the tape."""
@@ -69,7 +69,7 @@ class Beforehand:
                     self._tape(a)
                 if beforehand:
                     for way in self._map.of(a).cut:
-                        self._used.setdefault(way, tape)
+                        self._used.setdefault(way, (tape, record._site))
         for a in record.written:
             if beforehand:
                 self._map.add(a, NONE, True)
@@ -88,11 +88,12 @@ class Beforehand:
 
     def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
         """What is known to be broken by now, each once."""
-        for (leaf, edge), tape in list(self._used.items()):
+        for (leaf, edge), (tape, back) in list(self._used.items()):
             a = leaf.array()
             if a is None or root_array(a) in self._taped:
                 del self._used[leaf, edge]
             elif a.existing_grad is not None and not has_gradient(leaf):
                 del self._used[leaf, edge]
                 site = None if edge.site is None else edge.site.span
-                yield tape, Broken(edge.kind, edge.name, site, (leaf.name,))
+                to = None if back is None else back.span
+                yield tape, Broken(edge.kind, edge.name, site, (leaf.name,), to=to)

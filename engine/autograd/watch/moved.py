@@ -61,6 +61,11 @@ class Touches:
         known.put(a, ref(a))
         return len(self._arrays) - 1
 
+    @property
+    def arrays(self) -> list[array]:
+        """Those that there still are."""
+        return [a for of, _ in self._arrays if (a := of()) is not None]
+
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
         known = self._known.get(a.storage)
@@ -217,6 +222,7 @@ class Mover:
 
     def ended(self, tape: CapturedTape, done: bool) -> None: ...
     def filled(self, dest: array) -> None: ...
+    def made(self, a: array) -> None: ...
     def reading(self, arrays: Sequence[array], host: bool) -> None: ...
     def closed(self) -> None: ...
     def launched(self, call: Call, site: Site | None) -> None: ...

@@ -91,7 +91,7 @@ class OverwrittenReads:
         if len(run.records) == self._seen:
             self._keep(lambda x: self._argument(x).storage.version == x.version)
             return
-        self._writers = _Writers(run.records)
+        self._writers = Writers(run.records)
         sites = {r._site for r in run.records if r._site is not None}
         self._own = {(site.code, site.instruction) for site in sites}
         old, self._losses = self._seen, {}
@@ -343,11 +343,11 @@ class OverwrittenReads:
             kind, self._launches[loss.number], record.name,
             record.plan.params[loss.index].name, variable(record, loss.index), record.site, loss.by,
             tuple(map(int, places.min(0))), tuple(map(int, places.max(0))), len(places),
-            nbytes or loss.nbytes or 0, tuple(changed),
+            nbytes or loss.nbytes or 0, tuple(changed), passed=_passed(record, changed),
         )  # fmt: skip
 
 
-class _Writers:
+class Writers:
     """Which records write to which memory, by their positions."""
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -375,6 +375,12 @@ class _Writers:
 def _numbers(records: Sequence[Record]) -> dict[int, int]:
     launches = [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)]
     return {position: number for number, position in enumerate(launches)}
+
+
+def _passed(record: LaunchRecord, names: Sequence[str]) -> tuple[str, ...]:
+    """What the user passed for parameters."""
+    at = {p.name: p.index for p in record.plan.floats}
+    return tuple(variable(record, at[name]) for name in names)
 
 
 def _grads(record: LaunchRecord) -> list[array]:

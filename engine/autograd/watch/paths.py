@@ -14,7 +14,7 @@ from weakref import ref
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken, Recorded
 from engine.autograd.watch.names import Names
-from engine.autograd.watch.places import Geometry, geometry
+from engine.autograd.watch.places import Geometry, Places, Weak, geometry
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, text
@@ -40,6 +40,10 @@ class Paths:
         self._looked = 0  # records of the tape that are in there
         self._leaves: dict[tuple[int, Geometry], Leaf] = {}
         self._ways: dict[Plan, _Ways] = {}
+        # What was written beside the tape by ways that are cut, and where the tape reads it first.
+        self._away: Weak[Places[Edge]] = Weak()
+        self._left_any = False
+        self._back: dict[Edge, Site] = {}
 
     # ---- on the tape
 
@@ -47,8 +51,12 @@ class Paths:
         """The tape got a record."""
         if isinstance(record, LaunchRecord):
             plan, site = record.plan, record._site
+            for i in plan.inputs if self._left_any else ():
+                if record.values[i] is not None:
+                    self._returned(record.values[i], site)
             self._ran(plan, record.values, lambda i: self._names.of(site, plan, i), record.fills)
         elif isinstance(record, CopyRecord):
+            self._returned(record.src, record._site)
             reach = self._read(record.src, lambda _: _argument_text(record._site))
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
@@ -100,6 +108,31 @@ class Paths:
             out |= Reach(frozenset({leaf}))
         return out
 
+    def _left(self, a: array, edge: Edge) -> None:
+        """An array was written beside the tape."""
+        self._left_any = True
+        known = self._away.get(a.storage)
+        if known is None:
+            known = Places()
+            self._away.put(a.storage, known)
+        known.put(a, edge)
+
+    def _returned(self, a: array, site: Site | None) -> None:
+        """The tape reads an array."""
+        known = self._away.get(a.storage)
+        if known is not None and site is not None:
+            for edge in known.meeting(a):
+                self._back.setdefault(edge, site)
+
+    def reach(self, a: array) -> Reach:
+        """The inputs of the tape that an array depends on."""
+        return self._map.of(a)
+
+    def name_of(self, a: array) -> str:
+        """What the user calls an input of the tape; empty where that is not known."""
+        known = self._leaves.get((root_of(a), geometry(a)))
+        return "" if known is None else known.name
+
     def depends(self, a: array) -> bool:
         """Whether an array depends on an input of the tape."""
         return bool(self._map.of(a))
@@ -116,11 +149,14 @@ class Paths:
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
                 reach |= self._map.of(values[i])
-        reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
+        edge = Edge("launch", plan.kernel.key, site)
+        reach = reach.cut_at(edge)
         for i in plan.writes:
             a = values[i]
             if a is not None and a._info.floating and (reach or self._map.of(a)):
                 self._map.add(a, reach, False)
+                if reach:
+                    self._left(a, edge)
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
@@ -135,7 +171,10 @@ class Paths:
                 leaf = Leaf(root_of(src), _argument_text(site), ref(src._whole or src))
                 reach |= Reach(frozenset({leaf}))
             kind: Kind = "clone" if clone else "copy"
-            reach = reach.cut_at(Edge(kind, _call_text(site), site))
+            edge = Edge(kind, _call_text(site), site)
+            reach = reach.cut_at(edge)
+            if reach:
+                self._left(dest, edge)
         if reach or self._map.of(dest):
             self._map.add(dest, reach, True)
 
@@ -175,7 +214,9 @@ class Paths:
             names = sorted({x.name for x in leaves if x.name})
             partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
-            yield Broken(edge.kind, edge.name, site, tuple(names), partial)
+            back = self._back.get(edge)
+            to = None if back is None else back.span
+            yield Broken(edge.kind, edge.name, site, tuple(names), partial, to)
 
 
 class _Ways(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, merged, name_of
 from engine.autograd.watch.beforehand import Beforehand
+from engine.autograd.watch.chained import Chained, latest
+from engine.autograd.watch.creations import Creations, Read
+from engine.autograd.watch.functions import FunctionReads
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.names import Names
 from engine.autograd.watch.overwritten import OverwrittenReads
@@ -50,17 +54,19 @@ class _Followed:
         self.touches = Touches()
         self.reads: list[tuple[Span, str]] = []
         self.used = False  # something was recorded after that
-        self.functions: list[Recorded] = []
+        self.functions: list[tuple[int, Recorded]] = []
+        self.reading = FunctionReads()
         self.sought: Sought | None = None
         self.shared: SharedGradients | None = None
         self.facts: list[Shared] = []
+        self.read = Read()
 
     def publish(self) -> None:
         """Tells what is known by now."""
         if self.overwritten is not None:
             self.tape.facts[:] = [
                 *self.overwritten.facts, *merged(self.stale), *self.broken,
-                *filter(None, [self.sought]), *self.facts,
+                *filter(None, [self.sought]), *self.facts, *self.read.facts(),
             ]  # fmt: skip
 
 
@@ -72,18 +78,23 @@ class Witness:
         self._accumulated = Accumulated()
         self._names = Names()
         self._beforehand = Beforehand(self._names)
+        self._creations = Creations()
+        self._chained = Chained()
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
         self._last: _Followed | None = None
         self._tapes: dict[int, _Followed] = {}
         self._busy = False
+        # The tape whose backward pass runs.
+        self._running: _Followed | None = None
 
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
         followed = self._last = self._of(tape)
         if followed.paths is not None:
             for a in reads:
-                followed.touches.touch(a)
+                if followed.touches.touch(a) is not None and len(self._tapes) > 1:
+                    self._chained.read(tape, a, latest(self._tapes.values()))
 
     def reading(self, arrays: Sequence[array], host: bool) -> None:
         if not self._busy:
@@ -97,6 +108,7 @@ class Witness:
             followed.publish()
 
     def lent(self, a: array) -> None:
+        self._looked_at((a,))
         if not self._tapes and not self._busy and active_tape(self) is None:
             self._lent_early(a)
         followed = self._current()
@@ -113,7 +125,16 @@ class Witness:
             self._prelude.touch(a)
             self._early.append((root_array(a), site.span, read_name(site)))
 
+    def _looked_at(self, reads: Iterable[array | None]) -> None:
+        if self._running is not None:
+            self._running.reading.looked_at(list(reads), self._writes)
+        elif not self._busy:
+            for a in reads:
+                if a is not None:
+                    self._chained.looked_at(a)
+
     def used(self, reads: Sequence[array]) -> None:
+        self._looked_at(reads)
         followed = self._current()
         touches = followed.touches if followed is not None else self._prelude
         if followed is not None or not (self._tapes or self._busy):
@@ -131,22 +152,32 @@ class Witness:
         followed = self._last = self._of(tape)
         followed.touches.recorded(record)
         followed.used |= bool(followed.reads)
+        if isinstance(record, LaunchRecord) and followed.run is None:
+            followed.read.recorded(record, self._creations, followed.touches.computed)
         if isinstance(record, FuncRecord):
-            followed.functions.append(recorded_function(record))
+            followed.functions.append((len(tape.records) - 1, recorded_function(record)))
+            if followed.paths is not None:
+                followed.reading.recorded(tape, record, self._writes.clock)
         followed.clocks.append(self._writes.clock)
         if followed.paths is not None:
             followed.paths.recorded(record)
         self._beforehand.recorded(tape, record)
 
     def launched(self, call: Call, site: Site | None) -> None:
+        self._looked_at(call.values[i] for i in call.plan.inputs)
         if not self._busy:
             self._beforehand.launched(call, site)
         for paths in self._open():
             paths.launched(call, site)
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        self._looked_at((src,))
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
+
+    def made(self, a: array) -> None:
+        if not self._busy:
+            self._creations.made(a)
 
     def filled(self, dest: array) -> None:
         for paths in self._open():
@@ -188,10 +219,21 @@ class Witness:
             followed.stale.append(_saved(run))
         elif not first or followed.overwritten.outside:
             self._mixture(followed, run, first)
-        return followed.overwritten.before
+        followed.reading.began(run)
+        if not followed.functions:
+            return followed.overwritten.before
+        self._running, overwritten = followed, followed.overwritten
+
+        def before(number: int) -> None:
+            overwritten.before(number)
+            followed.reading.before(number)
+
+        return before
 
     def ended(self, tape: CapturedTape, done: bool) -> None:
         followed = self._of(tape)
+        self._running = None
+        followed.reading.ended()
         if not done:
             self._accumulated.failed()
         elif followed.run is not None and followed.overwritten is not None:
@@ -200,6 +242,7 @@ class Witness:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
                 followed.shared = None
+            self._chained.ended(tape, followed.run, followed.paths, followed.touches.arrays)
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
                 followed.paths = None
@@ -216,6 +259,9 @@ class Witness:
     def closed(self) -> None:
         self._stale(self._accumulated.unread.closed())
         self._look_back()
+        for tape, broken in self._chained.broken():
+            self._of(tape).broken.append(broken)
+            tape.facts.append(broken)
 
     def _look_back(self) -> None:
         for tape, broken in self._beforehand.broken():
@@ -294,7 +340,9 @@ def _sought(tape: CapturedTape, followed: _Followed, run: Pass, early: bool) -> 
         return None
     reads = tuple(dict.fromkeys(span for span, _ in followed.reads)) if followed.used else ()
     inputs = tuple(dict.fromkeys(name for _, name in followed.reads if name))
-    return Sought(tape.index, value, derivative, reads, tuple(followed.functions), inputs, loose)
+    lost = followed.reading.found
+    functions = tuple(replace(f, lost=lost.get(number)) for number, f in followed.functions)
+    return Sought(tape.index, value, derivative, reads, functions, inputs, loose)
 
 
 def _saved(run: Pass) -> Stale:

@@ -10,14 +10,14 @@ HIDDEN = 4
 
 
 @wp.kernel
-def rectify(  # expect: note[G005] a
+def rectify(
     x: wp.array(dtype=float),
     w: wp.array(dtype=float),
     b: wp.array(dtype=float),
     h: wp.array2d(dtype=float),
 ):
     r, k = wp.tid()
-    h[r, k] = wp.max(w[k] * x[r] + b[k], 0.0)  # expect: note[G005] a
+    h[r, k] = wp.max(w[k] * x[r] + b[k], 0.0)  # expect: note[G005]
 
 
 @wp.kernel
@@ -46,9 +46,7 @@ for epoch in range(4):
     h = wp.zeros((ROWS, HIDDEN), dtype=float, requires_grad=True)
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
-        wp.launch(
-            rectify, dim=(ROWS, HIDDEN), inputs=[x, w, b], outputs=[h]
-        )  # expect: note[G005] a
+        wp.launch(rectify, dim=(ROWS, HIDDEN), inputs=[x, w, b], outputs=[h])
         wp.launch(linear_readout, dim=ROWS, inputs=[h, v, y], outputs=[loss])
     tape.backward(loss)
     for p in (w, b, v):

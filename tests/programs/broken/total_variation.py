@@ -12,13 +12,13 @@ N = 18
 def objective(
     u: wp.array(dtype=float),
     data: wp.array(dtype=float),
-    weight: float,  # expect: note[G005] a
+    weight: float,
     loss: wp.array(dtype=float),
 ):
     i = wp.tid()
     cost = (u[i] - data[i]) * (u[i] - data[i])
     if i > 0:
-        cost += weight * wp.abs(u[i] - u[i - 1])  # expect: note[G005] a
+        cost += weight * wp.abs(u[i] - u[i - 1])  # expect: note[G005]
     wp.atomic_add(loss, 0, cost)
 
 
@@ -29,7 +29,7 @@ def main():
     for iteration in range(5):
         loss = wp.zeros(1, dtype=float, requires_grad=True)
         with wp.Tape() as tape:
-            wp.launch(objective, N, inputs=[u, data, 0.2], outputs=[loss])  # expect: note[G005] a
+            wp.launch(objective, N, inputs=[u, data, 0.2], outputs=[loss])
         tape.backward(loss)
         u.assign(u.numpy() - 0.1 * u.grad.numpy())
         tape.zero()

@@ -138,6 +138,36 @@ def test_findings_come_first():
     assert health(last(t, [note]), t).operations[3].level == "gradient"
 
 
+def without_a_launch(code="G013", severity="warning", line=900, tape=0, **given):
+    return Finding(code, "n", severity, "m", "h", "", tape, -1, "f", line, 1, 1, 1, **given)
+
+
+def test_findings_that_name_an_array_colour_it_and_begin_where_it_is_used():
+    t = traced([1.0, 1.0, 1.0, 1.0])
+    h = health(last(t, [without_a_launch(arrays=("states[2]",))]), t)
+    (position,) = [i for i, a in enumerate(t.listing.arrays) if a.name == "states[2]"]
+    assert h.arrays[position].level == "warning" and h.arrays[position].text == "G013 n"
+    assert (h.first, h.why, h.array, h.homeless) == (1, "G013 n", position, ())
+    assert h.operations[1].level == "gradient"
+
+
+def test_findings_that_name_a_call_on_the_tape_are_there():
+    t = traced([1.0, 1.0, 1.0, 1.0])
+    place = t.listing.sites[t.listing.operations[4].site]
+    h = health(last(t, [without_a_launch("G004", "error", near=(place,), arrays=("w",))]), t)
+    assert (h.first, h.why, h.array, h.homeless) == (4, "G004 n", None, ())
+    assert h.operations[4].level == "error"
+
+
+def test_findings_without_a_place_are_told():
+    t = traced([1.0, 1.0, 1.0, 1.0])
+    nowhere, off = without_a_launch(arrays=("elsewhere",)), without_a_launch("G008", tape=-1)
+    h = health(last(t, [nowhere, off]), t)
+    assert (h.first, h.array, h.homeless) == (None, None, (nowhere, off))
+    others = [without_a_launch(tape=1), without_a_launch(severity="note")]
+    assert health(last(t, others), t).homeless == ()
+
+
 def test_the_path_has_what_leads_there_and_on_to_the_loss():
     x, y, z, w = (array() for _ in range(4))
     out, loss = array(), wp.zeros(1, requires_grad=True)

@@ -30,6 +30,7 @@ WHOLE = {"tape", "verdict", "rel_error", "reason"}
 FINDING = {
     "code", "name", "severity", "message", "help", "kernel", "tape", "launch", "file", "line",
     "column", "end_line", "end_column", "count", "notes", "suppressed", "suppressed_by",
+    "arrays", "near",
 }  # fmt: skip
 FAILURE = {"kind", "message", "help", "detail", "problems"}
 

@@ -16,9 +16,13 @@ from engine import Fault
 from engine.autograd import (
     Broken,
     Cause,
+    Corner,
     Entry,
+    FunctionCheck,
+    Made,
     NonFinite,
     Overwritten,
+    Recorded,
     Stale,
     TapeResult,
     Unchecked,
@@ -142,6 +146,23 @@ def test_races(session: Make, launch: Make, pair: Make) -> None:
         assert (found.code, found.severity) == ("G009", "note")
 
 
+def test_races_of_an_update_are_to_be_written_as_an_atomic(
+    session: Make, launch: Make, pair: Make, tmp_path: Path
+) -> None:
+    path = tmp_path / "racing.py"
+    path.write_text("import engine as wp\n\n@wp.kernel\ndef sums(g, v):\n    g[0] = g[0] + v[1]\n")
+    here = Span(str(path), 5, 12, 5, 16)
+    race = outside(kind="race", span=here, other=(1,), other_span=here, other_access="store")
+    (found,) = findings("G009", session([launch(0, pair())], faults=(race,)))
+    assert found.help.startswith("write `wp.atomic_add(g, 0, v[1])`: ")
+    path = tmp_path / "other.py"
+    path.write_text("def sums(g, v):\n    g[0] = v[1] - g[0]\n")
+    here = Span(str(path), 2, 12, 2, 16)
+    race = outside(kind="race", span=here, other=(1,), other_span=here, other_access="store")
+    (found,) = findings("G009", session([launch(0, pair())], faults=(race,)))
+    assert found.help.startswith("read from one array")
+
+
 class TestWrongGradient:
     def test_says_what_and_where(self, session: Make, launch: Make, pair: Make) -> None:
         (found,) = findings("G001", session([launch(0, pair("fail"))]))
@@ -235,6 +256,18 @@ class TestInconclusive:
         assert found.message.endswith("(noise of 0.6 above the tolerance of 0.02)")
 
 
+def test_a_kink_is_at_the_operation_that_has_it(
+    session: Make, launch: Make, pair: Make, source: Path
+) -> None:
+    plain = pair("kink")
+    known = pair("kink", corner=Corner(Span(str(source), 7, 16, 7, 41), "abs(pos[i])"))
+    (found,) = findings("G005", session([launch(0, plain), launch(1, known)]))
+    assert (found.line, found.column, found.launch) == (7, 16, 0)
+    assert ": `abs(pos[i])`, `d force[3] / d pos[2]`: adjoint" in found.message
+    (found,) = findings("G005", session([launch(0, plain)]))
+    assert (found.line, found.column) == (5, 1)  # where it is not known, at the kernel
+
+
 class TestRounding:
     def test_names_the_launch_that_loses_most(
         self, session: Make, launch: Make, pair: Make
@@ -244,8 +277,18 @@ class TestRounding:
         (found,) = findings("G011", session([launch(0, little), launch(3, much)]))
         assert found.message == (
             "rounding in the adjoint of kernel `spring_forces` in 2 launches, first in launch 0 "
-            "of tape 0: `d force / d pos`: 5.0 of 7.2 digits are lost"
+            "of tape 0: `d force / d pos`: 5.0 of 7.2 digits are lost in launch 3 of tape 0"
         )
+
+    def test_tape_and_launch_are_of_one_place(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        little, much = (pair("rounding", reason="lost", digits_lost=d) for d in (2.0, 5.0))
+        tapes = [[launch(0, pair()), launch(1, little)], [launch(0, much), launch(1, pair())]]
+        (found,) = findings("G011", session(*tapes))
+        assert (found.tape, found.launch, found.count) == (0, 1, 2)
+        assert found.message.endswith("first in launch 1 of tape 0: `d force / d pos`: lost in "
+                                      "launch 0 of tape 1")  # fmt: skip
 
 
 class TestComposition:
@@ -280,6 +323,15 @@ class TestComposition:
         (found,) = findings(code, tapes)
         assert words in found.message and found.help
         assert sum(len(findings(c, tapes)) for c in RULES) == 1
+
+    def test_where_an_array_without_a_gradient_was_made(self, session: Make) -> None:
+        tape = self.whole("no gradient", 3, "move", "x", self.SITE)
+        made = Made("x", self.SITE, Span("train.py", 4, 9, 4, 30))
+        (found,) = findings("G004", session(replace(tape, made=(made,))))
+        assert found.message.endswith("it has no requires_grad (it was made at train.py:4:9)")
+        for other in (replace(made, argument="y"), replace(made, site=made.at)):
+            (found,) = findings("G004", session(replace(tape, made=(other,))))
+            assert found.message.endswith("it has no requires_grad")
 
     def test_tapes_with_one_cause_are_one_finding(self, session: Make) -> None:
         tape = self.whole("aliasing", 3, "move", "x", self.SITE)
@@ -325,6 +377,27 @@ class TestFacts:
         assert "(and 1 more launch)" in found.message
         assert "24 numbers, from [0, 1] to [7, 2]" in found.message
         assert (found.line, found.count) == (11, 2)
+
+    def test_gradients_are_named_as_the_user_calls_the_arrays(self, session: Make) -> None:
+        fact = Overwritten(
+            "wrong", 3, "move", "f", "force", self.READ, Write("forces", 4, self.WROTE),
+            gradients=("a", "b", "c"), passed=("mesh.x", "b", ""),
+        )  # fmt: skip
+        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        assert "the gradient by `mesh.x` (argument `a`), `b`, `c` is wrong" in found.message
+
+    def test_what_a_recorded_function_read_is_to_blame_for_a_wrong_one(self, session: Make) -> None:
+        by = Write("forces", 4, self.WROTE)
+        fact = Overwritten("wrong", -1, "back", "", "b", self.READ, by, (0,), (3,), 4)
+        told = Recorded("back", self.READ, self.READ, fact)
+        for wrong in (True, False):
+            check = FunctionCheck((told,), wrong, 1.0, 2.0)
+            tapes = session(TapeResult(0, (), functions=(check,)))
+            assert [f.line for f in findings("G003", tapes)] == [11] * wrong
+            assert findings("G001", tapes) == []
+        plain = FunctionCheck((replace(told, lost=None),), True, 1.0, 2.0)
+        tapes = session(TapeResult(0, (), functions=(plain,)))
+        assert findings("G003", tapes) == [] and len(findings("G001", tapes)) == 1
 
     def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
         fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)

@@ -31,6 +31,26 @@ def test_launches_are_counted_with_kernel_and_call(page: Path) -> None:
     assert (now.file, now.line) == ("b.py", 12)
 
 
+def test_the_loops_of_the_kernel_that_ran_last_are_named(page: Path, tmp_path: Path) -> None:
+    source = tmp_path / "kernels.py"
+    source.write_text(
+        "@wp.func\ndef settle(x):\n    while x > 1.0:\n        x = 0.5 * x\n    return x\n\n"
+        "@wp.kernel\ndef one(x):\n    for i in range(3):\n        x[i] = settle(x[i])\n\n"
+        "@wp.kernel\ndef two(x):\n    for i in range(3):\n        for j in range(3):\n"
+        "            x[i] = 0.0\n\n@wp.kernel\ndef none(x):\n    x[0] = 1.0\n"
+    )
+    writer = status.StatusWriter(page)
+    said = {}
+    for name, line in (("one", 7), ("two", 12), ("none", 18), ("gone", 40)):
+        writer.launch(name, 0, "a.py", 7, str(source), line)
+        now = status.read(page)
+        assert (now.defined, now.at) == (str(source), line)
+        said[name] = endings.timed_out(now, 5.0).message
+    assert said["one"].endswith("(called at a.py:7), with a `while` loop at " + f"{source}:3")
+    assert f"with `for` loops at {source}:14, {source}:15" in said["two"]
+    assert "loop" not in said["none"] + said["gone"]
+
+
 def test_checks(page: Path) -> None:
     writer = status.StatusWriter(page)
     writer.check(1, 4, 3, 7, 20, "k")

@@ -76,7 +76,9 @@ def test_on_launch_sees_every_launch():
         with wp.Tape():
             launch(x, y)
     launch(x, y)
-    assert seen == [("double", 0, __file__), ("double", 1, __file__)]
+    assert [(k.key, n, f) for k, n, f in seen] == [
+        ("double", 0, __file__), ("double", 1, __file__)
+    ]  # fmt: skip
 
 
 def test_other_threads():

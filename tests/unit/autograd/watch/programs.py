@@ -184,8 +184,9 @@ def watched() -> Iterator[list[Any]]:
     found: list[Any] = []
     with wp.capturing(watcher=Witness()) as capture:
         yield found
-    # What another run would have to show is no finding yet.
-    found += [f for t in capture.tapes for f in t.facts if not isinstance(f, wp.autograd.Sought)]
+    # What another run would have to show is no finding yet, and where something was made is none.
+    beside = (wp.autograd.Sought, wp.autograd.Made)
+    found += [f for t in capture.tapes for f in t.facts if not isinstance(f, beside)]
 
 
 def facts(program: Callable[[], Any]) -> list[Any]:

@@ -94,7 +94,7 @@ def test_a_write_of_the_tape(
     assert (f.kind, f.launch, f.kernel, f.argument, f.variable) == (kind, 0, "square", "x", "x")
     assert said(f.site) == "wp.launch(square, 3, [x], [y])"
     assert (f.by.name, f.by.launch) == (name, 1 if name == "twice" else -1)
-    assert f.gradients == ("x",) and f.launches == 1
+    assert f.gradients == ("x",) and f.passed == ("x",) and f.launches == 1
     assert (f.first, f.last, f.count) == ((first,), (last,), count)
     assert (f.nbytes >= 4 * count) if kind == "restored" else f.nbytes == 0
 

@@ -1,0 +1,126 @@
+"""The atomic update that a statement of a kernel means, as the user would write it."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Collection, Iterable
+
+_LONGEST = 60  # characters of an update that still tells something
+
+_UPDATES: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub"}
+
+
+def atomic_updates(file: str, lines: Collection[int]) -> tuple[str, ...]:
+    """`wp.atomic_add(g, k, v)` for a line with `g[k] = g[k] + v`, and the like.
+
+    lines: where threads meet. Sums, differences, minima and maxima are known, also where the
+    element was read to a variable, or compared with, before. Empty unless every line is part of
+    an update, and where the text is not to be had.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    found: dict[str, None] = {}
+    left = set(lines)
+    for store, above in sorted(_assignments(tree), key=lambda x: x[0].lineno):
+        text, parts = _meant(store, above)
+        if text and left & parts and len(text) <= _LONGEST:
+            found[f"{_engine(tree)}.{text}"] = None
+            left -= parts
+    return () if left else tuple(found)
+
+
+def _assignments(tree: ast.AST) -> Iterable[tuple[ast.Assign, list[ast.AST]]]:
+    """Assignments to one element, each with what it stands in, innermost last."""
+    todo: list[tuple[ast.AST, list[ast.AST]]] = [(tree, [])]
+    while todo:
+        node, above = todo.pop()
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if len(node.targets) == 1:
+                yield node, above
+        todo += [(child, [*above, node]) for child in ast.iter_child_nodes(node)]
+
+
+def _meant(store: ast.Assign, above: list[ast.AST]) -> tuple[str, set[int]]:
+    """The update that an assignment means, and the lines of it; empty where it means none."""
+    target = store.targets[0]
+    assert isinstance(target, ast.Subscript)
+    if not isinstance(target.value, (ast.Name, ast.Attribute)):
+        return "", set()
+    names = _names_of(ast.unparse(target), store, above)
+    lines = set(range(store.lineno, (store.end_lineno or store.lineno) + 1)) | set(names.values())
+    kind, value = _update(store.value, names)
+    if not kind:
+        kind, value = _chosen(store.value, above, names)
+        lines |= {above[-1].test.lineno} if above and isinstance(above[-1], ast.If) else set()
+    if not kind or any(name in _parts(value) for name in names):
+        return "", set()
+    index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    words = [target.value, *index, value]
+    return f"atomic_{kind}({', '.join(map(ast.unparse, words))})", lines
+
+
+def _names_of(element: str, store: ast.Assign, above: list[ast.AST]) -> dict[str, int]:
+    """What stands for an element where it is stored: itself, and a variable that just got it.
+
+    With the lines of both.
+    """
+    out = {element: store.lineno}
+    function = next((a for a in reversed(above) if isinstance(a, ast.FunctionDef)), None)
+    for s in ast.walk(function) if function is not None else ():
+        if isinstance(s, ast.Assign) and s.lineno < store.lineno and len(s.targets) == 1:
+            if isinstance(s.targets[0], ast.Name):
+                out.pop(s.targets[0].id, None)
+                if ast.unparse(s.value) == element:
+                    out[s.targets[0].id] = s.lineno
+    return out
+
+
+def _update(value: ast.expr, names: Collection[str]) -> tuple[str, ast.expr]:
+    """How a value updates an element, and by what; an empty kind where it does not."""
+    if isinstance(value, ast.BinOp) and type(value.op) in _UPDATES:
+        kind = _UPDATES[type(value.op)]
+        if ast.unparse(value.left) in names:
+            return kind, value.right
+        if kind == "add" and ast.unparse(value.right) in names:
+            return kind, value.left
+    if isinstance(value, ast.Call) and len(value.args) == 2 and not value.keywords:
+        f = value.func
+        kind = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+        if kind in ("min", "max"):
+            one, other = value.args
+            if ast.unparse(one) in names:
+                return kind, other
+            if ast.unparse(other) in names:
+                return kind, one
+    return "", value
+
+
+def _chosen(value: ast.expr, above: list[ast.AST], names: Collection[str]) -> tuple[str, ast.expr]:
+    """The same for `if v > x[i]: x[i] = v`."""
+    test = above[-1].test if above and isinstance(above[-1], ast.If) else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
+        more = isinstance(test.ops[0], (ast.Gt, ast.GtE))
+        if more or isinstance(test.ops[0], (ast.Lt, ast.LtE)):
+            if left == ast.unparse(value) and right in names:
+                return ("max" if more else "min"), value
+            if right == ast.unparse(value) and left in names:
+                return ("min" if more else "max"), value
+    return "", value
+
+
+def _parts(value: ast.expr) -> set[str]:
+    return {ast.unparse(x) for x in ast.walk(value) if isinstance(x, ast.expr)}
+
+
+def _engine(tree: ast.Module) -> str:
+    """What a file calls the engine."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                if a.name == "engine":
+                    return a.asname or a.name
+    return "wp"

@@ -1,0 +1,109 @@
+"""Gradients that end between two tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import engine as wp
+from engine.autograd import Broken
+from tests.unit.autograd.watch.programs import facts, floats, said, square, total, zeros
+
+
+def chained(after: Callable[..., None], between: Callable[[Any], None] = lambda y: None) -> Any:
+    """y = x * x on one tape, loss = sum(y) on another, which runs backward; then `after`."""
+
+    def program() -> None:
+        x, y, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(1)
+        first, second = wp.Tape(), wp.Tape()
+        with first:
+            wp.launch(square, 3, [x], [y])
+        between(y)
+        with second:
+            wp.launch(total, 3, [y], [loss])
+        second.backward(loss)
+        after(x, y, first)
+
+    return program
+
+
+def found(program: Callable[[], None]) -> list[Broken]:
+    return [f for f in facts(program) if isinstance(f, Broken)]
+
+
+def by_a_launch(x: Any, y: Any, first: Any) -> None:
+    wp.launch(square, 3, [x.grad], [zeros(grad=False)])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, y, first: x.grad.numpy(),
+        lambda x, y, first: wp.clone(x.grad),
+        by_a_launch,
+    ],
+)
+def test_zeros_that_are_read_of_an_input_of_a_tape_that_never_ran(read: Any) -> None:
+    (f,) = found(chained(read))
+    assert (f.kind, f.name, f.inputs) == ("tape", "y", ("x",))
+    assert said(f.site) == "second.backward(loss)"
+
+
+def handed_on(x: Any, y: Any, first: Any) -> None:
+    first.backward(grads={y: y.grad})
+    x.grad.numpy()
+
+
+def handed_on_late(x: Any, y: Any, first: Any) -> None:
+    x.grad.numpy()
+    first.backward(grads={y: y.grad})
+
+
+def by_hand(x: Any, y: Any, first: Any) -> None:
+    x.grad.assign(2.0 * x.numpy() * y.grad.numpy())
+    x.grad.numpy()
+
+
+def trained_elsewhere(x: Any, y: Any, first: Any) -> None:
+    loss = zeros(1)
+    with wp.Tape() as tape:
+        wp.launch(total, 3, [x], [loss])
+    tape.backward(loss)
+    tape.zero()
+    x.grad.numpy()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        handed_on,
+        handed_on_late,
+        by_hand,
+        trained_elsewhere,
+        lambda x, y, first: None,  # nobody wants it
+        lambda x, y, first: y.grad.numpy(),
+        lambda x, y, first: x.numpy(),
+    ],
+)
+def test_silent_where_it_is_handed_on_or_nobody_reads_it(after: Any) -> None:
+    assert found(chained(after)) == []
+
+
+def test_silent_where_the_array_was_cleared_in_between() -> None:
+    assert found(chained(lambda x, y, first: x.grad.numpy(), lambda y: y.zero_())) == []
+
+
+def test_a_meant_stop_is_none() -> None:
+    def program() -> None:
+        x, y, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(1)
+        with wp.Tape():
+            wp.launch(square, 3, [x], [y])
+        y = wp.stop_gradient(y)
+        with wp.Tape() as second:
+            wp.launch(total, 3, [y], [loss])
+        second.backward(loss)
+        x.grad.numpy()
+
+    assert found(program) == []
