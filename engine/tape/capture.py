@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class CapturedTape:
     records: see `engine.tape.captured`; they cannot be run backwards. first_backward: the
     first backward pass that was run, None where none was. passes: how many were. facts: what the
     capture's watcher found out. numbers: for each record, how many launches had begun by then, on
-    a tape or not. tracer: what else is noted, where that was asked for.
+    a tape or not. tracer: what else is noted, where that was asked for. source: of the records.
     """
 
     index: int
@@ -105,6 +106,13 @@ class CapturedTape:
     facts: list[Any] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     tracer: Tracer | None = None
+    source: ref[Captures] | None = field(default=None, repr=False)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the program can no longer run it backward: its tape is gone, or was reset."""
+        source = None if self.source is None else self.source()
+        return source is None or not source.has(self)
 
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
@@ -156,7 +164,7 @@ _lock = Lock()
 class Captures:
     """Where one tape's records go: to each capture that was open when recording began."""
 
-    __slots__ = ("_records", "_tapes", "_traced")
+    __slots__ = ("__weakref__", "_records", "_tapes", "_traced")
 
     def __init__(self, records: list[Record]) -> None:
         self._begin(records)
@@ -165,7 +173,7 @@ class Captures:
         # The list tells whether the tape was reset since.
         self._records: list[Record] | None = records
         with _lock:
-            self._tapes = [CapturedTape(len(c.tapes), c) for c in _open]
+            self._tapes = [CapturedTape(len(c.tapes), c, source=ref(self)) for c in _open]
             for t in self._tapes:
                 if t.capture.traces > 0:
                     t.tracer = Tracer(t.capture.traces, t.capture.budget)
@@ -174,6 +182,10 @@ class Captures:
 
     def __bool__(self) -> bool:
         return bool(self._tapes)
+
+    def has(self, tape: CapturedTape) -> bool:
+        """Whether the tape's present records go there."""
+        return self._records is not None and any(t is tape for t in self._tapes)
 
     def copies(self, kernel: str) -> bool:
         """Whether anyone needs what launches of a kernel read."""

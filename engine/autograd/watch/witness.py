@@ -85,6 +85,7 @@ class Witness:
         self._early: list[tuple[array, Span, str]] = []
         self._last: _Followed | None = None
         self._tapes: dict[int, _Followed] = {}
+        self._not_run: list[_Followed] = []
         self._busy = False
         # The tape whose backward pass runs.
         self._running: _Followed | None = None
@@ -184,11 +185,16 @@ class Witness:
             paths.filled(dest)
 
     def _open(self) -> Iterator[Paths]:
-        """The ways of all tapes that have not run backward."""
-        if not self._busy:
-            for f in self._tapes.values():
-                if f.paths is not None:
-                    yield f.paths
+        """The ways of all tapes that have not run backward, and may."""
+        if self._busy:
+            return
+        for f in list(self._not_run):
+            if f.paths is not None and f.tape.gone:
+                f.paths = None
+            if f.paths is None:
+                self._not_run.remove(f)
+            else:
+                yield f.paths
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
@@ -308,6 +314,7 @@ class Witness:
         found = self._tapes.get(id(tape))
         if found is None:
             found = self._tapes[id(tape)] = _Followed(tape, self._names)
+            self._not_run.append(found)
             if len(self._tapes) == 1 and tape.index == 0:
                 found.touches = self._prelude
         return found

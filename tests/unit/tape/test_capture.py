@@ -200,3 +200,21 @@ def test_beyond_the_limit_launches_are_not_checked(monkeypatch):
     assert [len(r.pairs) for r in results] == [1, 1, 0, 0]
     assert "engine.config.snapshot_limit_bytes" in results[2].skipped
     assert capture.bytes == 24
+
+
+def test_what_is_captured_knows_whether_its_tape_can_still_run_backward():
+    x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+    with wp.capturing() as capture:
+        tape, other = wp.Tape(), wp.Tape()
+        for t in (tape, other):
+            with t:
+                launch(x, y)
+        tape.backward(grads={y: wp.ones(3)})
+        assert [t.gone for t in capture.tapes] == [False, False]
+        tape.zero()
+        tape.reset()
+        del other, t
+        gc.collect()
+        with tape:
+            launch(x, y)
+    assert [t.gone for t in capture.tapes] == [True, True, False]
