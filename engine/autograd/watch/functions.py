@@ -6,7 +6,7 @@ Whether the gradient depends on it, only another run of the program can tell (`w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -67,14 +67,14 @@ class FunctionReads:
             if was is not None and (where := (raw(present(a)) != raw(was)).any(-1)).any():
                 self._changed[i] = where
 
-    def looked_at(self, reads: Iterable[array | None], writes: Writes) -> None:
+    def looked_at(self, reads: Sequence[array], writes: Writes) -> None:
         """Somebody reads arrays while the pass runs."""
         if not self._changed or self._run is None or self._number in self.found:
             return
         record = self._run.records[self._number]
         for i, where in self._changed.items():
             a = record.arrays[i]
-            if any(b is not None and may_meet(a, b) for b in reads):
+            if any(may_meet(a, b) for b in reads):
                 self.found[self._number] = self._told(record, i, where, writes)
                 return
 

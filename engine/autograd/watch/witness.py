@@ -98,7 +98,11 @@ class Witness:
                     self._chained.read(tape, a, latest(self._tapes.values()))
 
     def reading(self, arrays: Sequence[array], host: bool) -> None:
+        if self._running is not None:
+            self._running.reading.looked_at(arrays, self._writes)
         if not self._busy:
+            for a in arrays:
+                self._chained.looked_at(a)
             self._stale(self._accumulated.unread.reading(arrays, host))
 
     def _stale(self, mixtures: Iterable[Mixture]) -> None:
@@ -109,7 +113,6 @@ class Witness:
             followed.publish()
 
     def lent(self, a: array) -> None:
-        self._looked_at((a,))
         if not self._tapes and not self._busy and active_tape(self) is None:
             self._lent_early(a)
         followed = self._current()
@@ -126,16 +129,7 @@ class Witness:
             self._prelude.touch(a)
             self._early.append((root_array(a), site.span, read_name(site)))
 
-    def _looked_at(self, reads: Iterable[array | None]) -> None:
-        if self._running is not None:
-            self._running.reading.looked_at(list(reads), self._writes)
-        elif not self._busy:
-            for a in reads:
-                if a is not None:
-                    self._chained.looked_at(a)
-
     def used(self, reads: Sequence[array]) -> None:
-        self._looked_at(reads)
         followed = self._current()
         touches = followed.touches if followed is not None else self._prelude
         if followed is not None or not (self._tapes or self._busy):
@@ -165,14 +159,12 @@ class Witness:
         self._beforehand.recorded(tape, record)
 
     def launched(self, call: Call, site: Site | None) -> None:
-        self._looked_at(call.values[i] for i in call.plan.inputs)
         if not self._busy:
             self._beforehand.launched(call, site)
         for paths in self._open():
             paths.launched(call, site)
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
-        self._looked_at((src,))
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
 
