@@ -28,8 +28,9 @@ class BrokenPath(Rule):
             What the tape computes depends on an array with requires_grad=True, but on the way
             back the gradient ends, or a part of it does. The finding names the first place from
             the end at which what flows forward does not flow back: an array without
-            requires_grad, a kernel without a backward pass, a value that was written outside of
-            the tape (by the host, or by a launch outside of the `with` block).
+            requires_grad, a kernel without a backward pass, a native function without an
+            adjoint, a conversion to an integer, a value that was written outside of the tape (by
+            the host, or by a launch outside of the `with` block), a tape that never ran backward.
             """,
         why="""
             The parameter behind it gets a gradient of zero, or a part of one, and nothing
