@@ -114,10 +114,14 @@ class WrongGradient(Rule):
         ]  # fmt: skip
         for group in grouped(wrong, lambda x: x[1].functions):
             tape, f = group[0]
-            names = ", ".join(f"`{x.name}`" for x in f.functions)
-            some = "one of the functions" if len(f.functions) > 1 else "the function"
+            named = tuple(dict.fromkeys(f"`{x.name}`" for x in f.functions))
+            names = ", ".join(named)
+            some = "one of the functions" if len(named) > 1 else "the function"
             first = f.functions[0]
-            others = tuple(f"`{x.name}` is defined at {x.span}" for x in f.functions[1:] if x.span)
+            others = tuple(dict.fromkeys(
+                f"`{x.name}` is defined at {x.span}"
+                for x in f.functions[1:] if x.span and x.span != first.span
+            ))  # fmt: skip
             yield self.finding(
                 f"{some} {names}, given to Tape.record_func on tape {tape}, is no right backward "
                 "pass: with the inputs of the tape moved, the loss changes by "

@@ -162,11 +162,15 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A run with the inputs of a tape moved: by what, what came out, and what from outside."""
+    """A run with the inputs of a tape moved: by what, what came out, and what from outside.
+
+    seeds: a digest of the cotangents, without which values cannot be compared.
+    """
 
     step: float
     value: float
     events: tuple[Event, ...]
+    seeds: str = ""
 
 
 @dataclass(frozen=True, slots=True)

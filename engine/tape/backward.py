@@ -14,7 +14,7 @@ from engine.lang.types import ScalarType
 from engine.runtime.array import array
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import reading
-from engine.tape.records import Record
+from engine.tape.records import FuncRecord, Record
 from engine.tape.restoration import Restoration
 
 
@@ -57,6 +57,31 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
         if not a.requires_grad:
             a.requires_grad = True
     return out
+
+
+def lying_seeds(records: Sequence[Record]) -> list[tuple[array, np.ndarray[Any, Any]]]:
+    """What a pass without a loss and cotangents begins with: gradients that lie there already.
+
+    Of arrays that the records write; of those of functions, where it is one. None where that is
+    not certain.
+    """
+    launched = {id(a): a for r in records for a in r.written if not isinstance(r, FuncRecord)}
+    given = {id(a): a for r in records if isinstance(r, FuncRecord) for a in r.arrays}
+    lying = [a for a in launched.values() if _has_cotangent(a)]
+    loose = [a for k, a in given.items() if k not in launched and _has_cotangent(a)]
+    if len(loose) > 1 or any(_has_cotangent(a) for a in _only_read(records, launched)):
+        return []
+    return [(a, g._host().copy()) for a in (*lying, *loose) if (g := a.existing_grad) is not None]
+
+
+def _has_cotangent(a: array) -> bool:
+    g = a.existing_grad if a._info.floating and a._info.numpy.names is None else None
+    return g is not None and bool(np.any(g._host()))
+
+
+def _only_read(records: Sequence[Record], written: Mapping[int, array]) -> list[array]:
+    read = {id(a): a for r in records if not isinstance(r, FuncRecord) for a in r.arrays}
+    return [a for k, a in read.items() if k not in written]
 
 
 def grad_help(a: array) -> str:

@@ -23,7 +23,7 @@ from engine.runtime.plan import Call
 from engine.runtime.recording import Written
 from engine.runtime.structs import Struct
 from engine.tape import access
-from engine.tape.backward import check_loss, check_seeds, run_backward
+from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
 from engine.tape.capture import Captures, Pass
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
@@ -224,10 +224,10 @@ class Tape:
         is "error" and a value that is needed was overwritten; CompilerError where an adjoint
         does not compile; LaunchError E209 where memory runs out.
         """
-        self._captures.look(self.scopes)
         seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
+        self._captures.look(self.scopes)  # now that what gets a cotangent requires a gradient
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
         watch = self._captures.watch(self.records)
@@ -236,7 +236,8 @@ class Tape:
         try:
             before: Sequence[Callable[[int], None]] = ()
             if self._captures:
-                run = Pass(self.records, all_seeds, restored, self._overwrites.mixed, call_site())
+                begins = all_seeds or lying_seeds(self.records)
+                run = Pass(self.records, begins, restored, self._overwrites.mixed, call_site())
                 before = self._captures.ran(run)
             for a, cotangent in all_seeds:
                 _seed(a, cotangent)

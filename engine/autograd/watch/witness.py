@@ -309,6 +309,7 @@ class Witness:
             self._not_run.append(found)
             if len(self._tapes) == 1 and tape.index == 0:
                 found.touches = self._prelude
+                found.touches.begin()
         return found
 
 
@@ -329,8 +330,8 @@ def _sought(tape: CapturedTape, followed: _Followed, run: Pass, early: bool) -> 
     """
     loose = not all(followed.touches.computed(a) for a, _ in run.seeds)
     followed.used |= loose and bool(followed.reads)
-    if not (followed.used or followed.functions or early):
-        return None
+    if not (followed.used or followed.functions or early) or not run.seeds:
+        return None  # without a seed, nobody knows what the gradient is of
     derivative, value = followed.touches.derivative(), value_of(run)
     if derivative is None or not np.isfinite([derivative, value]).all():
         return None
