@@ -106,7 +106,9 @@ def _nothing(
         return None
     if session.tapes and any(f.code in _SEEN and at_gate(f.severity, gate) for f in findings):
         return None  # what the launches did was seen, and that it is wrong
-    if any(t.whole is not None and t.whole.verdict in ("pass", "fail", "nan") for t in session.tapes):
+    if any(
+        t.whole is not None and t.whole.verdict in ("pass", "fail", "nan") for t in session.tapes
+    ):
         return None
     if not session.tapes and session.recorded:
         count = len(session.recorded)

@@ -27,6 +27,9 @@ ABSORBED = (
 DIGIT = 0.1
 # At these parts of the usual scale the differences are taken again.
 SCALES = (1.0, 16.0**-2, 16.0**-4, 16.0**-6)
+# And at these where rounding absorbs the usual steps: of inputs that are next to nothing beside
+# what they are added to.
+WIDER = (16.0**4, 16.0**8, 16.0**12)
 OUTVOTED = Judgement(
     "inconclusive", "only differences disagree: forward mode gives what the adjoint gives"
 )
@@ -39,6 +42,7 @@ class Opinions:
     ref: the differences' value, error: their own. allowed: the error that is no error.
     forward: computes forward mode's value, NaN where there is none. again: takes the
     differences again at a part of their scale, with their noise measured: value and error.
+    tiny: whether what is displaced is small, so that far wider steps are near, too.
     """
 
     ad: float
@@ -47,6 +51,7 @@ class Opinions:
     allowed: float
     forward: Callable[[], float]
     again: Callable[[float], tuple[float, float]]
+    tiny: bool = False
 
 
 def arbitrate(q: Opinions) -> Judgement:
@@ -67,14 +72,20 @@ def arbitrate(q: Opinions) -> Judgement:
 
 def _outvoted(q: Opinions) -> Judgement:
     """The verdict where forward mode agrees with the adjoint, and the differences do not."""
-    absorbed = False
     for scale in SCALES:
-        ref, error = q.again(scale)
-        difference = abs(q.ad - ref)
-        tells = TRUST * error <= DIGIT * max(abs(q.ad), abs(ref))
-        if difference <= q.allowed or (tells and difference <= TRUST * error):
+        confirmed, absorbed = _confirms(q, scale)
+        if confirmed:
             return PASS
-        absorbed |= bool(np.isinf(error))
-        if absorbed:
-            break  # smaller steps are lost, too
-    return Judgement("inconclusive", ABSORBED) if absorbed else OUTVOTED
+        if absorbed:  # smaller steps are lost, too
+            wide = q.tiny and any(_confirms(q, s)[0] for s in WIDER)
+            return PASS if wide else Judgement("inconclusive", ABSORBED)
+    return OUTVOTED
+
+
+def _confirms(q: Opinions, scale: float) -> tuple[bool, bool]:
+    """Whether differences at a scale confirm the adjoint, and whether they see any change."""
+    ref, error = q.again(scale)
+    difference = abs(q.ad - ref)
+    tells = TRUST * error <= DIGIT * max(abs(q.ad), abs(ref))
+    confirmed = difference <= q.allowed or (tells and difference <= TRUST * error)
+    return confirmed, bool(np.isinf(error))

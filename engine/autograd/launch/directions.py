@@ -197,6 +197,7 @@ def _opinions(
     return Opinions(
         ad, ref, error, allowed, lambda: forward_along(displaced, d),
         lambda t: remeasured(displaced.weighted({d.a: d.v}, {d.b: d.w}), t, displaced.precision),
+        displaced.tiny(d.a),
     )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ from engine.autograd.reference.noise import Line
 
 Array = NDArray[Any]
 
+# Inputs below it are small beside numbers of a usual size.
+TINY = 1e-2
+
 
 class DisplacedLaunch:
     """Evaluates the outputs of a launch, flat and concatenated, at displaced inputs.
@@ -179,6 +182,10 @@ class DisplacedLaunch:
         with np.errstate(over="ignore"):
             size = float(np.sqrt(np.mean(x * x))) if x.size else 0.0
         return size if np.isfinite(size) and size > 0 else 1.0
+
+    def tiny(self, a: str) -> bool:
+        """Whether an input's values are small beside 1."""
+        return self.typical(a) < TINY
 
     def scale(self, a: str, col: int) -> float:
         """How far to displace an element: by its own size, unless that is next to nothing."""

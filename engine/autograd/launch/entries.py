@@ -333,6 +333,7 @@ def _column(
             lambda row=row: displaced.forward_column(a, col, row),  # type: ignore[misc]
             lambda t, row=row: remeasured(displaced.one(a, col, row),  # type: ignore[misc]
                                           t * displaced.scale(a, col), displaced.precision),
+            displaced.tiny(a),
         ))  # fmt: skip
     return out
 
