@@ -6,7 +6,7 @@ little of it each time. Copies of it cost what has changed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from weakref import ref
 
 import numpy as np
@@ -18,14 +18,6 @@ SIZE = 1 << 14  # bytes; pieces begin at multiples of it
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-# Bytes that all pieces take up at present.
-_held = 0
-
-
-def held() -> int:
-    """Bytes that copies take up at present."""
-    return _held
-
 
 class Lost(Exception):
     """A copy was not made; the text says why."""
@@ -36,10 +28,12 @@ class Chunk:
 
     __slots__ = ("__weakref__", "data")
 
+    # Bytes that all pieces take up at present. Not of the module: pieces die after it.
+    held: ClassVar[int] = 0
+
     def __init__(self, data: Bytes) -> None:
-        global _held
         limit = config.snapshot_limit_bytes
-        if _held + data.nbytes > limit:
+        if Chunk.held + data.nbytes > limit:
             raise Lost(
                 f"copies of what launches read would exceed {size_text(limit)} "
                 "(engine.config.snapshot_limit_bytes)"
@@ -49,13 +43,17 @@ class Chunk:
             self.data = data.copy()
         except MemoryError:
             raise Lost("no memory was left for a copy") from None
-        _held += data.nbytes
+        Chunk.held += data.nbytes
 
     def __del__(self) -> None:
-        global _held
         data = getattr(self, "data", None)
         if data is not None:
-            _held -= data.nbytes
+            type(self).held -= data.nbytes
+
+
+def held() -> int:
+    """Bytes that copies take up at present."""
+    return Chunk.held
 
 
 class Copier:
