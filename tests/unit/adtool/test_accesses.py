@@ -52,8 +52,7 @@ def test_an_element_of_a_local_array(maker: str, tmp_path: Path) -> None:
 
 
 PART = (
-    "def cumsum(out):\n    out[k + 1] = s\n\n"
-    "def scan(x, y):\n    i = wp.tid()\n    cumsum(y[i])\n"
+    "def cumsum(out):\n    out[k + 1] = s\n\ndef scan(x, y):\n    i = wp.tid()\n    cumsum(y[i])\n"
 )
 STORE: Any = {"access": "store", "name": "out", "index": (0, 4), "shape": (3, 4)}
 
