@@ -94,6 +94,8 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
     from engine.autograd import Broken, WholeResult
 
     if isinstance(found, Broken):
+        if any(_one(followed, found) for followed in tape.broken):
+            return tape
         return replace(tape, broken=(*tape.broken, found))
     checked = {f.site for f in found.functions}
     left = tuple(u for u in tape.unchecked if u.site is None or u.site not in checked)
@@ -105,3 +107,15 @@ def _with(tape: TapeResult, found: Broken | FunctionCheck, itself: bool) -> Tape
                                     error, how),
         )  # fmt: skip
     return replace(tape, functions=(*tape.functions, found), unchecked=left)
+
+
+def _one(followed: Broken, found: Broken) -> bool:
+    """Whether a way through the host is one that was followed: it leaves the tape in the same
+    line, or comes back to it in the same place.
+    """
+    if followed.to is not None and followed.to == found.to:
+        return True
+    a, b = followed.site, found.site
+    if a is None or b is None or a.file != b.file:
+        return False
+    return a.line <= b.end_line and b.line <= a.end_line

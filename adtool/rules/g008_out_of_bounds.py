@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adtool.accesses import is_small, told
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped
 
@@ -68,14 +69,19 @@ class OutOfBounds(Rule):
             at = where(replace(seen, count=launches))
             more = sum(s.fault.count for s in group) - 1
             yield self.finding(
-                f"{kernel} {fault.words} in thread {fault.at}{at}",
-                "launch fewer threads, guard the access, or correct the index; such loads gave "
-                "zero here, and such stores did nothing",
+                f"{kernel} {told(fault)} in thread {fault.at}{at}",
+                f"{_TODO[is_small(fault)]}; such loads gave zero here, and such stores did nothing",
                 span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
                 count=launches,
                 notes=(f"{more} more such access{'es' * (more > 1)} in the same launch",)
                 if more else (),
             )  # fmt: skip
+
+
+_TODO = {
+    False: "launch fewer threads, guard the access, or correct the index",
+    True: "correct the index, or guard the access",
+}
 
 
 def _line(f: Fault) -> tuple[object, ...]:

@@ -109,7 +109,10 @@ def _advice(fault: Fault) -> str:
         updates = atomic_updates(fault.span.file, [s.line for s in spans])
         if updates:
             written = " and ".join(f"`{u}`" for u in updates)
-            return f"write {written}: atomic updates of one element by many threads do no harm"
+            return (
+                f"write {written}: atomic updates (`wp.atomic_add` and the like, and `+=`) of one "
+                "element by many threads do no harm"
+            )
     return _HELP[reads].format(fault.name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from engine.diagnostics.site import Site
@@ -57,11 +57,56 @@ def text(expression: ast.expr) -> str:
     return out if len(out) <= _LONGEST else ""
 
 
+def copied(site: Site | None) -> tuple[str, str]:
+    """What a call that copies an array gives the copy to, and what it copies: `("h", "o")` for
+    `h = array(o.numpy())`, `h.assign(o)` and `copy(h, o)`; each empty where that is not plain.
+    """
+    call = call_at(site)
+    if site is None or call is None:
+        return "", ""
+    into, f = _assigned(site.span.file).get((call.lineno, call.col_offset)), call.func
+    name = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+    first = call.args[0] if call.args else None
+    if name == "copy" and len(call.args) > 1:
+        into, first = call.args[0], call.args[1]
+    elif name == "assign" and isinstance(f, ast.Attribute):
+        into = f.value
+    elif name in ("clone", "contiguous") and first is None and isinstance(f, ast.Attribute):
+        first = f.value
+    while isinstance(first, ast.Call) and isinstance(first.func, ast.Attribute):
+        if first.args or first.func.attr not in _SAME:
+            break
+        first = first.func.value
+    return _plain(into), _plain(first)
+
+
+# Methods whose result holds what their array does.
+_SAME = ("numpy", "tolist", "list", "copy", "flatten", "contiguous")
+
+
+def _plain(expression: ast.expr | None) -> str:
+    plain = isinstance(expression, (ast.Name, ast.Attribute, ast.Subscript))
+    return text(expression) if plain and expression is not None else ""
+
+
 @lru_cache(maxsize=64)
 def _calls(file: str) -> tuple[ast.Call, ...]:
     """Every call in a file."""
+    return tuple(x for x in _nodes(file) if isinstance(x, ast.Call))
+
+
+@lru_cache(maxsize=64)
+def _assigned(file: str) -> dict[tuple[int, int], ast.expr]:
+    """What gets the value of calls in a file, by where they begin."""
+    return {
+        (x.value.lineno, x.value.col_offset): x.targets[0]
+        for x in _nodes(file)
+        if isinstance(x, ast.Assign) and isinstance(x.value, ast.Call) and len(x.targets) == 1
+    }
+
+
+def _nodes(file: str) -> Iterator[ast.AST]:
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        return ast.walk(ast.parse("".join(linecache.getlines(file))))
     except (SyntaxError, ValueError, RecursionError):
-        return ()
-    return tuple(x for x in ast.walk(tree) if isinstance(x, ast.Call))
+        return iter(())

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.autograd.launch.array_operands import compared, is_pure, operands_with_elements
 from engine.autograd.launch.derived import called, derived, with_functions, without_custom
 from engine.autograd.launch.differenced_adjoint import with_differenced_adjoint
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed
@@ -111,10 +112,18 @@ def _at_worst(exact: Evaluation, fn: n.Function) -> Blame:
         p.name for k, p in enumerate(fn.params)
         if all(isinstance(s.args[k], n.Const) or s.args[k] in scalars for s in sites)
     }  # fmt: skip
+    # An array that needs no gradient may well be left out.
+    kernel = {p: p.name for p in exact.variants.ir.params}
+    arrays = {
+        p.name for k, p in enumerate(fn.params)
+        if all(isinstance(a := s.args[k], n.Var) and kernel.get(a) in exact.wrt for s in sites)
+    }  # fmt: skip
     worst, most = plain, 0.0
     for f, args in _calls(exact, fn.name):
         wrong = [
-            c for c in _compare(f, grad, args) if c[0] not in fixed and _differ(c[2], c[1], CLEAR)
+            c
+            for c in _compare(f, grad, args, arrays)
+            if c[0] not in fixed and _differ(c[2], c[1], CLEAR)
         ]
         error = max((float(np.abs(got - right).max()) for _, got, right in wrong), default=0.0)
         if error > most * (1 + SAME):
@@ -161,42 +170,65 @@ def _calls(exact: Evaluation, name: str) -> list[tuple[n.Function, list[Any]]]:
 
 
 def _compare(
-    fn: n.Function, grad: n.Function, args: Sequence[Any]
+    fn: n.Function, grad: n.Function, args: Sequence[Any], arrays: set[str]
 ) -> list[tuple[str, Array, Array]]:
     """The derivative of the sum of a call's results by each operand: the user's, and differences.
 
-    Empty where it could not be had.
+    arrays: those of the array operands that are compared, by the elements that differ. Empty
+    where it could not be had.
     """
-    if any(isinstance(p.type, ArrayType) for p in fn.params) or not fn.results:
+    if not fn.results:
         return []
-    moving = [i for i, p in enumerate(fn.params) if is_float(p.type)]
-    seeds = [np.ones_like(r) for r in _results(fn, args) if np.asarray(r).dtype.kind == "f"]
+    if any(isinstance(p.type, ArrayType) for p in fn.params) and not is_pure(fn):
+        return []
+    whole = operands_with_elements(fn)
+    moving = [i for i, p in enumerate(fn.params) if i not in whole and is_float(p.type)]
+    gradients = {f"adj_{fn.params[i].name}": np.zeros_like(args[i]) for i in whole}
     try:
-        adjoints = interp.evaluate(grad, [*args, *seeds])
+        seeds = [np.ones_like(r) for r in _results(fn, args) if np.asarray(r).dtype.kind == "f"]
+        given = [p.name for p in grad.params[len(args) + len(seeds) :]]
+        if any(name not in gradients for name in given):
+            return []
+        adjoints = interp.evaluate(grad, [*args, *seeds, *(gradients[name] for name in given)])
+        if [np.shape(a) for a in adjoints] != [np.shape(args[i]) for i in moving]:
+            return []
+        out = [
+            (fn.params[i].name, np.asarray(a, np.float64), _slopes(fn, args, i))
+            for i, a in zip(moving, adjoints, strict=True)
+        ]
+        for i, gradient in zip(whole, gradients.values(), strict=True):
+            if fn.params[i].name in arrays:
+
+                def slope(x: Array, at: tuple[int, ...], i: int = i) -> float:
+                    return _slope(fn, args, i, x, at)
+
+                out += compared(fn, args, i, gradient, slope, CLEAR)
     except (interp.InterpError, TypeError):
         return []
-    if [np.shape(a) for a in adjoints] != [np.shape(args[i]) for i in moving]:
-        return []
-    return [
-        (fn.params[i].name, np.asarray(a, np.float64), _slopes(fn, args, i))
-        for i, a in zip(moving, adjoints, strict=True)
-    ]
+    return out
 
 
 def _slopes(fn: n.Function, args: Sequence[Any], i: int) -> Array:
     """Differences of the sum of the results by operand i, by the five-point rule."""
     x = np.asarray(args[i], np.float64)
     out = np.empty(x.shape)
-    for k in range(x.size):
-        h = STEP * max(1e-3, abs(float(x.flat[k])))
-        sides = []
-        for steps in (2.0, 1.0, -1.0, -2.0):
-            moved = x.copy()
-            moved.flat[k] += steps * h
-            now = [*args[:i], moved, *args[i + 1 :]]
-            sides.append(sum(float(np.sum(r)) for r in _results(fn, now)))
-        out.flat[k] = (8.0 * (sides[1] - sides[2]) - (sides[0] - sides[3])) / (12.0 * h)
+    for at in np.ndindex(x.shape):
+        out[at] = _slope(fn, args, i, x, at)
     return out
+
+
+def _slope(
+    fn: n.Function, args: Sequence[Any], i: int, x: Array, at: tuple[int, ...]
+) -> float:  # fmt: skip
+    """The same by one number of operand i, which is x."""
+    h = STEP * max(1e-3, abs(float(x[at])))
+    sides = []
+    for steps in (2.0, 1.0, -1.0, -2.0):
+        moved = x.copy()
+        moved[at] += steps * h
+        now = [*args[:i], moved, *args[i + 1 :]]
+        sides.append(sum(float(np.sum(r)) for r in _results(fn, now)))
+    return (8.0 * (sides[1] - sides[2]) - (sides[0] - sides[3])) / (12.0 * h)
 
 
 def _results(fn: n.Function, args: Sequence[Any]) -> tuple[Any, ...]:

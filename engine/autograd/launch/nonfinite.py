@@ -70,13 +70,16 @@ class _Watch:
     """Remembers the first operation that makes a non-finite value from finite ones."""
 
     def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
+        self.values: dict[Span, dict[n.Var, Any]] = {}  # of operands, by the place
         self.primal: dict[Any, tuple[n.Let, tuple[Any, ...]]] = {}
         self.first: tuple[n.Let, tuple[Any, ...]] | None = None
 
     def __call__(self, s: Any, operands: Any, result: Any, thread: Any) -> None:
         if self.first is not None or not isinstance(s, n.Let):
             return
+        if s.span != UNKNOWN:
+            known = self.values.setdefault(s.span, {})
+            known |= {a: v for a, v in zip(s.args, operands, strict=True) if isinstance(a, n.Var)}
         if not _finite(result) and all(_finite(o) for o in operands):
             self.first = (s, tuple(operands))
         rule = OPS[s.op].derivative
@@ -119,12 +122,27 @@ def _origin(
     if primal is not None:
         let, operands = primal
     defined = {d: s.span for s in n.walk(variants.prepared.body) for d in n.defs_of(s)}
-    shown = tuple(
+    return let, _operands(watch, let, operands, defined)
+
+
+def _operands(
+    watch: _Watch, let: n.Let, operands: tuple[Any, ...], defined: dict[n.Var, Span]
+) -> tuple[tuple[str, str], ...]:
+    """Names and values of what the user's expression at an operation is of.
+
+    An expression may be many operations (`acos(x)`): what they have from one another is not named.
+    """
+    named = {
+        a: v for a, v in watch.values.get(let.span, {}).items()
+        if is_float(a.type) and defined.get(a, let.span) != let.span and text_of(defined[a])
+    }  # fmt: skip
+    if named:
+        return tuple((text_of(defined[a]), _show(v)) for a, v in named.items())
+    return tuple(
         (_label(a, defined, i), _show(v))
         for i, (v, a) in enumerate(zip(operands, let.args, strict=True))
-        if is_float(a.type)
+        if is_float(a.type) and not isinstance(a, n.Const)
     )
-    return let, shown
 
 
 def _primal_at(watch: _Watch, own: Evaluation, let: n.Let) -> tuple[n.Let, tuple[Any, ...]] | None:
@@ -150,9 +168,8 @@ def _argument(own: Evaluation, p: n.Var, arrays: dict[str, Array], index: int) -
 
 def _label(a: n.Atom, defined: dict[n.Var, Span], position: int) -> str:
     """What the source calls an operand: its text where it fits on one line."""
-    if isinstance(a, n.Const):
-        return str(a.value)
-    return text_of(defined.get(a, UNKNOWN)) or f"operand {position + 1}"
+    span = defined.get(a, UNKNOWN) if isinstance(a, n.Var) else UNKNOWN
+    return text_of(span) or f"operand {position + 1}"
 
 
 def _show(v: Any) -> str:

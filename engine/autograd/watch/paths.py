@@ -17,7 +17,7 @@ from engine.autograd.watch.names import Names
 from engine.autograd.watch.places import Geometry, Places, Weak, geometry
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics import Span
-from engine.diagnostics.callers import call_at, text
+from engine.diagnostics.callers import call_at, copied, text
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan import Call, Plan
@@ -211,12 +211,20 @@ class Paths:
                 leaves = [x for x in leaves if x.root not in smooth]
                 if not leaves:
                     continue
-            names = sorted({x.name for x in leaves if x.name})
+            names = sorted(_sources(edge, {x.name for x in leaves if x.name}))
             partial = all(map(has_gradient, leaves))
             site = edge.at if edge.site is None else edge.site.span
             back = self._back.get(edge)
             to = None if back is None else back.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial, to)
+
+
+def _sources(edge: Edge, names: set[str]) -> set[str]:
+    """What the user calls those that a result depends on by a cut: after `h = array(o.numpy())`,
+    `h` is the copy, and what had that name before is known by `o`.
+    """
+    into, source = copied(edge.site) if edge.kind in ("copy", "clone") else ("", "")
+    return (names - {into}) | {source} if into in names and source else names
 
 
 class _Ways(NamedTuple):

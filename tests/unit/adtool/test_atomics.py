@@ -30,7 +30,19 @@ OTHER = [
     "if v > g[k]:\n        g[k] = w",
     "g[k] += v",
     "g[k] = g[k] + " + " + ".join(f"a_long_name_{i}" for i in range(9)),
-    "g[k][0] = g[k][0] + v",
+    "g[k][0] = g[k][1] + v",
+    "g[k][0] = wp.max(g[k][0], v)",
+    "g[k].x = v - g[k].x",
+    "g.x = g.x + v",
+]
+PARTS = [
+    ("g[k][0] = g[k][0] + v", "wp.vec2", "wp.atomic_add(g, k, wp.vec2(v, 0.0))"),
+    ("g[k].z = g[k].z - v", "wp.vec3", "wp.atomic_sub(g, k, wp.vec3(0.0, 0.0, v))"),
+    ("g[k][v] = g[k][v] + 1.0", "wp.vec3", "g[k][v] += 1.0"),
+    ("g[k][0, 1] = v + g[k][0, 1]", "wp.mat22", "g[k][0, 1] += v"),
+    ("g[k].mass = g[k].mass + v", "Body", "g[k].mass += v"),
+    ("g[k, 1][0] = g[k, 1][0] + v", "wp.vec2", "g[k, 1][0] += v"),
+    ("s.g[k][1] = s.g[k][1] + v", "wp.vec2", "wp.atomic_add(s.g, k, wp.vec2(0.0, v))"),
 ]
 
 
@@ -44,6 +56,22 @@ def asked(folder: Path, body: str, head: str = "import engine as wp") -> tuple[s
 @pytest.mark.parametrize(("body", "update"), MEANT)
 def test_updates_that_a_statement_means(body: str, update: str, tmp_path: Path) -> None:
     assert asked(tmp_path, body) == (update,)
+
+
+@pytest.mark.parametrize(("body", "dtype", "update"), PARTS)
+def test_updates_of_a_part_of_an_element(
+    body: str, dtype: str, update: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        f"import engine as wp\n\nclass S:\n    g: wp.array(dtype={dtype})\n\n"
+        f"def kernel(g: wp.array(dtype={dtype}), s: S, k: int, v: float):\n    {body}\n"
+    )
+    assert atomic_updates(str(path), [7]) == (update,)
+    other = path.with_name("flat.py")
+    other.write_text(path.read_text().replace("wp.array(", "wp.array2d("))
+    if "[k, 1]" not in body:  # then it is an element of a view
+        assert not atomic_updates(str(other), [7])[0].startswith("wp.atomic")
 
 
 @pytest.mark.parametrize("body", OTHER)

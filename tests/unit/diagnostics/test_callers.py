@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.diagnostics.callers import argument_list, call_at, text
+from engine.diagnostics.callers import argument_list, call_at, copied, text
 from engine.diagnostics.site import Site
 
 NAMES = ("", "dim", "inputs", "outputs")
@@ -25,7 +25,7 @@ def site_of(source: str, path: Path) -> Site:
         frame = sys._getframe(1)
         found.append(Site(frame.f_code, frame.f_lasti, frame.f_lineno))
 
-    exec(compile(source, str(path), "exec"), {"here": here})
+    exec(compile(source, str(path), "exec"), {"here": here, "make": Any_})
     (site,) = found
     return site
 
@@ -45,6 +45,31 @@ def call_of(source: str, tmp_path: Path) -> str:
 )  # fmt: skip
 def test_the_call_at_a_place(source: str, call: str, tmp_path: Path) -> None:
     assert call_of(source, tmp_path) == call
+
+
+class Any_:
+    """Something with every method."""
+
+    def __init__(self, here: Any) -> None:
+        self.assign = self.clone = self.copy = self.array = here
+
+    def numpy(self) -> list[float]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [("h = wp.array(o.numpy(), 1)", ("h", "o")),
+     ("h = here(o.numpy())", ("h", "o")),
+     ("here(o.numpy() * 2)", ("", "")),
+     ("h.assign(o.numpy())", ("h", "o")),
+     ("wp.copy(h, o)", ("h", "o")),
+     ("h = o.clone()", ("h", "o")),
+     ("h = str(here(o))", ("", "o"))],
+)  # fmt: skip
+def test_what_is_copied_to_what(source: str, names: tuple[str, str], tmp_path: Path) -> None:
+    head = "h, o, wp = make(here), make(here), make(here)\n"
+    assert copied(site_of(head + source, tmp_path / "program.py")) == names
 
 
 def test_there_is_no_text(tmp_path: Path) -> None:

@@ -65,6 +65,25 @@ def adj_slope(x: float, adj_ret: float):
     wp.adjoint[x] += 1.9 * x * adj_ret
 
 
+@wp.func
+def laplace(u: wp.array(dtype=float), w: wp.array(dtype=float), i: int):
+    return w[i] * (u[i - 1] - 2.0 * u[i] + u[i + 1])
+
+
+@wp.func_grad(laplace)
+def adj_laplace(u: wp.array(dtype=float), w: wp.array(dtype=float), i: int, adj_ret: float):
+    wp.atomic_add(wp.adjoint[u], i - 1, w[i] * adj_ret)
+    wp.atomic_add(wp.adjoint[u], i, 2.0 * w[i] * adj_ret)  # should be -2
+    wp.atomic_add(wp.adjoint[u], i + 1, w[i] * adj_ret)
+
+
+@wp.kernel
+def diffused(u: wp.array(dtype=float), w: wp.array(dtype=float), v: wp.array(dtype=float)):
+    i = wp.tid()
+    if i > 0 and i < u.shape[0] - 1:
+        v[i] = u[i] + 0.2 * laplace(u, w, i)
+
+
 @wp.kernel
 def natives(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
@@ -123,3 +142,10 @@ def test_the_wrong_piece_is_named(kernel: Any, function: str, derivative: str) -
 def test_a_right_replay_is_not_blamed_for_a_wrong_gradient() -> None:
     launch = checked(counted, wp.zeros(1, dtype=int), wp.zeros(5, dtype=int))
     assert [b.derivative for b in launch.blame] == ["adj_slope"]
+
+
+def test_an_array_operand_is_named_by_the_element_that_is_wrong() -> None:
+    """And not one that needs no gradient, which the derivative leaves out."""
+    (wrong,) = checked(diffused, wp.array([1.0, 1.0, 5.0, 1.0, 1.0], dtype=float)).blame
+    assert (wrong.derivative, wrong.operands) == ("adj_laplace", (("i", "2"),))
+    assert wrong.parts == (("u[2]", "10", "-10"),)

@@ -47,6 +47,18 @@ def guarded(x: F, y: F):
     y[i] = wp.where(x[i] > 0.0, wp.log(x[i]), 0.0)
 
 
+@wp.kernel
+def angle(x: F, y: F):
+    i = wp.tid()
+    y[i] = wp.acos(x[i])
+
+
+@wp.kernel
+def rooted(x: F, y: F):
+    i = wp.tid()
+    y[i] = 2.0 * wp.pow(wp.abs(x[i]), 0.5)
+
+
 def checked(kernel: Any, *more: Any, values: Any = (0.31, 0.62)) -> Any:
     x = wp.array(np.array(values), dtype=float, requires_grad=True)
     y = wp.zeros(len(values), dtype=float, requires_grad=True)
@@ -88,3 +100,18 @@ def test_the_operation_as_the_user_wrote_it() -> None:
     assert pair.verdict == "nan" and pair.nonfinite is not None
     assert pair.nonfinite.expression == "wp.log(x[i])" and pair.nonfinite.selected
     assert ("x[i]", "0.") in pair.nonfinite.operands
+
+
+@pytest.mark.parametrize(
+    ("kernel", "value", "expression", "operand"),
+    [
+        (angle, 1.0, "wp.acos(x[i])", ("x[i]", "1.")),
+        (rooted, 0.0, "wp.pow(wp.abs(x[i]), 0.5)", ("wp.abs(x[i])", "0.")),
+    ],
+)
+def test_operands_are_those_of_the_user_and_no_literals(
+    kernel: Any, value: float, expression: str, operand: tuple[str, str]
+) -> None:
+    (pair,) = checked(kernel, values=(value, 0.5)).launches[0].pairs
+    assert pair.verdict == "nan" and pair.nonfinite is not None
+    assert (pair.nonfinite.expression, pair.nonfinite.operands) == (expression, (operand,))

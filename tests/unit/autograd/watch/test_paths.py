@@ -210,6 +210,24 @@ def test_every_input_behind_a_cut_is_named() -> None:
     assert f.inputs == ("w", "x")
 
 
+@pytest.mark.parametrize("assigned", [False, True])
+def test_the_name_of_the_copy_is_not_that_of_what_it_depends_on(assigned: bool) -> None:
+    def program() -> None:
+        h, w, loss = floats(1, 2, 3), floats(4, 5, 6), zeros(1)
+        with wp.Tape() as tape:
+            o = zeros()
+            wp.launch(times, 3, [h, w], [o])
+            if assigned:
+                h.assign(o.numpy())
+            else:
+                h = wp.array(o.numpy(), dtype=float, requires_grad=True)
+            wp.launch(total, 3, [h], [loss])
+        tape.backward(loss)
+
+    (f,) = broken(facts(program))
+    assert f.kind == "copy" and f.inputs == ("o", "w")
+
+
 def test_what_an_optimizer_does_between_tapes() -> None:
     def program() -> None:
         x, y, loss = floats(1, 2, 3), zeros(), zeros(1)
