@@ -90,7 +90,7 @@ class FunctionReads:
             write = Write(r.name, launch, r.site)
         else:
             seen = writes.after(self._holds[self._number][0], a, (), writes.clock)
-            write = Write("", -1, seen.site.span if seen is not None and seen.site else None)
+            write = Write() if seen is None else seen.write
         places = np.argwhere(where)
         return Overwritten(
             "outside" if by is None else "wrong", -1, record.name, "", _name(record._site, i),

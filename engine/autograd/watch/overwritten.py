@@ -46,7 +46,8 @@ class _Loss:
     """Numbers of an argument that are not what the launch read. Keeps no array alive.
 
     nbytes: what the tape saved, to restore them; None where the pass reads what is there now.
-    recorded: whether it was a record of the tape that wrote.
+    recorded: whether it was a record of the tape that wrote. clock: when something outside did,
+    -1 where nobody saw it.
     version: of the memory at the pass that found it.
     """
 
@@ -59,6 +60,7 @@ class _Loss:
     outside: bool
     version: int
     recorded: bool = False
+    clock: int = -1
 
     @property
     def restored(self) -> bool:
@@ -132,8 +134,15 @@ class OverwrittenReads:
         return a
 
     def forgive(self) -> None:
-        """Leaves out what was written outside: all was computed again after it."""
-        self._keep(lambda x: not x.outside)
+        """Leaves out what was written outside, where all fits and was computed again after it."""
+        self._keep(lambda x: not (x.outside and self._again_since(x)))
+
+    def _again_since(self, loss: _Loss) -> bool:
+        """Whether something wrote to the launch's results since; else they are equal by chance."""
+        if loss.clock < 0:
+            return True  # or before the tape: a hold may be older than a write that nobody saw
+        written = self._records()[loss.number].written
+        return any(self._writes.since(loss.clock, a) for a in written)
 
     # ---- what is lost
 
@@ -176,8 +185,8 @@ class OverwrittenReads:
             yield _Loss(number, i, differs, hold, None, by, False, version, True)
             return
         w = self._writes.after(self._clocks[number], a, self._own, self._clocks[-1])
-        site = None if w is None or w.site is None else w.site.span
-        yield _Loss(number, i, differs, hold, None, Write("", -1, site), True, version)
+        write, clock = (Write(), -1) if w is None else (w.write, w.clock)
+        yield _Loss(number, i, differs, hold, None, write, True, version, clock=clock)
 
     def _unneeded(self, number: int, record: LaunchRecord, reads: Collection[int]) -> None:
         """Tells of reads of which no adjoint needs the value, and that the tape overwrote."""

@@ -44,6 +44,7 @@ class _Followed:
         self.tape = tape
         self.total: tuple[float, float] | None = None
         self.clocks: list[int] = []
+        self.launches = 0
         self.overwritten: OverwrittenReads | None = None
         self.recomputed: Recomputed | None = Recomputed(tape)
         self.stale: list[Stale] = []
@@ -153,6 +154,9 @@ class Witness:
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
             if followed.paths is not None:
                 followed.reading.recorded(tape, record, self._writes.clock)
+        followed.launches += isinstance(record, LaunchRecord)
+        number = followed.launches - 1 if isinstance(record, LaunchRecord) else -1
+        self._writes.recorded(record.written, record._site, record.name, tape.index, number)
         followed.clocks.append(self._writes.clock)
         if followed.paths is not None:
             followed.paths.recorded(record)
@@ -160,6 +164,7 @@ class Witness:
 
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
+            self._writes.launching(site, call.plan.kernel.key)
             self._beforehand.launched(call, site)
         for paths in self._open():
             paths.launched(call, site)
