@@ -11,7 +11,7 @@ from adtool.rules.base import Manual, Rule, grouped
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import Overwritten, TapeResult, Write
+    from engine.autograd import Overwritten, TapeResult
 
 _SEVERITY: dict[str, Severity] = {
     "wrong": "error", "outside": "error", "restored": "warning", "within": "warning",
@@ -91,7 +91,7 @@ class OverwrittenArray(Rule):
             what = f"`{f.variable}`" if f.variable else "an array"
             yield self.finding(
                 f"{what}, which the function `{f.kernel}`, given to Tape.record_func, reads in the "
-                f"backward pass of tape {tape}, was overwritten {_by(f.by, f.kind == 'outside')} before that: "
+                f"backward pass of tape {tape}, was overwritten {_by(f)} before that: "
                 f"{_elements(f)}; the gradient is wrong because of it",
                 _HELP[f.kind], span=f.by.site or f.site, tape=tape, launch=-1, count=len(group),
                 near=(f.site,),
@@ -140,11 +140,11 @@ def _happened(f: Overwritten) -> str:
     if f.kind == "within":
         return "was overwritten by the launch that had read it"
     then = "afterwards" if f.kind in ("restored", "unneeded") else "before the backward pass"
-    return f"was overwritten {_by(f.by, f.kind == 'outside')} {then}"
+    return f"was overwritten {_by(f)} {then}"
 
 
-def _by(w: Write, outside: bool = False) -> str:
-    off = " outside of the tape" if outside else ""
+def _by(f: Overwritten) -> str:
+    w, off = f.by, " outside of the tape" if f.kind == "outside" else ""
     if w.tape >= 0:
         what = f"kernel `{w.name}` in launch {w.launch}" if w.launch >= 0 else f"`{w.name}`"
         return f"by {what} of tape {w.tape}"
@@ -154,9 +154,7 @@ def _by(w: Write, outside: bool = False) -> str:
         return f"by `{w.name}`{off}"
     if w.site is not None:
         return "outside of the tape"
-    return (
-        "by something that the engine did not see, as a write through a NumPy view or native code,"
-    )
+    return "by something that the engine did not see, as native code or a write to a NumPy view,"
 
 
 def _elements(f: Overwritten) -> str:
