@@ -83,6 +83,7 @@ class OverwrittenReads:
         self._losses: dict[int, list[_Loss]] = {}
         self._looked: dict[Hashable, int] = {}
         self._seen = 0  # records of the passes so far
+        self._seeded = True  # whether there are gradients to go on from
         # Of the pass that runs.
         self._run: Pass | None = None
 
@@ -102,6 +103,18 @@ class OverwrittenReads:
             if loss.number >= old or not loss.outside:
                 self._losses.setdefault(loss.number, []).append(loss)
         self._seen = len(run.records)
+
+    def rehearse(self, run: Pass, clocks: Sequence[int]) -> None:
+        """Looks at a tape that has run no backward pass, as if one came from all that it computes.
+
+        What was written outside may have been meant for another use of the arrays: not told.
+        """
+        self._seeded = False
+        self.began(run, clocks)
+        self._keep(lambda x: x.restored)
+        for number in range(len(run.records) - 1, -1, -1):
+            self.before(number)
+        self.ended()
 
     def ended(self) -> None:
         """The pass is over: lets go of the program's arrays."""
@@ -267,7 +280,9 @@ class OverwrittenReads:
     def _differing(
         self, record: LaunchRecord, one: Sequence[Restoration], other: Sequence[Restoration]
     ) -> tuple[str, ...]:
-        return _differing(record, lambda: record.backward(one), lambda: record.backward(other))
+        return _differing(
+            record, lambda: record.backward(one), lambda: record.backward(other), self._seeded
+        )
 
     def _reads(self, was: Sequence[_Loss], now: Sequence[_Loss]) -> list[Restoration]:
         """What a launch is to read: what the pass has it read, but some as it was or is now."""
@@ -315,7 +330,7 @@ class OverwrittenReads:
 
         assert self._run is not None
         reads = self._run.restored.get(number, ())
-        changed = _differing(record, lambda: record.backward(reads), naive)
+        changed = _differing(record, lambda: record.backward(reads), naive, self._seeded)
         if changed:
             i = next(p.index for p in record.plan.array_params if p.name in names)
             a = record.values[i]
@@ -411,20 +426,25 @@ def exposed(record: LaunchRecord) -> list[array]:
 
 
 def _differing(
-    record: LaunchRecord, one: Callable[[], None], other: Callable[[], None]
+    record: LaunchRecord, one: Callable[[], None], other: Callable[[], None], seeded: bool
 ) -> tuple[str, ...]:
-    """The parameters whose gradients differ after one or the other; all stays as it is."""
-    grads = [*_grads(record), *exposed(record)]
+    """The parameters whose gradients differ after one or the other; all stays as it is.
+
+    seeded: from the gradients that are there; else all are one.
+    """
+    own = _grads(record)
+    grads = [*own, *exposed(record)]
     before = [g._host().copy() for g in grads]
+    start = [x if seeded or k >= len(own) else np.ones_like(x) for k, x in enumerate(before)]
     results = []
     try:
         for go in (one, other):
+            for g, x in zip(grads, start, strict=True):
+                g._put(x)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 go()
             results.append(_named(record))
-            for g, was in zip(grads, before, strict=True):
-                g._put(was)
     except EngineError:
         return ()
     finally:

@@ -24,7 +24,7 @@ from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.writes import Writes
-from engine.diagnostics import Span
+from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
@@ -265,6 +265,23 @@ class Witness:
         for tape, broken in self._chained.broken():
             self._of(tape).broken.append(broken)
             tape.facts.append(broken)
+        self._busy = True
+        for followed in self._tapes.values():
+            self._rehearse(followed)
+
+    def _rehearse(self, followed: _Followed) -> None:
+        """Looks at a tape that has run no backward pass and still may."""
+        overwritten = OverwrittenReads(self._writes)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run = followed.tape.rehearsal()
+                if run is None:
+                    return
+                overwritten.rehearse(run, followed.clocks)
+        except (EngineError, MemoryError):
+            return
+        followed.tape.facts += overwritten.facts
 
     def _look_back(self) -> None:
         for tape, broken in self._beforehand.broken():
