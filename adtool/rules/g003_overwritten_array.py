@@ -37,7 +37,9 @@ class OverwrittenArray(Rule):
 
             Whether a gradient depends on it is not guessed: the adjoint of the launch runs on
             copies of the gradients, with and without the lost values, at the program's own
-            backward pass.
+            backward pass. What a tape overwrote that never runs backward is looked at when the
+            program ends. Elements are those that the launch read, and the write is the first one
+            to them.
             """,
         why="""
             The gradient mixes values of two times, and no check of single launches can see it.
