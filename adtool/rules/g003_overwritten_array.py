@@ -11,7 +11,7 @@ from adtool.rules.base import Manual, Rule, grouped
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import Overwritten, TapeResult, Write
+    from engine.autograd import Overwritten, TapeResult
 
 _SEVERITY: dict[str, Severity] = {
     "wrong": "error", "outside": "error", "restored": "warning", "within": "warning",
@@ -37,7 +37,9 @@ class OverwrittenArray(Rule):
 
             Whether a gradient depends on it is not guessed: the adjoint of the launch runs on
             copies of the gradients, with and without the lost values, at the program's own
-            backward pass.
+            backward pass. What a tape overwrote that never runs backward is looked at when the
+            program ends. Elements are those that the launch read, and the write is the first one
+            to them.
             """,
         why="""
             The gradient mixes values of two times, and no check of single launches can see it.
@@ -91,7 +93,7 @@ class OverwrittenArray(Rule):
             what = f"`{f.variable}`" if f.variable else "an array"
             yield self.finding(
                 f"{what}, which the function `{f.kernel}`, given to Tape.record_func, reads in the "
-                f"backward pass of tape {tape}, was overwritten {_by(f.by)} before that: "
+                f"backward pass of tape {tape}, was overwritten {_by(f)} before that: "
                 f"{_elements(f)}; the gradient is wrong because of it",
                 _HELP[f.kind], span=f.by.site or f.site, tape=tape, launch=-1, count=len(group),
                 near=(f.site,),
@@ -140,17 +142,21 @@ def _happened(f: Overwritten) -> str:
     if f.kind == "within":
         return "was overwritten by the launch that had read it"
     then = "afterwards" if f.kind in ("restored", "unneeded") else "before the backward pass"
-    return f"was overwritten {_by(f.by)} {then}"
+    return f"was overwritten {_by(f)} {then}"
 
 
-def _by(w: Write) -> str:
+def _by(f: Overwritten) -> str:
+    w, off = f.by, " outside of the tape" if f.kind == "outside" else ""
+    if w.tape >= 0:
+        what = f"kernel `{w.name}` in launch {w.launch}" if w.launch >= 0 else f"`{w.name}`"
+        return f"by {what} of tape {w.tape}"
     if w.launch >= 0:
         return f"by kernel `{w.name}` in launch {w.launch}"
     if w.name:
-        return f"by `{w.name}`"
+        return f"by `{w.name}`{off}"
     if w.site is not None:
         return "outside of the tape"
-    return "by something that the tape does not know of, as a write through a NumPy view,"
+    return "by something that the engine did not see, as native code or a write to a NumPy view,"
 
 
 def _elements(f: Overwritten) -> str:

@@ -13,12 +13,14 @@ class Write:
     """Something that wrote to an array.
 
     name: of the kernel or operation. launch: its number on the tape, -1 for what is no launch of
-    it. site: its call; None where it is not known, as of what went through a NumPy view.
+    it. site: its call; None where it is not known, as of what went through a NumPy view. tape: the
+    number of the tape that recorded it, where that is another one, and launch is its number there.
     """
 
     name: str = ""
     launch: int = -1
     site: Span | None = None
+    tape: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.ad.threads import Classes, Collected, Given, classify, collect, fills
+from engine.ad.threads import (
+    Box,
+    Classes,
+    Collected,
+    Given,
+    classify,
+    collect,
+    fills,
+    reach,
+)
+from engine.ad.threads.collect import Touch
 from engine.codegen.layout import arg_offsets
 from engine.ir.nodes import Function
 from engine.lang.strided import Elements, byte_range, may_meet, overlaps_itself
@@ -187,6 +197,14 @@ class Threads:
                 self._filled.clear()
             self._filled[key] = fills(self.fn, self.collected, name, shape, dim, given)
         return self._filled[key]
+
+    def reach(
+        self, name: str, kinds: Collection[Touch], dim: tuple[int, ...], args: bytes
+    ) -> list[Box]:
+        """Boxes that hold all elements of an array argument which a launch touches so."""
+        arrays = self.arrays(args)
+        (shape,) = (a.shape for a in arrays if a.name == name)
+        return reach(self.collected, name, kinds, shape, dim, self.given(args, arrays))
 
     def given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
         """The integers and extents that decide anything, always in one order."""

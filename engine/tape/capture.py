@@ -114,6 +114,14 @@ class CapturedTape:
         source = None if self.source is None else self.source()
         return source is None or not source.has(self)
 
+    def rehearsal(self) -> Pass | None:
+        """The backward pass that the program could run now, if it has run none; without seeds.
+
+        None where it has, or cannot. Raises TapeError where the pass would.
+        """
+        source = None if self.source is None else self.source()
+        return None if source is None or self.passes else source.rehearsal(self)
+
     def look(self) -> None:
         """Takes note of arrays that came to require a gradient, while they are there."""
         for r in self.records:
@@ -164,9 +172,11 @@ _lock = Lock()
 class Captures:
     """Where one tape's records go: to each capture that was open when recording began."""
 
-    __slots__ = ("__weakref__", "_records", "_tapes", "_traced")
+    __slots__ = ("__weakref__", "_records", "_tapes", "_traced", "restored")
 
     def __init__(self, records: list[Record]) -> None:
+        # What a backward pass would restore now; the tape gives it.
+        self.restored: Callable[[], Mapping[int, Sequence[Restoration]]] = dict
         self._begin(records)
 
     def _begin(self, records: list[Record]) -> None:
@@ -186,6 +196,13 @@ class Captures:
     def has(self, tape: CapturedTape) -> bool:
         """Whether the tape's present records go there."""
         return self._records is not None and any(t is tape for t in self._tapes)
+
+    def rehearsal(self, tape: CapturedTape) -> Pass | None:
+        """See `CapturedTape.rehearsal`."""
+        records = self._records
+        if records is None or not self.has(tape) or len(tape.records) != len(records):
+            return None
+        return Pass(records, (), self.restored(), None, None)
 
     def copies(self, kernel: str) -> bool:
         """Whether anyone needs what launches of a kernel read."""

@@ -9,6 +9,7 @@ from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import Any
+from weakref import ref
 
 from engine import config
 from engine.compile.backend import Journal
@@ -28,7 +29,7 @@ from engine.tape.capture import Captures, Pass
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
-from engine.tape.restoration import Change
+from engine.tape.restoration import Change, Restoration
 from engine.tape.scopes import Scope, ScopeStack
 
 
@@ -54,6 +55,8 @@ class Tape:
         self._token: Token[recording.Recorder | None] | None = None
         self._captures = self._listeners()
         self._overwrites = Overwrites()
+        me = ref(self)  # what listens must not keep the tape alive
+        self._captures.restored = lambda: _restored(me())
 
     def _listeners(self) -> Captures:
         return Captures(self.records)
@@ -403,6 +406,10 @@ def _gradient_of(value: Any) -> Any:
         if isinstance(item, (array, Struct)):
             setattr(out, name, _gradient_of(item))
     return out
+
+
+def _restored(tape: Tape | None) -> Mapping[int, Sequence[Restoration]]:
+    return {} if tape is None else tape._overwrites.needed(tape.records)
 
 
 def _seed(a: array, cotangent: Any) -> None:

@@ -5,6 +5,7 @@ from engine.ad.threads.certain import clashes
 from engine.ad.threads.classify import Classes, Group, classify
 from engine.ad.threads.collect import Access, Collected, collect
 from engine.ad.threads.fills import fills
+from engine.ad.threads.reach import Box, reach
 
-__all__ = ["Access", "Classes", "Collected", "Given", "Group", "clashes", "classify", "collect",
-           "fills"]  # fmt: skip
+__all__ = ["Access", "Box", "Classes", "Collected", "Given", "Group", "clashes", "classify",
+           "collect", "fills", "reach"]  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.autograd.facts import Overwritten, Write
-from engine.autograd.watch.overwritten import Writers
+from engine.autograd.watch.elements import Elements
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics.callers import argument_list, call_at, text
 from engine.diagnostics.site import Site
@@ -81,7 +81,7 @@ class FunctionReads:
     def _told(self, record: object, i: int, where: NumpyArray, writes: Writes) -> Overwritten:
         assert isinstance(record, FuncRecord) and self._run is not None
         a = record.arrays[i]
-        by = Writers(self._run.records).after(self._number, a)
+        by = Elements(self._run.records).writer(self._number, a, where)
         if by is not None:
             r = self._run.records[by]
             launch = -1
@@ -90,7 +90,7 @@ class FunctionReads:
             write = Write(r.name, launch, r.site)
         else:
             seen = writes.after(self._holds[self._number][0], a, (), writes.clock)
-            write = Write("", -1, seen.site.span if seen is not None and seen.site else None)
+            write = Write() if seen is None else seen.write
         places = np.argwhere(where)
         return Overwritten(
             "outside" if by is None else "wrong", -1, record.name, "", _name(record._site, i),

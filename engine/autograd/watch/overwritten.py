@@ -8,23 +8,21 @@ there without that. Where both give the same, nothing was needed.
 from __future__ import annotations
 
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from engine import config
 from engine.autograd.facts import Overwritten, Write
+from engine.autograd.watch.elements import Elements
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import EngineError
 from engine.ir import nodes as n
 from engine.runtime.array import array
-from engine.runtime.base import may_meet
 from engine.runtime.execute import run
-from engine.runtime.storage import Hold, Storage
+from engine.runtime.storage import Hold
 from engine.tape.capture import Pass
 from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord, Record
@@ -38,7 +36,7 @@ from engine.tape.restoration import (
 # Bytes of gradients that are copied to try out records of one kind where nothing comes of it;
 # beyond that every second, fourth, ... is tried.
 _BUDGET = 1 << 30
-
+_LOOKS = 64  # launches of one kind that are run again to see what they read; then the same
 
 Kind = Literal["wrong", "outside", "restored", "within", "unneeded"]
 
@@ -48,6 +46,8 @@ class _Loss:
     """Numbers of an argument that are not what the launch read. Keeps no array alive.
 
     nbytes: what the tape saved, to restore them; None where the pass reads what is there now.
+    recorded: whether it was a record of the tape that wrote. clock: when something outside did,
+    -1 where nobody saw it.
     version: of the memory at the pass that found it.
     """
 
@@ -59,6 +59,8 @@ class _Loss:
     by: Write
     outside: bool
     version: int
+    recorded: bool = False
+    clock: int = -1
 
     @property
     def restored(self) -> bool:
@@ -79,7 +81,9 @@ class OverwrittenReads:
         self._spent: dict[Hashable, int] = {}
         self._tried: dict[Hashable, int] = {}
         self._losses: dict[int, list[_Loss]] = {}
+        self._looked: dict[Hashable, int] = {}
         self._seen = 0  # records of the passes so far
+        self._seeded = True  # whether there are gradients to go on from
         # Of the pass that runs.
         self._run: Pass | None = None
 
@@ -88,10 +92,10 @@ class OverwrittenReads:
         self._run = run
         self._clocks = clocks
         self._launches = _numbers(run.records)
+        self._elements = Elements(run.records)
         if len(run.records) == self._seen:
             self._keep(lambda x: self._argument(x).storage.version == x.version)
             return
-        self._writers = Writers(run.records)
         sites = {r._site for r in run.records if r._site is not None}
         self._own = {(site.code, site.instruction) for site in sites}
         old, self._losses = self._seen, {}
@@ -99,11 +103,23 @@ class OverwrittenReads:
             if loss.number >= old or not loss.outside:
                 self._losses.setdefault(loss.number, []).append(loss)
         self._seen = len(run.records)
-        del self._writers
+
+    def rehearse(self, run: Pass, clocks: Sequence[int]) -> None:
+        """Looks at a tape that has run no backward pass, as if one came from all that it computes.
+
+        What was written outside may have been meant for another use of the arrays: not told.
+        """
+        self._seeded = False
+        self.began(run, clocks)
+        self._keep(lambda x: x.restored)
+        for number in range(len(run.records) - 1, -1, -1):
+            self.before(number)
+        self.ended()
 
     def ended(self) -> None:
         """The pass is over: lets go of the program's arrays."""
         self._run = None
+        del self._elements
 
     @property
     def facts(self) -> list[Overwritten]:
@@ -131,8 +147,15 @@ class OverwrittenReads:
         return a
 
     def forgive(self) -> None:
-        """Leaves out what was written outside: all was computed again after it."""
-        self._keep(lambda x: not x.outside)
+        """Leaves out what was written outside, where all fits and was computed again after it."""
+        self._keep(lambda x: not (x.outside and self._again_since(x)))
+
+    def _again_since(self, loss: _Loss) -> bool:
+        """Whether something wrote to the launch's results since; else they are equal by chance."""
+        if loss.clock < 0:
+            return True  # or before the tape: a hold may be older than a write that nobody saw
+        written = self._records()[loss.number].written
+        return any(self._writes.since(loss.clock, a) for a in written)
 
     # ---- what is lost
 
@@ -165,16 +188,18 @@ class OverwrittenReads:
             saved = x.where & differs
             differs &= ~saved
             if saved.any():
-                yield _Loss(number, i, saved, hold, x.nbytes, self._change(x.by), False, version)
+                by, own = self._change(x.by), not x.by.loose
+                yield _Loss(number, i, saved, hold, x.nbytes, by, False, version, own)
         if not differs.any():
             return
-        by = self._writers.after(number, a) if config.overwrites == "present" else None
-        if by is not None:
-            yield _Loss(number, i, differs, hold, None, self._record(by), False, version)
+        at = self._elements.writer(number, a) if config.overwrites == "present" else None
+        if at is not None:
+            by = self._record(at)
+            yield _Loss(number, i, differs, hold, None, by, False, version, True)
             return
         w = self._writes.after(self._clocks[number], a, self._own, self._clocks[-1])
-        site = None if w is None or w.site is None else w.site.span
-        yield _Loss(number, i, differs, hold, None, Write("", -1, site), True, version)
+        write, clock = (Write(), -1) if w is None else (w.write, w.clock)
+        yield _Loss(number, i, differs, hold, None, write, True, version, clock=clock)
 
     def _unneeded(self, number: int, record: LaunchRecord, reads: Collection[int]) -> None:
         """Tells of reads of which no adjoint needs the value, and that the tape overwrote."""
@@ -185,9 +210,9 @@ class OverwrittenReads:
             where = None if a.storage.unchanged(hold) else differing(a, hold)
             if where is None:
                 continue
-            by = self._writers.after(number, a)
+            by = self._elements.writer(number, a)
             if by is not None:
-                loss = _Loss(number, i, where, hold, None, self._record(by), False, 0)
+                loss = _Loss(number, i, where, hold, None, self._record(by), False, 0, True)
                 self._tell(loss, "unneeded", ())
 
     def _change(self, c: Change) -> Write:
@@ -255,7 +280,9 @@ class OverwrittenReads:
     def _differing(
         self, record: LaunchRecord, one: Sequence[Restoration], other: Sequence[Restoration]
     ) -> tuple[str, ...]:
-        return _differing(record, lambda: record.backward(one), lambda: record.backward(other))
+        return _differing(
+            record, lambda: record.backward(one), lambda: record.backward(other), self._seeded
+        )
 
     def _reads(self, was: Sequence[_Loss], now: Sequence[_Loss]) -> list[Restoration]:
         """What a launch is to read: what the pass has it read, but some as it was or is now."""
@@ -303,7 +330,7 @@ class OverwrittenReads:
 
         assert self._run is not None
         reads = self._run.restored.get(number, ())
-        changed = _differing(record, lambda: record.backward(reads), naive)
+        changed = _differing(record, lambda: record.backward(reads), naive, self._seeded)
         if changed:
             i = next(p.index for p in record.plan.array_params if p.name in names)
             a = record.values[i]
@@ -312,6 +339,22 @@ class OverwrittenReads:
             self._tell(loss, "within", changed, key, record.journal_bytes)
 
     # ---- telling
+
+    def _promising(self, key: Hashable, loss: _Loss) -> bool:
+        """Whether the launch may have read what is lost, and it is worth the time to ask."""
+        if not (loss.where & self._elements.may(loss.number, loss.index)).any():
+            return False
+        if key in self._found:
+            return True
+        looked = self._looked[key] = self._looked.get(key, 0) + 1
+        return looked < _LOOKS or looked & (looked - 1) == 0
+
+    def _by_whom(self, loss: _Loss) -> _Loss:
+        """The loss with the record that wrote to the elements which are told of."""
+        if not loss.recorded:
+            return loss
+        at = self._elements.writer(loss.number, self._argument(loss), loss.where)
+        return loss if at is None else replace(loss, by=self._record(at))
 
     def _key(self, loss: _Loss, record: LaunchRecord) -> Hashable:
         return (record.name, loss.index, record.site, loss.by.name, loss.by.site, loss.outside,
@@ -333,11 +376,20 @@ class OverwrittenReads:
         key = key or self._key(loss, record)
         if kind == "unneeded":
             key = (key, kind)
+            if not self._promising(key, loss):
+                return
         elif (key, "unneeded") in self._found:
             del self._found[key, "unneeded"]
         if key in self._found:
             self._again(key, loss)
             return
+        if kind != "within":
+            where, certain = self._elements.read(loss.number, loss.index, loss.where)
+            if kind == "unneeded" and not (certain and where.any()):
+                return
+            if where.any():
+                loss = replace(loss, where=where)
+            loss = self._by_whom(loss)
         places = np.argwhere(loss.where)
         self._found[key] = Overwritten(
             kind, self._launches[loss.number], record.name,
@@ -345,31 +397,6 @@ class OverwrittenReads:
             tuple(map(int, places.min(0))), tuple(map(int, places.max(0))), len(places),
             nbytes or loss.nbytes or 0, tuple(changed), passed=_passed(record, changed),
         )  # fmt: skip
-
-
-class Writers:
-    """Which records write to which memory, by their positions."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-
-    @cached_property
-    def _by(self) -> dict[Storage, tuple[list[int], list[array]]]:
-        by: dict[Storage, tuple[list[int], list[array]]] = {}
-        for position, r in enumerate(self._records):
-            for a in r.written:
-                positions, arrays = by.setdefault(a.storage, ([], []))
-                positions.append(position)
-                arrays.append(a)
-        return by
-
-    def after(self, position: int, a: array) -> int | None:
-        """The first record after that one that writes to an array; None for none."""
-        positions, arrays = self._by.get(a.storage, ([], []))
-        for k in range(bisect_right(positions, position), len(positions)):
-            if may_meet(arrays[k], a):
-                return positions[k]
-        return None
 
 
 def _numbers(records: Sequence[Record]) -> dict[int, int]:
@@ -399,20 +426,25 @@ def exposed(record: LaunchRecord) -> list[array]:
 
 
 def _differing(
-    record: LaunchRecord, one: Callable[[], None], other: Callable[[], None]
+    record: LaunchRecord, one: Callable[[], None], other: Callable[[], None], seeded: bool
 ) -> tuple[str, ...]:
-    """The parameters whose gradients differ after one or the other; all stays as it is."""
-    grads = [*_grads(record), *exposed(record)]
+    """The parameters whose gradients differ after one or the other; all stays as it is.
+
+    seeded: from the gradients that are there; else all are one.
+    """
+    own = _grads(record)
+    grads = [*own, *exposed(record)]
     before = [g._host().copy() for g in grads]
+    start = [x if seeded or k >= len(own) else np.ones_like(x) for k, x in enumerate(before)]
     results = []
     try:
         for go in (one, other):
+            for g, x in zip(grads, start, strict=True):
+                g._put(x)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 go()
             results.append(_named(record))
-            for g, was in zip(grads, before, strict=True):
-                g._put(was)
     except EngineError:
         return ()
     finally:

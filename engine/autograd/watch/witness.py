@@ -24,7 +24,7 @@ from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.writes import Writes
-from engine.diagnostics import Span
+from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
@@ -44,6 +44,7 @@ class _Followed:
         self.tape = tape
         self.total: tuple[float, float] | None = None
         self.clocks: list[int] = []
+        self.launches = 0
         self.overwritten: OverwrittenReads | None = None
         self.recomputed: Recomputed | None = Recomputed(tape)
         self.stale: list[Stale] = []
@@ -153,6 +154,9 @@ class Witness:
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
             if followed.paths is not None:
                 followed.reading.recorded(tape, record, self._writes.clock)
+        followed.launches += isinstance(record, LaunchRecord)
+        number = followed.launches - 1 if isinstance(record, LaunchRecord) else -1
+        self._writes.recorded(record.written, record._site, record.name, tape.index, number)
         followed.clocks.append(self._writes.clock)
         if followed.paths is not None:
             followed.paths.recorded(record)
@@ -160,6 +164,7 @@ class Witness:
 
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
+            self._writes.launching(site, call.plan.kernel.key)
             self._beforehand.launched(call, site)
         for paths in self._open():
             paths.launched(call, site)
@@ -260,6 +265,23 @@ class Witness:
         for tape, broken in self._chained.broken():
             self._of(tape).broken.append(broken)
             tape.facts.append(broken)
+        self._busy = True
+        for followed in self._tapes.values():
+            self._rehearse(followed)
+
+    def _rehearse(self, followed: _Followed) -> None:
+        """Looks at a tape that has run no backward pass and still may."""
+        overwritten = OverwrittenReads(self._writes)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run = followed.tape.rehearsal()
+                if run is None:
+                    return
+                overwritten.rehearse(run, followed.clocks)
+        except (EngineError, MemoryError):
+            return
+        followed.tape.facts += overwritten.facts
 
     def _look_back(self) -> None:
         for tape, broken in self._beforehand.broken():

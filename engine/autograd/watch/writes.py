@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from engine.autograd.facts import Write
 from engine.autograd.watch.places import Weak
 from engine.diagnostics.site import Site, call_site
 from engine.runtime import recording
@@ -16,13 +17,26 @@ _KEPT = 256  # writes of one block of memory
 
 
 class Written(NamedTuple):
-    """Bytes that were written, by address. taped: while a tape recorded."""
+    """Bytes that were written, by address. taped: while a tape recorded.
+
+    name: of the kernel or operation, where it is known. tape: the number of the tape that recorded
+    it, and launch: that of the launch on it; -1 for none.
+    """
 
     clock: int
     lo: int
     hi: int
     site: Site | None
     taped: bool
+    name: str = ""
+    tape: int = -1
+    launch: int = -1
+
+    @property
+    def write(self) -> Write:
+        """As facts have it."""
+        site = None if self.site is None else self.site.span
+        return Write(self.name, self.launch, site, self.tape)
 
 
 class Writes:
@@ -31,12 +45,20 @@ class Writes:
     def __init__(self) -> None:
         self.clock = 0
         self._by: Weak[list[Written]] = Weak()
+        self._launching: tuple[Site | None, str] = (None, "")
+
+    def launching(self, site: Site | None, kernel: str) -> None:
+        """A launch is about to run off any tape, and may write then."""
+        self._launching = site, kernel
 
     def note(self, memory: Storage, lo: int, hi: int) -> None:
         """Notes a write that is about to happen."""
         self.clock += 1
         taped = recording.active.get() is not None
-        new = Written(self.clock, lo, hi, call_site(3), taped)
+        site = call_site(3)
+        launched, name = self._launching
+        own = name if site is launched and not taped else ""
+        new = Written(self.clock, lo, hi, site, taped, own)
         known = self._by.get(memory)
         if known is None:
             self._by.put(memory, [new])
@@ -44,6 +66,22 @@ class Writes:
         if len(known) >= _KEPT:
             del known[: _KEPT // 2]
         known.append(new)
+
+    def recorded(
+        self, arrays: Iterable[array], site: Site | None, name: str, tape: int, launch: int
+    ) -> None:
+        """A tape got a record: what was just written to these arrays was written by it."""
+        for a in arrays:
+            known = self._by.get(a.storage) or []
+            for k in range(len(known) - 1, -1, -1):
+                if known[k].site is not site or known[k].name:
+                    break
+                known[k] = known[k]._replace(name=name, tape=tape, launch=launch)
+
+    def since(self, clock: int, a: array) -> bool:
+        """Whether anything wrote to an array since then."""
+        known = self._by.get(a.storage) or []
+        return any(w.clock > clock and w.lo < a.hi and a.lo < w.hi for w in known)
 
     def after(
         self, clock: int, a: array, own: Collection[tuple[object, int]], last: int

@@ -316,7 +316,7 @@ class TestComposition:
         [("G004", "no gradient", "it has no requires_grad"), ("G004", "outside", "nothing on the"),
          ("G004", "no backward", "enable_backward=False"), ("G010", "aliasing", "shares memory"),
          ("G010", "unknown", "the gradient changes across"),
-         ("G003", "overwrite", "that the tape does not know of")],
+         ("G003", "overwrite", "that the engine did not see")],
     )  # fmt: skip
     def test_each_cause_has_words(self, code: str, kind: str, words: str, session: Make) -> None:
         tapes = session(self.whole(kind, 3, "move", "x", self.SITE))
@@ -402,8 +402,18 @@ class TestFacts:
     def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
         fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)
         (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
-        assert found.line == 9 and "through a NumPy view" in found.message
+        assert found.line == 9 and "a write to a NumPy view" in found.message
         assert "1 number, at [2]" in found.message
+        for write, words in [
+            (Write("cp", 2, self.WROTE, 1), "by kernel `cp` in launch 2 of tape 1 before"),
+            (Write("copy", -1, self.WROTE, 1), "by `copy` of tape 1 before"),
+            (Write("cp", -1, self.WROTE), "by `cp` outside of the tape before"),
+            (Write("", -1, self.WROTE), "overwritten outside of the tape before"),
+        ]:
+            (found,) = findings(
+                "G003", session(TapeResult(0, (), overwritten=(replace(fact, by=write),)))
+            )
+            assert found.line == 11 and words in found.message
 
     @pytest.mark.parametrize("kind", ["values", "twice", "passed on", "recompute", "saved"])
     def test_stale_gradients(self, kind: Any, session: Make) -> None:

@@ -108,6 +108,25 @@ def grid(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
 
 
 @wp.kernel
+def square_row(t: int, x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i = wp.tid()
+    y[t, i] = x[t, i] * x[t, i]
+
+
+@wp.kernel
+def twice_positive(t: int, x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    if y[i, j] > 0.0:
+        y[i, j] += 2.0 * x[i + t, j]
+
+
+@wp.kernel
+def put_row(t: int, z: F, x: wp.array2d(dtype=float)):
+    i = wp.tid()
+    x[t, i] = z[i]
+
+
+@wp.kernel
 def square16(x: wp.array(dtype=wp.float16), y: wp.array(dtype=wp.float16)):
     i = wp.tid()
     y[i] = x[i] * x[i]

@@ -115,7 +115,7 @@ def test_a_write_after_the_tape(then: Any, mode: Any) -> None:
     config.overwrites = mode
     (f,) = overwrites(facts(after_square(then, off=True)))
     assert (f.kind, f.launch, f.gradients, f.nbytes) == ("outside", 0, ("x",), 0)
-    assert (f.by.name, f.by.launch) == ("", -1)
+    assert (f.by.name, f.by.launch) == ("twice" if then is of_a_kernel else "", -1)
     if then is through_a_view:
         assert f.by.site is None and (f.first, f.last, f.count) == ((2,), (2,), 1)
     else:
@@ -427,11 +427,35 @@ def test_writes_that_are_made_on_another_tape_have_a_place() -> None:
         with wp.Tape() as tape:
             wp.launch(square, 3, [x], [y])
         with wp.Tape():
+            wp.launch(twice, 3, [y], [wp.zeros_like(y)])
             wp.launch(twice, 3, [z], [x])  # the other tape
         tape.backward(grads=ones(y))
 
     (f,) = overwrites(facts(program))
     assert f.kind == "outside" and said(f.by.site).endswith("# the other tape")
+    assert (f.by.name, f.by.launch, f.by.tape) == ("twice", 1, 1)
+
+
+def test_values_whose_results_are_the_same_were_overwritten_all_the_same() -> None:
+    """x * x of -x is what it was, and its gradient is not."""
+
+    def program(again: bool) -> Callable[[], None]:
+        def run() -> None:
+            x, y, z = floats(1, 2, 3), zeros(), floats(-0.5, -1, -1.5)
+            with wp.Tape() as tape:
+                wp.launch(square, 3, [x], [y])
+            with wp.Tape():
+                wp.launch(twice, 3, [z], [x])
+            if again:
+                wp.launch(square, 3, [x], [y])
+            tape.backward(grads=ones(y))
+            assert x.grad.list() == [-2, -4, -6]
+
+        return run
+
+    (f,) = overwrites(facts(program(again=False)))
+    assert (f.kind, f.count, f.by.name, f.by.tape) == ("outside", 3, "twice", 1)
+    assert facts(program(again=True)) == []
 
 
 def test_a_launch_that_was_kept_off_the_tape() -> None:
