@@ -59,7 +59,11 @@ def vanishes(
         noise = max(moved(0.0) for _ in range(TRIES))
         if not max(scale, off) <= noise:
             return False
-        return max(moved(BESIDE) for _ in range(TRIES)) >= LARGER * scale
+        # What explodes is as far off for a small step as for a large one.
+        unit = max(float(np.finfo(evaluations.own.initial[x].dtype).eps)
+                   for x in evaluations.readable)  # fmt: skip
+        grown = (BESIDE / (units * unit)) ** 0.5
+        return max(moved(BESIDE) for _ in range(TRIES)) >= max(LARGER * scale, grown * noise)
     except EvaluationFailed:
         return False
     finally:
