@@ -63,7 +63,8 @@ def vanishes(
         unit = max(float(np.finfo(evaluations.own.initial[x].dtype).eps)
                    for x in evaluations.readable)  # fmt: skip
         grown = (BESIDE / (units * unit)) ** 0.5
-        return max(moved(BESIDE) for _ in range(TRIES)) >= max(LARGER * scale, grown * noise)
+        beside = max(moved(BESIDE) for _ in range(TRIES))
+        return bool(beside >= max(LARGER * scale, grown * noise))
     except EvaluationFailed:
         return False
     finally:
