@@ -40,9 +40,18 @@ def list_kernels(
         for r in tape.records:
             if hasattr(r, "kernel"):
                 known.setdefault(r.kernel.key, r)
+    open_types = []
     for k in _defined():
-        known.setdefault(k.key, k)
+        if k.is_generic and not k.overloads:
+            open_types.append(k.key)
+        for typed in k.overloads.values() if k.is_generic else (k,):
+            known.setdefault(typed.key, typed)
     mine = [known[k] for k in known if fnmatchcase(k, options.kernel)]
+    if not mine and options.kernel in open_types:
+        return Outcome(
+            "target", f"kernel `{options.kernel}` is generic and was not launched: it has no types",
+            "launch it in the script, or add an overload (engine.overload)",
+        )  # fmt: skip
     if not mine:
         return _unknown(options.kernel, list(known))
     found = tuple(engine.kernel_stage(k, options.stage) for k in mine)
@@ -51,16 +60,13 @@ def list_kernels(
 
 
 def _defined() -> list[Any]:
-    """Kernels that the modules of the program name; of generic ones those that were launched."""
+    """Kernels that the modules of the program name."""
     found: list[Any] = []
     own = str(Path(str(engine.__file__)).parent)
     for module in list(sys.modules.values()):
         if not str(getattr(module, "__file__", None) or own).startswith(own):
             found += [v for v in vars(module).values() if isinstance(v, engine.Kernel)]
-    out = []
-    for k in found:
-        out += list(k.overloads.values()) if k.is_generic else [k]
-    return out
+    return found
 
 
 def _unknown(kernel: str, known: list[str]) -> Outcome:

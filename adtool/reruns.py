@@ -30,10 +30,10 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     does not let a process run.
     """
     wanted = job.options.rerun
-    if session.failure is not None or wanted is False:
+    if session.failure is not None:
         return session
-    if wanted is None and session.script_seconds > SHORT:
-        return session
+    if wanted is False or (wanted is None and session.script_seconds > SHORT):
+        return replace(session, tapes=tuple(map(_left, session.tapes)))
     out = {t.tape: t for t in session.tapes}
     for sought in _different(session.tapes):
         found = _settle(sought, job, session.script_seconds, deadline)
@@ -42,6 +42,20 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
                 if tape.sought is not None and _alike(tape.sought) == _alike(sought):
                     out[tape.tape] = _with(out[tape.tape], found, tape.sought == sought)
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
+
+
+def _left(tape: TapeResult) -> TapeResult:
+    """A tape with what only another run could tell, which there is none of, as unchecked."""
+    from engine.autograd import Unchecked
+
+    if tape.sought is None or not tape.sought.reads:
+        return tape
+    left = Unchecked(
+        -1, "what goes through the host", "only running the script again, with inputs moved, tells "
+        f"whether the loss depends on it (by default if it takes less than {SHORT:g} s): --rerun",
+        tape.sought.reads[-1],
+    )  # fmt: skip
+    return replace(tape, unchecked=(*tape.unchecked, left))
 
 
 def _different(tapes: Sequence[TapeResult]) -> Iterator[Sought]:

@@ -10,6 +10,13 @@ from pathlib import Path
 from adtool.exits import ToolError, because
 
 
+def spare_sources(path: Path) -> None:
+    """Raises ToolError where a report would take the place of a Python file."""
+    if path.suffix in (".py", ".pyi", ".pyw") and path.exists():
+        raise ToolError(f"`{path}` is a Python file that is there: a report would overwrite it",
+                        "name another file")  # fmt: skip
+
+
 def write_file(data: bytes, path: Path) -> None:
     """Writes the file in one step, so that no half of it is ever seen.
 

@@ -18,7 +18,7 @@ from adtool.report import Report, Severity
 from adtool.reruns import settled
 from adtool.strays import suspects
 from adtool.suppressions import Choice
-from adtool.writing import write_file
+from adtool.writing import spare_sources, write_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ class CheckRuns:
 
         Raises ToolError where the report cannot be written to its file.
         """
+        if self.style.output:
+            spare_sources(Path(self.style.output))
         written = io.StringIO()
         reports = []
         for number, target in enumerate(targets, 1):

@@ -41,4 +41,9 @@ def drawn(text: str, kind: str) -> bytes:
             f"`dot` failed: {said[0] if said else f'status {done.returncode}'}",
             "write a .dot file: --out tape.dot", "environment",
         )  # fmt: skip
+    if b"too large" in done.stderr:  # it draws something all the same, a pixel high
+        raise ToolError(
+            f"the picture is too large for a .{kind} file",
+            "write .svg or .pdf, or draw less (without --no-simplify; --failing)", "environment",
+        )  # fmt: skip
     return done.stdout

@@ -109,7 +109,7 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
     G008 and G009, and said once.
     """
     unjudged: set[str] = set()
-    if verdict in ("fail", "inconclusive", "nondeterministic"):
+    if verdict in ("fail", "inconclusive", "nondeterministic", "nan"):
         unjudged = {s.fault.kernel for s in session.faults if s.fault.kind in ("outside", "race")}
     for tape in session.tapes:
         for launch in tape.launches:

@@ -67,7 +67,9 @@ class NonFiniteGradient(Rule):
         could be named belong to it: their inputs are usually not finite any more.
         """
         found = list(hits(session, "nan"))
+        outside = {s.fault.kernel for s in session.faults if s.fault.kind == "outside"}
         told = {h.tape for h in found}
+        told |= {t.tape for t in session.tapes if any(x.kernel in outside for x in t.launches)}
         for t in session.tapes:
             if t.whole is None or t.whole.verdict != "nan" or t.whole.cause or t.tape in told:
                 continue

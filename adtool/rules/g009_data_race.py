@@ -37,7 +37,7 @@ class DataRace(Rule):
 
             Launches that are proven to be free of races are not looked at; of the others the
             first of each kernel for its arguments, and where floats decide, later ones now and
-            then.
+            then. Adjoints written by hand are not looked at: on the CPU they run in order.
             """,
         why="""
             On the CPU threads run in order here, so that results are the same each time; on a

@@ -73,7 +73,7 @@ class Unchecked(Rule):
             count = len({(g.tape, g.index) for g in group})
             reason = f": {first.reason}" if first.reason else ""
             where = seen(count, first.tape, first.index, "record" if first.record else "launch")
-            if first.whole:
+            if first.whole or first.index < 0:
                 where = f"in tape {first.tape}" if count == 1 else f"in {count} tapes"
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",

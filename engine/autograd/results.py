@@ -138,7 +138,7 @@ class LaunchResult:
 class Unchecked:
     """Something on the tape that no check covers (a recorded function, a lost input).
 
-    index: of the launch; for what is no launch, the position among the tape's records.
+    index: of the launch; for what is no launch, the position among the tape's records, or -1.
     """
 
     index: int

@@ -15,8 +15,7 @@ def dimension(cx: Context, array: Var, dim: int) -> Var:
 
 def wrapped_index(cx: Context, index: Atom, length: Callable[[], Atom]) -> Atom:
     """The integer as an index into `length()` places: a negative one counts from the end."""
-    low = cx.b.low(index)
-    if low is not None and low >= 0:
+    if _never_negative(cx, index):
         return index
     size = length()
     if isinstance(index, Const) and isinstance(index.value, int):
@@ -31,12 +30,18 @@ def wrapped_index(cx: Context, index: Atom, length: Callable[[], Atom]) -> Atom:
 
 def component_index(cx: Context, size: int, index: Atom) -> Atom:
     """The integer as the index of a component: a negative one counts from the end."""
-    low = cx.b.low(index)
-    if low is not None and low >= 0:
+    if _never_negative(cx, index):
         return index
     index = _widened(cx, index)
     assert isinstance(index.type, ScalarType)
     return cx.b.op("wrap_index", index, Const(size, index.type))
+
+
+def _never_negative(cx: Context, index: Atom) -> bool:
+    if isinstance(index.type, ScalarType) and index.type.kind == "u":
+        return not isinstance(index, Const)
+    low = cx.b.low(index)
+    return low is not None and low >= 0
 
 
 def within(cx: Context, index: Atom, size: Atom) -> Atom:

@@ -92,3 +92,14 @@ def test_accesses_of_one_line(session: Make, launch: Make, pair: Make, source: P
     assert f.notes == ("5 more such accesses in the same launch",)
     others = (outside(), outside(name="vel"), outside(span=Span("springs.py", 7, 5, 7, 9)))
     assert len(found(session([launch(0, pair())], faults=others))) == 3
+
+
+def test_nan_that_an_access_outside_made(session: Make, launch: Make, pair: Make) -> None:
+    """What lies outside reads as NaN in a check: the access is the cause, and is said once."""
+    wild = launch(0, pair("nan"), kernel=outside().fault.kernel)
+    whole = WholeResult("nan", 1, float("nan"))
+    rules = [r for r in load_rules() if r.code in ("G002", "G008")]
+    with_fault = session(TapeResult(0, (wild,), whole=whole), faults=(outside(),))
+    assert [f.code for r in rules for f in r.check(with_fault)] == ["G008"]
+    without = session(TapeResult(0, (wild,), whole=whole))
+    assert {f.code for r in rules for f in r.check(without)} == {"G002"}

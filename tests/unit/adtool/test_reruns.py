@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from adtool import reruns
+from adtool.job import CheckOptions, Job
 from adtool.reruns import _with
-from engine.autograd import Broken, TapeResult
+from adtool.rules import load_rules
+from engine.autograd import Broken, Sought, TapeResult
 from engine.diagnostics import Span
 
 COPY = Broken(
@@ -31,3 +35,24 @@ def test_another_way_is_told_too(other: Broken, launch: Any) -> None:
     tape = TapeResult(0, (launch(0),), broken=(COPY,))
     assert _with(tape, other, True).broken == (COPY, other)
     assert _with(TapeResult(0, (launch(0),)), other, True).broken == (other,)
+
+
+@pytest.mark.parametrize(
+    ("rerun", "seconds", "told"), [(None, 9.0, True), (False, 0.1, True), (None, 0.1, False)]
+)
+def test_what_was_not_followed_is_told(
+    rerun: bool | None, seconds: float, told: bool, session: Any, launch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Where the program is not run again, what only that would tell is a note."""
+    monkeypatch.setattr(reruns, "_moved", lambda *_: None)
+    read = Span("rnn.py", 12, 5, 12, 30)
+    sought = Sought(0, 1.0, 0.5, (read,), (), ("o",))
+    made = session(TapeResult(0, (launch(0),), sought=sought))
+    made = replace(made, script_seconds=seconds)
+    job = Job(made.target, CheckOptions(rerun=rerun))
+    (tape,) = reruns.settled(made, job, None).tapes
+    assert [u.site for u in tape.unchecked] == [read] * told
+    after = replace(made, tapes=(tape,))
+    notes = [f for r in load_rules() if r.code == "G012" for f in r.check(after)]
+    assert [(f.severity, f.line) for f in notes] == [("note", 12)] * told
