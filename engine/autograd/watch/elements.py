@@ -24,6 +24,7 @@ from engine.tape.records import LaunchRecord
 from engine.tape.restoration import NumpyArray, any_byte, planes
 
 _BYTES = 1 << 26  # what the record of one launch may take up
+_THREADS = 1 << 17  # of a launch; of larger ones, what they may touch has to do
 _RUNS = 16  # launches that are run again to find out who wrote some elements
 _READS: tuple[Touch, ...] = ("read", "take", "ordered", "native")
 _WRITES: tuple[Touch, ...] = (
@@ -134,7 +135,7 @@ def _meet(a: array, some: NumpyArray, b: array, others: NumpyArray) -> bool:
 def _touched(record: LaunchRecord) -> _Touched | None:
     variants = record.plan.variants
     known = variants.accesses_ir()
-    if known is None:
+    if known is None or np.prod(record.dim, dtype=np.int64) > _THREADS:
         return None
     own = Evaluation(recorded_launch(record))
     words = own.accesses(_BYTES)
