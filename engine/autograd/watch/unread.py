@@ -136,6 +136,11 @@ class Unread:
         self._mixtures: list[Mixture] = []
         self._lent: list[Mixture] = []
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is none, so that nothing needs to be told."""
+        return not (self._mixtures or self._lent)
+
     def add(self, mixture: Mixture) -> None:
         """A pass made a mixture. Those that repeat themselves are one, which counts them."""
         for m in self._mixtures:

@@ -104,7 +104,8 @@ class Witness:
         if not self._busy:
             for a in arrays:
                 self._chained.looked_at(a)
-            self._stale(self._accumulated.unread.reading(arrays, host))
+            if not self._accumulated.unread.empty:
+                self._stale(self._accumulated.unread.reading(arrays, host))
 
     def _stale(self, mixtures: Iterable[Mixture]) -> None:
         """Notes mixtures that somebody has read."""
@@ -195,7 +196,8 @@ class Witness:
 
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
-            self._stale(self._accumulated.unread.settle())
+            if not self._accumulated.unread.empty:
+                self._stale(self._accumulated.unread.settle())
             self._writes.note(memory, lo, hi)
 
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
