@@ -101,3 +101,40 @@ def test_a_derivative_that_explodes_is_not_zero() -> None:
     """It moves with the last digit of its input, as one that vanishes does."""
     (pair,) = checked(logistic, 3, [array([0.3, 0.4, 0.6]), 40], 3)
     assert pair.verdict in ("rounding", "inconclusive")
+
+
+@wp.kernel
+def bounce(x: F, v: F, out: F):
+    """Time to the ground times the impulse there: the speed is in both, and cancels."""
+    i = wp.tid()
+    time = -(x[i] - 0.1) / wp.min(v[i], -1e-3)
+    impulse = -1.4 * v[i] / 3.0
+    wp.atomic_add(out, i, time * impulse)
+
+
+@wp.func
+def faint(v: float):
+    return 1.0 + 1e-9 * v
+
+
+@wp.func_grad(faint)
+def adj_faint(v: float, adj_ret: float):
+    wp.adjoint[v] += 0.0 * adj_ret
+
+
+@wp.kernel
+def drift(v: F, out: F):
+    i = wp.tid()
+    out[i] = faint(v[i])
+
+
+def test_factors_whose_product_does_not_depend_on_an_input() -> None:
+    rng = np.random.default_rng(1)
+    x, v = array(0.1 + 1e-3 * rng.random(8)), array(-rng.random(8) - 0.1)
+    pairs = checked(bounce, 8, [x, v], 8)
+    assert {(p.input, p.verdict) for p in pairs} == {("x", "pass"), ("v", "pass")}
+
+
+def test_a_faint_dependence_that_an_adjoint_leaves_out() -> None:
+    (pair,) = checked(drift, 4, [array([1.0, 2.0, 3.0, 4.0])], 4)
+    assert pair.verdict == "fail"
