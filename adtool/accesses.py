@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from adtool.sources import tree_of
 
 if TYPE_CHECKING:
     from engine import Fault
@@ -56,7 +57,7 @@ def is_small(fault: Fault) -> bool:
 
 def _stands(span: Span, name: str) -> tuple[ast.FunctionDef | None, ast.Subscript | None]:
     """The access itself, and the function that it is in; None where that is not plain."""
-    tree = _tree(span.file)
+    tree = tree_of(span.file)
     here = [
         f for f in ast.walk(tree)
         if isinstance(f, ast.FunctionDef) and f.lineno <= span.line <= (f.end_lineno or 0)
@@ -108,7 +109,7 @@ def _part(function: ast.FunctionDef, name: str, file: str) -> ast.expr | None:
 
 
 def _given(function: str, names: list[str], name: str, file: str) -> Iterator[ast.expr]:
-    for call in ast.walk(_tree(file)):
+    for call in ast.walk(tree_of(file)):
         if isinstance(call, ast.Call) and _called(call) == function:
             words = dict(zip(names, call.args, strict=False))
             words |= {k.arg: k.value for k in call.keywords if k.arg}
@@ -141,10 +142,3 @@ def _short(expression: ast.expr) -> str:
     """An expression, to be put behind what is said of it; empty where it is too long."""
     text = ast.unparse(expression)
     return f" (`{text}`)" if len(text) <= _LONGEST else ""
-
-
-def _tree(file: str) -> ast.Module:
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return ast.Module([], [])

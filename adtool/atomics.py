@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 from collections.abc import Collection, Iterable
+
+from adtool.sources import tree_of
 
 _LONGEST = 60  # characters of an update that still tells something
 
@@ -23,10 +24,7 @@ def atomic_updates(file: str, lines: Collection[int]) -> tuple[str, ...]:
     element was read to a variable, or compared with, before. Empty unless every line is part of
     an update, and where the text is not to be had.
     """
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
+    tree = tree_of(file)
     found: dict[str, None] = {}
     left = set(lines)
     for store, above in sorted(_assignments(tree), key=lambda x: x[0].lineno):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import linecache
+
+from adtool.sources import tree_of
 
 
 def loops_of(file: str, line: int) -> list[tuple[str, int]]:
@@ -12,11 +13,7 @@ def loops_of(file: str, line: int) -> list[tuple[str, int]]:
     With those of functions of the same file that it calls by name, in the order of the file. Empty
     where it has none, or its text cannot be had.
     """
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    functions = [x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)]
+    functions = [x for x in ast.walk(tree_of(file)) if isinstance(x, ast.FunctionDef)]
     todo = [f for f in functions if line in (f.lineno, *(d.lineno for d in f.decorator_list))]
     named = {f.name: f for f in functions}
     seen: list[ast.FunctionDef] = []

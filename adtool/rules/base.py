@@ -106,11 +106,13 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
     """Every pair with this verdict, in recorded order.
 
     A kernel that leaves its arrays, or whose threads race, has no derivative to be judged: that is
-    G008 and G009, and said once.
+    G008 and G009, and said once. What is not finite is told of racing threads, too.
     """
     unjudged: set[str] = set()
-    if verdict in ("fail", "inconclusive", "nondeterministic", "nan"):
-        unjudged = {s.fault.kernel for s in session.faults if s.fault.kind in ("outside", "race")}
+    if verdict in ("fail", "inconclusive", "nondeterministic"):
+        unjudged = faulty(session, "outside", "race")
+    elif verdict == "nan":
+        unjudged = faulty(session, "outside")
     for tape in session.tapes:
         for launch in tape.launches:
             if launch.kernel in unjudged:
@@ -118,6 +120,11 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
             for pair in launch.pairs:
                 if pair.verdict == verdict:
                     yield Hit(tape.tape, launch, pair)
+
+
+def faulty(session: Session, *kinds: str) -> set[str]:
+    """Kernels that were seen to do something of these kinds: see `session.faults`."""
+    return {s.fault.kernel for s in session.faults if s.fault.kind in kinds}
 
 
 def fed_by_nan(session: Session) -> list[Hit]:

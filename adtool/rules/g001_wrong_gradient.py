@@ -152,7 +152,7 @@ def _told(wrong: Blame) -> str:
 
 def _elsewhere(hit: Hit) -> bool:
     """Whether the gradient is cut and not wrong: G004 says where."""
-    return bool(hit.launch.detached or (hit.launch.stops and not hit.launch.blame))
+    return bool(hit.launch.detached) or hit.launch.stopped
 
 
 def _place(hit: Hit) -> Span:

@@ -13,6 +13,7 @@ from adtool.rules.base import (
     Manual,
     Rule,
     derivative,
+    faulty,
     fed_by_nan,
     grouped,
     hits,
@@ -67,7 +68,7 @@ class NonFiniteGradient(Rule):
         could be named belong to it: their inputs are usually not finite any more.
         """
         found = list(hits(session, "nan"))
-        outside = {s.fault.kernel for s in session.faults if s.fault.kind == "outside"}
+        outside = faulty(session, "outside")
         told = {h.tape for h in found}
         told |= {t.tape for t in session.tapes if any(x.kernel in outside for x in t.launches)}
         for t in session.tapes:

@@ -95,7 +95,7 @@ class BrokenPath(Rule):
         """Native functions without an adjoint, through which a result was seen to depend."""
         ends = [
             (t.tape, x) for t in session.tapes for x in t.launches
-            if x.stops and not x.blame and any(p.verdict == "fail" for p in x.pairs)
+            if x.stopped and any(p.verdict == "fail" for p in x.pairs)
         ]  # fmt: skip
         for group in grouped(ends, lambda x: x[1].stops[0]):
             tape, launch = group[0]

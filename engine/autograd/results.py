@@ -133,6 +133,11 @@ class LaunchResult:
     unassigned: tuple[tuple[str, Span], ...] = ()
     detached: tuple[str, ...] = ()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it has places where gradients end, and nothing else is to blame."""
+        return bool(self.stops and not self.blame)
+
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:

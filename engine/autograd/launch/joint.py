@@ -34,7 +34,6 @@ Array = NDArray[Any]
 # What counts for less than this part of all is moved by itself: it would not be seen beside the
 # rest.
 WEAK = 1e-2
-_TOLD = ("ad", "size", "allowed")
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ def _agreement(
     if not all(n.agrees for n in out.values()):
         return None
     numbers = list(out.values())
-    ad, size, allowed = (np.array([getattr(n, k) for n in numbers]) for k in _TOLD)
+    ad, size, allowed = np.array([(n.ad, n.size, n.allowed) for n in numbers]).T
     return out if bear_out(line, ad, size, allowed) else None
 
 

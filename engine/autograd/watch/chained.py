@@ -7,8 +7,9 @@ reads a gradient of those parameters, which no pass has ever made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Reversible
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 from weakref import WeakSet, ref
 
@@ -113,6 +114,6 @@ class Chained:
         self._open.clear()
 
 
-def latest(tapes: Iterable[Followed]) -> list[Followed]:
+def latest(tapes: Reversible[Followed]) -> Iterator[Followed]:
     """Those that another tape may go on from, the latest first."""
-    return list(tapes)[: -_LATEST - 1 : -1]
+    return islice(reversed(tapes), _LATEST)

@@ -57,7 +57,7 @@ class Part:
 
     def meets(self, arrays: Sequence[array]) -> bool:
         """Whether some of what is there lies in one of these."""
-        near = [a for a in arrays if a.lo < self.place.hi and self.place.lo < a.hi]
+        near = self._near(arrays)
         return bool(near) and self.look() and bool((self.where & meeting(self.place, near)).any())
 
     def lend(self, arrays: Sequence[array]) -> None:
@@ -94,9 +94,12 @@ class Part:
 
     def replaced(self, arrays: Sequence[array]) -> None:
         """These are about to be overwritten."""
-        near = [a for a in arrays if a.lo < self.place.hi and self.place.lo < a.hi]
+        near = self._near(arrays)
         if near:
             self.where = self.where & ~meeting(self.place, near)
+
+    def _near(self, arrays: Sequence[array]) -> list[array]:
+        return [a for a in arrays if a.lo < self.place.hi and self.place.lo < a.hi]
 
 
 @dataclass(slots=True)
