@@ -130,6 +130,11 @@ class Backend(ABC):
     def to_host(self, view: Any) -> NDArray[Any]:
         """An array as NumPy has it; a copy, unless the memory is the host's."""
 
+    def reader(self, owner: object, lo: int, hi: int) -> Callable[[int, int], bytes]:
+        """What gives copies of memory by address and size, between two addresses."""
+        held = self.to_host(self.view(owner, lo, (hi - lo,), (1,), np.uint8, False))
+        return lambda at, size: held[at - lo : at - lo + size].tobytes()
+
     @abstractmethod
     def put(self, view: Any, values: NDArray[Any]) -> None:
         """Writes NumPy values, of any type of numbers, into an array of this device."""

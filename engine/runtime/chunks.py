@@ -6,17 +6,14 @@ little of it each time. Copies of it cost what has changed.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 from weakref import ref
-
-import numpy as np
 
 from engine import config
 from engine.runtime.launch_errors import size_text
 
 SIZE = 1 << 14  # bytes; pieces begin at multiples of it
-
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Lost(Exception):
@@ -31,24 +28,20 @@ class Chunk:
     # Bytes that all pieces take up at present. Not of the module: pieces die after it.
     held: ClassVar[int] = 0
 
-    def __init__(self, data: Bytes) -> None:
+    def __init__(self, data: bytes) -> None:
         limit = config.snapshot_limit_bytes
-        if Chunk.held + data.nbytes > limit:
+        if Chunk.held + len(data) > limit:
             raise Lost(
                 f"copies of what launches read would exceed {size_text(limit)} "
                 "(engine.config.snapshot_limit_bytes)"
             )
-        self.data: Bytes
-        try:
-            self.data = data.copy()
-        except MemoryError:
-            raise Lost("no memory was left for a copy") from None
-        Chunk.held += data.nbytes
+        self.data = data
+        Chunk.held += len(data)
 
     def __del__(self) -> None:
         data = getattr(self, "data", None)
         if data is not None:
-            type(self).held -= data.nbytes
+            type(self).held -= len(data)
 
 
 def held() -> int:
@@ -70,20 +63,23 @@ class Copier:
         """The range of whole pieces around addresses `lo` to `hi`."""
         return max(self.lo, lo - lo % SIZE), min(self.hi, hi + -hi % SIZE)
 
-    def copy(self, memory: Bytes, start: int) -> tuple[Chunk, ...]:
-        """Pieces of `memory`, which begins at address `start` and holds whole pieces.
+    def copy(self, read: Callable[[int, int], bytes], start: int, end: int) -> tuple[Chunk, ...]:
+        """The pieces of whole ones, from address `start` to `end`. read: by address and size.
 
         Raises Lost where the limit is reached or memory runs out.
         """
         out = []
-        at, end = 0, memory.nbytes
+        at = start
         while at < end:
-            number = (start + at) // SIZE
-            stop = min(end, (number + 1) * SIZE - start)
-            now = memory[at:stop]
+            number = at // SIZE
+            stop = min(end, (number + 1) * SIZE)
+            try:
+                now = read(at, stop - at)
+            except MemoryError:
+                raise Lost("no memory was left for a copy") from None
             last = self._last.get(number)
             chunk = None if last is None else last()
-            if chunk is None or chunk.data.tobytes() != now.tobytes():
+            if chunk is None or chunk.data != now:
                 chunk = Chunk(now)
                 self._last[number] = ref(chunk)
             out.append(chunk)

@@ -182,7 +182,8 @@ class Storage:
         if self._copier is None:
             self._copier = Copier(self.lo, self.lo + self.nbytes)
         start, end = self._copier.widened(lo, hi)
-        return start, end, self._copier.copy(self.bytes(start, end), start)
+        read = self.device.backend.reader(self, start, end)
+        return start, end, self._copier.copy(read, start, end)
 
     def _release_hold(self) -> None:
         hold = self._hold() if self._hold is not None else None
@@ -229,7 +230,7 @@ class Hold:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that its copy takes up, part of which other holds may share."""
-        return sum(c.data.nbytes for c in self.chunks)
+        return sum(len(c.data) for c in self.chunks)
 
     def read(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> np.ndarray[Any, Any] | None:
         """A fresh copy of a strided part as it was; None where it is lost."""
@@ -239,37 +240,34 @@ class Hold:
             held = self.storage
             return np.array(held.device.backend.to_host(held.view(ptr, shape, strides, dtype)))
         lo, hi = byte_range(ptr, shape, strides, np.dtype(dtype).itemsize)
-        pieces: list[Any] = []
+        pieces: list[bytes] = []
         first, at = lo, self.start
         for c in self.chunks:
-            end = at + c.data.nbytes
+            end = at + len(c.data)
             if lo < end and at < hi:
                 first = first if pieces else at
                 pieces.append(c.data)
             at = end
         if not pieces:
             return np.empty(shape, dtype)
-        data = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return np.array(np.ndarray(shape, dtype, data, ptr - first, strides))
 
     def has(self, lo: int, values: NumpyArray) -> bool:
         """Whether there is a copy, which holds just the bytes of an array, from address lo on."""
         if self._lost or self.storage is not None:
             return False
-        at, hi = self.start, lo + values.nbytes
-        now = None
+        now, at = values.tobytes(), self.start
+        hi, seen = lo + len(now), False
         for c in self.chunks:
-            end = at + c.data.nbytes
-            if at <= lo and hi <= end:
-                return bool(c.data[lo - at : hi - at].tobytes() == values.tobytes())
+            end = at + len(c.data)
             if lo < end and at < hi:
-                now = values.reshape(-1).view(np.uint8) if now is None else now
                 first, last = max(lo, at), min(hi, end)
-                held = c.data[first - at : last - at]
-                if held.tobytes() != now[first - lo : last - lo].tobytes():
+                if c.data[first - at : last - at] != now[first - lo : last - lo]:
                     return False
+                seen = True
             at = end
-        return now is not None
+        return seen
 
 
 class Glance(Hold):
