@@ -54,6 +54,9 @@ class Watcher(Protocol):
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         """A tape got a record, which has run."""
 
+    def forgetting(self, tape: CapturedTape, records: Sequence[Record]) -> None:
+        """A tape is about to forget its records: it is reset, or is no more."""
+
     def used(self, reads: Sequence[array]) -> None:
         """A launch is about to run off the tape that just reads these."""
 
@@ -113,6 +116,12 @@ class CapturedTape:
         """Whether the program can no longer run it backward: its tape is gone, or was reset."""
         source = None if self.source is None else self.source()
         return source is None or not source.has(self)
+
+    @property
+    def live(self) -> Sequence[Record]:
+        """The records themselves, on the program's own arrays; none where they are gone."""
+        source = None if self.source is None else self.source()
+        return () if source is None else source.live(self)
 
     def rehearsal(self) -> Pass | None:
         """The backward pass that the program could run now, if it has run none; without seeds.
@@ -196,6 +205,10 @@ class Captures:
     def has(self, tape: CapturedTape) -> bool:
         """Whether the tape's present records go there."""
         return self._records is not None and any(t is tape for t in self._tapes)
+
+    def live(self, tape: CapturedTape) -> Sequence[Record]:
+        """See `CapturedTape.live`."""
+        return self._records if self._records is not None and self.has(tape) else ()
 
     def rehearsal(self, tape: CapturedTape) -> Pass | None:
         """See `CapturedTape.rehearsal`."""
@@ -302,7 +315,14 @@ class Captures:
 
     def forget(self) -> None:
         """To be called when the tape forgets its records."""
+        if self._records is not None:
+            for t in self._tapes:
+                if t.capture.open and t.capture.watcher is not None:
+                    t.capture.watcher.forgetting(t, self._records)
         self._records = None
+
+    def __del__(self) -> None:
+        self.forget()
 
 
 def _unwatched(memory: Storage, lo: int, hi: int) -> None:

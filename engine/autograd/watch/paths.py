@@ -29,7 +29,11 @@ from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteR
 
 
 class Paths:
-    """The ways of one tape, from its first record to its first backward pass."""
+    """The ways of one tape, from its first record to its first backward pass.
+
+    Records are followed when somebody asks, or does something beside the tape: of most tapes,
+    nothing can be cut, and nobody asks.
+    """
 
     def __init__(self, tape: CapturedTape, names: Names) -> None:
         self._tape = tape
@@ -37,7 +41,8 @@ class Paths:
         self._map = ReachMap()
         # What was recorded: the same off the tape evaluates it again, and cuts nothing.
         self._recorded: set[tuple[object, ...]] = set()
-        self._looked = 0  # records of the tape that are in there
+        self._looked = 0  # captured records of the tape that are in there
+        self._followed = 0  # records
         self._leaves: dict[tuple[int, Geometry], Leaf] = {}
         self._ways: dict[Plan, _Ways] = {}
         # What was written beside the tape by ways that are cut, and where the tape reads it first.
@@ -47,8 +52,13 @@ class Paths:
 
     # ---- on the tape
 
-    def recorded(self, record: Record) -> None:
-        """The tape got a record."""
+    def follow(self, records: Sequence[Record]) -> None:
+        """Follows what the tape has recorded by now. records: all of the tape."""
+        for number in range(self._followed, len(records)):
+            self._recorded_on(records[number])
+        self._followed = max(self._followed, len(records))
+
+    def _recorded_on(self, record: Record) -> None:
         if isinstance(record, LaunchRecord):
             plan, site = record.plan, record._site
             for i in plan.inputs if self._left_any else ():
@@ -72,9 +82,7 @@ class Paths:
         self, plan: Plan, values: Sequence[Any], name: Callable[[int], str],
         fills: Callable[[array], bool],
     ) -> None:  # fmt: skip
-        ways = self._ways.get(plan)
-        if ways is None:
-            ways = self._ways[plan] = _ways(plan)
+        ways = self._ways_of(plan)
         found = {}
         for i in plan.inputs:
             if values[i] is not None:
@@ -97,6 +105,12 @@ class Paths:
         ]  # fmt: skip
         for a, reach, whole in out:
             self._map.add(a, reach, whole, True)
+
+    def _ways_of(self, plan: Plan) -> _Ways:
+        ways = self._ways.get(plan)
+        if ways is None:
+            ways = self._ways[plan] = _ways(plan)
+        return ways
 
     def _read(self, a: array, name: Callable[[int], str], index: int = 0) -> Reach:
         out, computed = self._map.look(a)
@@ -126,21 +140,25 @@ class Paths:
 
     def reach(self, a: array) -> Reach:
         """The inputs of the tape that an array depends on."""
+        self.follow(self._tape.live)
         return self._map.of(a)
 
     def name_of(self, a: array) -> str:
         """What the user calls an input of the tape; empty where that is not known."""
+        self.follow(self._tape.live)
         known = self._leaves.get((root_of(a), geometry(a)))
         return "" if known is None else known.name
 
     def depends(self, a: array) -> bool:
         """Whether an array depends on an input of the tape."""
+        self.follow(self._tape.live)
         return bool(self._map.of(a))
 
     # ---- beside it
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch ran off the tape."""
+        self.follow(self._tape.live)
         plan, values = call.plan, call.values
         if self._was_recorded(_ran(plan, values)):
             self._ran(plan, values, lambda i: plan.params[i].name, lambda _: False)
@@ -160,6 +178,7 @@ class Paths:
 
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
+        self.follow(self._tape.live)
         reach = NONE
         if self._was_recorded(_copied(dest, src)):
             self._map.add(dest, self._read(src, str), True, True)
@@ -180,6 +199,7 @@ class Paths:
 
     def filled(self, dest: array) -> None:
         """All elements of an array got one value, off the tape: nothing flows to it."""
+        self.follow(self._tape.live)
         if self._map.of(dest):
             self._map.add(dest, NONE, True)
 
@@ -198,6 +218,9 @@ class Paths:
 
     def broken(self, run: Pass) -> Iterator[Broken]:
         """Ways to what the pass starts from that are cut; to be asked after it."""
+        if not (self._map.any_cut or any(map(self._cuts, run.records[self._followed :]))):
+            return
+        self.follow(run.records)
         cut: dict[Edge, list[Leaf]] = {}
         for a, _ in run.seeds:
             for leaf, edge in self._map.of(a).cut:
@@ -218,6 +241,14 @@ class Paths:
             to = None if back is None else back.span
             yield Broken(edge.kind, edge.name, site, tuple(names), partial, to)
 
+    def _cuts(self, record: Record) -> bool:
+        """Whether a record can be where a way leaves the tape."""
+        if isinstance(record, LaunchRecord):
+            return self._ways_of(record.plan).cut
+        return isinstance(record, CopyRecord) and not (
+            record.src.requires_grad and record.dest.requires_grad
+        )
+
 
 def _sources(edge: Edge, names: set[str]) -> set[str]:
     """What the user calls those that a result depends on by a cut: after `h = array(o.numpy())`,
@@ -231,11 +262,12 @@ class _Ways(NamedTuple):
     """What a kernel's arrays depend on, by the positions of its parameters.
 
     ways: the arrays that something depends on, each with where it is cut, None for nowhere.
-    writes: what is written, and which of the ways is its own.
+    writes: what is written, and which of the ways is its own. cut: whether any is.
     """
 
     ways: list[tuple[tuple[int, Edge | None], ...]]
     writes: list[tuple[int, int]]
+    cut: bool
 
 
 def _ways(plan: Plan) -> _Ways:
@@ -249,7 +281,8 @@ def _ways(plan: Plan) -> _Ways:
             if flow is not None or flows is None:
                 way.append((k, None if flow is None or flow.smooth else _cast(flow)))
         writes.append((i, ways.setdefault(tuple(way), len(ways))))
-    return _Ways(list(ways), writes)
+    cut = any(edge is not None for way in ways for _, edge in way)
+    return _Ways(list(ways), writes, cut)
 
 
 def _ran(plan: Plan, values: Sequence[Any]) -> tuple[object, ...]:

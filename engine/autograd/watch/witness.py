@@ -159,9 +159,12 @@ class Witness:
         number = followed.launches - 1 if isinstance(record, LaunchRecord) else -1
         self._writes.recorded(record.written, record._site, record.name, tape.index, number)
         followed.clocks.append(self._writes.clock)
-        if followed.paths is not None:
-            followed.paths.recorded(record)
         self._beforehand.recorded(tape, record)
+
+    def forgetting(self, tape: CapturedTape, records: Sequence[Record]) -> None:
+        followed = self._tapes.get(id(tape))
+        if followed is not None and followed.paths is not None:
+            followed.paths.follow(records)
 
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
