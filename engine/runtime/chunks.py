@@ -13,7 +13,8 @@ from weakref import ref
 from engine import config
 from engine.runtime.launch_errors import size_text
 
-SIZE = 1 << 14  # bytes; pieces begin at multiples of it
+SIZE = 1 << 14  # bytes of a piece, at most; pieces begin at multiples of their size
+_LEAST = 256
 
 
 class Lost(Exception):
@@ -50,38 +51,48 @@ def held() -> int:
 
 
 class Copier:
-    """Makes copies of parts of one block of memory. Remembers pieces while a copy has them."""
+    """Makes copies of parts of one block of memory. Remembers pieces while a copy has them.
 
-    __slots__ = ("_last", "hi", "lo")
+    Small parts are copied in pieces of about their own size, so that a row costs what it holds;
+    large ones in pieces of SIZE.
+    """
 
-    def __init__(self, lo: int, hi: int) -> None:
-        self.lo = lo
-        self.hi = hi
-        self._last: dict[int, ref[Chunk]] = {}
+    __slots__ = ("_last", "_lo", "_nbytes")
 
-    def widened(self, lo: int, hi: int) -> tuple[int, int]:
-        """The range of whole pieces around addresses `lo` to `hi`."""
-        return max(self.lo, lo - lo % SIZE), min(self.hi, hi + -hi % SIZE)
+    def __init__(self, lo: int, nbytes: int) -> None:
+        self._lo = lo
+        self._nbytes = nbytes
+        self._last: dict[tuple[int, int], ref[Chunk]] = {}
 
-    def copy(self, read: Callable[[int, int], bytes], start: int, end: int) -> tuple[Chunk, ...]:
-        """The pieces of whole ones, from address `start` to `end`. read: by address and size.
+    def copy(
+        self, reader: Callable[[int, int], Callable[[int, int], bytes]], lo: int, hi: int
+    ) -> tuple[int, int, tuple[Chunk, ...]]:
+        """Whole pieces around addresses `lo` to `hi`: where they begin and end, and they.
 
-        Raises Lost where the limit is reached or memory runs out.
+        reader: gives, for two addresses, what reads between them, by address and size. Raises Lost
+        where the limit is reached or memory runs out.
         """
+        size = _piece(hi - lo)
+        base, last = self._lo, self._last
+        at = first = (lo - base) - (lo - base) % size
+        end = min(self._nbytes, hi - base + -(hi - base) % size)
         out = []
-        at = start
-        while at < end:
-            number = at // SIZE
-            stop = min(end, (number + 1) * SIZE)
-            try:
-                now = read(at, stop - at)
-            except MemoryError:
-                raise Lost("no memory was left for a copy") from None
-            last = self._last.get(number)
-            chunk = None if last is None else last()
-            if chunk is None or chunk.data != now:
-                chunk = Chunk(now)
-                self._last[number] = ref(chunk)
-            out.append(chunk)
-            at = stop
-        return tuple(out)
+        try:
+            read = reader(base + first, base + end)
+            while at < end:
+                now = read(base + at, min(size, end - at))
+                known = last.get((at, size))
+                chunk = None if known is None else known()
+                if chunk is None or chunk.data != now:
+                    chunk = Chunk(now)
+                    last[at, size] = ref(chunk)
+                out.append(chunk)
+                at += size
+        except MemoryError:
+            raise Lost("no memory was left for a copy") from None
+        return base + first, base + end, tuple(out)
+
+
+def _piece(nbytes: int) -> int:
+    """The size of the pieces of a part of so many bytes."""
+    return SIZE if nbytes >= SIZE else max(_LEAST, 1 << (nbytes - 1).bit_length())

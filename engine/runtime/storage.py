@@ -13,6 +13,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -180,10 +181,8 @@ class Storage:
         if lo == hi:
             return lo, hi, ()
         if self._copier is None:
-            self._copier = Copier(self.lo, self.lo + self.nbytes)
-        start, end = self._copier.widened(lo, hi)
-        read = self.device.backend.reader(self, start, end)
-        return start, end, self._copier.copy(read, start, end)
+            self._copier = Copier(self.lo, self.nbytes)
+        return self._copier.copy(partial(self.device.backend.reader, self), lo, hi)
 
     def _release_hold(self) -> None:
         hold = self._hold() if self._hold is not None else None
