@@ -6,7 +6,7 @@ of an input that no tape ever reads, and finds zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from weakref import ref
 
 from engine.autograd.facts import Broken
@@ -25,17 +25,24 @@ _KEPT = 256  # inputs of such launches that are kept alive, to be looked at late
 
 
 class Beforehand:
-    """Follows what launches off the tape compute from arrays that require a gradient."""
+    """Follows what launches off the tape compute from arrays that require a gradient.
+
+    What tapes recorded is looked at when somebody asks, until such a launch runs.
+    """
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._map = ReachMap()
         self._inputs: dict[int, array] = {}
         self._taped: Weak[None] = Weak()
+        # Tapes that recorded something since they were looked at, and how much was looked at.
+        self._behind: dict[int, CapturedTape] = {}
+        self._followed: dict[int, int] = {}
         self._used: dict[tuple[Leaf, Edge], tuple[CapturedTape, Site | None]] = {}
 
     def launched(self, call: Call, site: Site | None) -> None:
         """A launch is about to run off the tape."""
+        self._catch_up()
         plan, values = call.plan, call.values
         reach = NONE
         for i in plan.inputs:
@@ -58,7 +65,27 @@ class Beforehand:
                     self._map.add(a, kept, False)
 
     def recorded(self, tape: CapturedTape, record: Record) -> None:
-        """A tape got a record."""
+        """A tape gets a record."""
+        if self._map.empty:
+            self._behind[id(tape)] = tape
+        else:
+            self.follow(tape, tape.live)
+            self._take(tape, record)
+            self._followed[id(tape)] += 1
+
+    def follow(self, tape: CapturedTape, records: Sequence[Record]) -> None:
+        """Looks at what a tape has recorded by now. records: all of it."""
+        self._behind.pop(id(tape), None)
+        known = self._followed.get(id(tape), 0)
+        for number in range(known, len(records)):
+            self._take(tape, records[number])
+        self._followed[id(tape)] = max(known, len(records))
+
+    def _catch_up(self) -> None:
+        for tape in list(self._behind.values()):
+            self.follow(tape, tape.live)
+
+    def _take(self, tape: CapturedTape, record: Record) -> None:
         beforehand = not self._map.empty
         if isinstance(record, LaunchRecord):
             for i in record.plan.inputs:
@@ -82,12 +109,15 @@ class Beforehand:
 
     def forgotten(self, a: array) -> bool:
         """Whether no tape read an array, and somebody asked for its gradient all the same."""
+        self._catch_up()
         if a in self._taped or a.existing_grad is None:
             return False
         return not has_gradient(Leaf(root_of(a), "", ref(a)))
 
     def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
         """What is known to be broken by now, each once."""
+        if self._used:
+            self._catch_up()
         for (leaf, edge), (tape, back) in list(self._used.items()):
             a = leaf.array()
             if a is None or root_array(a) in self._taped:

@@ -25,6 +25,10 @@ class Creations:
             if site is not None:
                 self._sites.put(a.storage, site)
 
+    def __bool__(self) -> bool:
+        """False where there was none."""
+        return bool(self._sites)
+
     def of(self, a: array) -> Site | None:
         """The call that made an array, or what it is a view of."""
         return self._sites.get(a.storage)

@@ -15,7 +15,7 @@ from weakref import ref
 import numpy as np
 
 from engine.autograd.facts import Broken, Event, FunctionCheck, Moved, Sought
-from engine.autograd.watch.places import Places, Weak
+from engine.autograd.watch.places import WeakPlaces
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
@@ -44,8 +44,8 @@ class Touches:
     def __init__(self) -> None:
         self._arrays: list[tuple[ref[array], Hold]] = []
         # The same by memory, and what the tape wrote: a long tape has many of both.
-        self._known: Weak[Places[ref[array]]] = Weak()
-        self._written: Weak[Places[None]] = Weak()
+        self._known: WeakPlaces[ref[array]] = WeakPlaces()
+        self._written: WeakPlaces[None] = WeakPlaces()
         # Of those touched before the tape began, those that it has not read yet.
         self._early: list[tuple[array, Hold]] = []
         self.muddled = False
@@ -61,8 +61,21 @@ class Touches:
                 self._early.remove(early)
                 self.muddled |= not a.storage.unchanged(early[1])
 
+    @property
+    def waits(self) -> bool:
+        """Whether it must see the tape's first reads as they happen."""
+        return bool(self._early)
+
     def touch(self, a: array) -> int | None:
         """Takes note of an array that is about to be read; its number, the first time."""
+        return self._touch(a, None)
+
+    def touched(self, a: array, hold: Hold | None) -> None:
+        """The same of an array that was read. hold: of what it held then."""
+        if self._touch(a, hold) is not None:
+            self.muddled |= hold is None
+
+    def _touch(self, a: array, hold: Hold | None) -> int | None:
         if not a._flag or not a._info.floating or not a.requires_grad:
             return None
         if self.computed(a) or a._info.numpy.names or not a.size:
@@ -71,12 +84,8 @@ class Touches:
             if self._early:
                 self._reread(a)
             return None
-        self._arrays.append((ref(a), a.storage.hold(a.lo, a.hi)))
-        known = self._known.get(a.storage)
-        if known is None:
-            known = Places()
-            self._known.put(a.storage, known)
-        known.put(a, ref(a))
+        self._arrays.append((ref(a), hold or a.storage.hold(a.lo, a.hi)))
+        self._known.at(a.storage).put(a, ref(a))
         return len(self._arrays) - 1
 
     @property
@@ -100,11 +109,7 @@ class Touches:
         if isinstance(record, FuncRecord):
             written = [a for a in record.arrays if isinstance(a, array) and not self.has(a)]
         for a in written:
-            known = self._written.get(a.storage)
-            if known is None:
-                known = Places()
-                self._written.put(a.storage, known)
-            known.put(a, None)
+            self._written.at(a.storage).put(a, None)
 
     def derivative(self) -> float | None:
         """What the gradients say of the direction.

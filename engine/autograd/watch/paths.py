@@ -14,7 +14,7 @@ from weakref import ref
 from engine.ad.cuts import Flow
 from engine.autograd.facts import Broken, Recorded
 from engine.autograd.watch.names import Names
-from engine.autograd.watch.places import Geometry, Places, Weak, geometry
+from engine.autograd.watch.places import Geometry, WeakPlaces, geometry
 from engine.autograd.watch.reach import NONE, Edge, Kind, Leaf, Reach, ReachMap, has_gradient
 from engine.diagnostics import Span
 from engine.diagnostics.callers import call_at, copied, text
@@ -46,8 +46,7 @@ class Paths:
         self._leaves: dict[tuple[int, Geometry], Leaf] = {}
         self._ways: dict[Plan, _Ways] = {}
         # What was written beside the tape by ways that are cut, and where the tape reads it first.
-        self._away: Weak[Places[Edge]] = Weak()
-        self._left_any = False
+        self._away: WeakPlaces[Edge] = WeakPlaces()
         self._back: dict[Edge, Site] = {}
 
     # ---- on the tape
@@ -61,7 +60,7 @@ class Paths:
     def _recorded_on(self, record: Record) -> None:
         if isinstance(record, LaunchRecord):
             plan, site = record.plan, record._site
-            for i in plan.inputs if self._left_any else ():
+            for i in plan.inputs if self._away else ():
                 if record.values[i] is not None:
                     self._returned(record.values[i], site)
             self._ran(plan, record.values, lambda i: self._names.of(site, plan, i), record.fills)
@@ -124,12 +123,7 @@ class Paths:
 
     def _left(self, a: array, edge: Edge) -> None:
         """An array was written beside the tape."""
-        self._left_any = True
-        known = self._away.get(a.storage)
-        if known is None:
-            known = Places()
-            self._away.put(a.storage, known)
-        known.put(a, edge)
+        self._away.at(a.storage).put(a, edge)
 
     def _returned(self, a: array, site: Site | None) -> None:
         """The tape reads an array."""

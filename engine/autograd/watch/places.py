@@ -52,18 +52,13 @@ class Weak(Generic[Tag]):
         self._refs[id(x)] = ref(x)
         self._said[id(x)] = tag
 
-    def values(self) -> list[Tag]:
-        """What was said of objects that are there."""
-        self._sweep()
-        return list(self._said.values())
+    def __bool__(self) -> bool:
+        """False where nothing was ever said."""
+        return bool(self._refs)
 
     def __contains__(self, x: object) -> bool:
         found = self._refs.get(id(x))
         return found is not None and found() is x
-
-    def __len__(self) -> int:
-        self._sweep()
-        return len(self._refs)
 
     def _sweep(self) -> None:
         for key in [k for k, r in self._refs.items() if r() is None]:
@@ -138,6 +133,20 @@ class Places(Generic[Tag]):
                 for k in range(first, last + 1):
                     for key in buckets.get(k, ()):
                         yield known[key]
+
+
+class WeakPlaces(Weak[Places[Tag]]):
+    """The places in each of some blocks of memory."""
+
+    __slots__ = ()
+
+    def at(self, memory: object) -> Places[Tag]:
+        """Those in a block: none, where nothing was said of it before."""
+        found = self.get(memory)
+        if found is None:
+            found = Places()
+            self.put(memory, found)
+        return found
 
 
 def _bucket(a: array | Outline) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from engine.autograd.watch.places import Places, Weak, geometry
+from engine.autograd.watch.places import WeakPlaces, geometry
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
@@ -150,7 +150,7 @@ class ReachMap:
 
     def __init__(self) -> None:
         # What arrays depend on, and whether a tape wrote them.
-        self._by: Weak[Places[tuple[Reach, bool]]] = Weak()
+        self._by: WeakPlaces[tuple[Reach, bool]] = WeakPlaces()
         self.empty = True
         self.any_cut = False
 
@@ -174,12 +174,9 @@ class ReachMap:
 
     def add(self, a: array, reach: Reach, whole: bool, computed: bool = False) -> None:
         """An array was written. whole: all of it. computed: what a tape recorded, or the like."""
-        known = self._by.get(a.storage)
+        known = self._by.at(a.storage) if reach or computed else self._by.get(a.storage)
         if known is None:
-            if not (reach or computed):
-                return
-            known = Places()
-            self._by.put(a.storage, known)
+            return
         before = known.known.get(geometry(a))
         if before is not None:
             computed |= before[1][1]

@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
+from engine.autograd.facts import Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
-from engine.autograd.watch.accumulated import Accumulated, merged, name_of
+from engine.autograd.watch.accumulated import Accumulated, name_of
 from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.chained import Chained, latest
-from engine.autograd.watch.creations import Creations, Read
-from engine.autograd.watch.functions import FunctionReads
+from engine.autograd.watch.creations import Creations
+from engine.autograd.watch.followed import Followed
 from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.names import Names
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
-from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.writes import Writes
@@ -37,40 +36,6 @@ from engine.tape.records import FuncRecord, LaunchRecord
 _EARLY = 256  # arrays that the host read before the first tape, kept to be looked at later
 
 
-class _Followed:
-    """What is known of one tape."""
-
-    def __init__(self, tape: CapturedTape, names: Names) -> None:
-        self.tape = tape
-        self.total: tuple[float, float] | None = None
-        self.clocks: list[int] = []
-        self.launches = 0
-        self.overwritten: OverwrittenReads | None = None
-        self.recomputed: Recomputed | None = Recomputed(tape)
-        self.stale: list[Stale] = []
-        self.run: Pass | None = None
-        # Until its first backward pass.
-        self.paths: Paths | None = Paths(tape, names)
-        self.broken: list[Broken] = []
-        self.touches = Touches()
-        self.reads: list[tuple[Span, str]] = []
-        self.used = False  # something was recorded after that
-        self.functions: list[tuple[int, Recorded]] = []
-        self.reading = FunctionReads()
-        self.sought: Sought | None = None
-        self.shared: SharedGradients | None = None
-        self.facts: list[Shared] = []
-        self.read = Read()
-
-    def publish(self) -> None:
-        """Tells what is known by now."""
-        if self.overwritten is not None:
-            self.tape.facts[:] = [
-                *self.overwritten.facts, *merged(self.stale), *self.broken,
-                *filter(None, [self.sought]), *self.facts, *self.read.facts(),
-            ]  # fmt: skip
-
-
 class Witness:
     """Finds what no check of recorded launches can see: overwrites and gradients that mix."""
 
@@ -84,19 +49,25 @@ class Witness:
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
-        self._last: _Followed | None = None
-        self._tapes: dict[int, _Followed] = {}
-        self._not_run: list[_Followed] = []
+        self._last: Followed | None = None
+        self._tapes: dict[int, Followed] = {}
+        self._not_run: list[Followed] = []
         self._busy = False
         # The tape whose backward pass runs.
-        self._running: _Followed | None = None
+        self._running: Followed | None = None
 
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
         followed = self._last = self._of(tape)
-        if followed.paths is not None:
+        others = len(self._not_run) > 1 and self._others(followed)
+        if followed.paths is not None and (others or followed.touches.waits):
+            followed.catch_up()
             for a in reads:
-                if followed.touches.touch(a) is not None and len(self._tapes) > 1:
+                if followed.touches.touch(a) is not None and others:
                     self._chained.read(tape, a, latest(self._tapes.values()))
+
+    def _others(self, followed: Followed) -> bool:
+        """Whether there are tapes that this one may go on from."""
+        return any(f is not followed and f.paths is not None for f in self._not_run)
 
     def reading(self, arrays: Sequence[array], host: bool) -> None:
         if self._running is not None:
@@ -120,6 +91,7 @@ class Witness:
         followed = self._current()
         if followed is None or followed.paths is None or not a._info.floating:
             return
+        followed.catch_up()
         followed.touches.touch(a)
         site = call_site()
         if site is not None and (followed.touches.has(a) or followed.paths.depends(a)):
@@ -134,11 +106,13 @@ class Witness:
     def used(self, reads: Sequence[array]) -> None:
         followed = self._current()
         touches = followed.touches if followed is not None else self._prelude
+        if followed is not None and followed.paths is not None:
+            followed.catch_up()
         if followed is not None or not (self._tapes or self._busy):
             for a in reads:
                 touches.touch(a)
 
-    def _current(self) -> _Followed | None:
+    def _current(self) -> Followed | None:
         """The tape that what happens now belongs to: it records, or did last and is to run."""
         if self._busy:
             return None
@@ -147,10 +121,7 @@ class Witness:
 
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         followed = self._last = self._of(tape)
-        followed.touches.recorded(record)
         followed.used |= bool(followed.reads)
-        if isinstance(record, LaunchRecord) and followed.run is None:
-            followed.read.recorded(record, self._creations, followed.touches.computed)
         if isinstance(record, FuncRecord):
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
             if followed.paths is not None:
@@ -165,6 +136,7 @@ class Witness:
         followed = self._tapes.get(id(tape))
         if followed is not None and followed.paths is not None:
             followed.paths.follow(records)
+        self._beforehand.follow(tape, records)
 
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
@@ -250,13 +222,15 @@ class Witness:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
                 followed.shared = None
-            self._chained.ended(tape, followed.run, followed.paths, followed.touches.arrays)
+            self._chained.ended(tape, followed.run, followed.paths)
+            followed.look(followed.run.records)
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)
-                followed.paths = None
                 early = tape.index == 0 and bool(self._early)
                 followed.sought = _sought(tape, followed, followed.run, early)
-                followed.touches = Touches()
+                followed.paths = None
+                self._not_run = [f for f in self._not_run if f is not followed]
+            followed.settled(followed.run.records)
             followed.publish()
         if followed.overwritten is not None:
             followed.overwritten.ended()
@@ -274,7 +248,7 @@ class Witness:
         for followed in self._tapes.values():
             self._rehearse(followed)
 
-    def _rehearse(self, followed: _Followed) -> None:
+    def _rehearse(self, followed: Followed) -> None:
         """Looks at a tape that has run no backward pass and still may."""
         overwritten = OverwrittenReads(self._writes)
         try:
@@ -307,7 +281,7 @@ class Witness:
             first.tape.facts.append(first.sought)
             self._early.clear()
 
-    def _mixture(self, followed: _Followed, run: Pass, first: bool) -> None:
+    def _mixture(self, followed: Followed, run: Pass, first: bool) -> None:
         """Looks whether what is read fits together, where something has changed."""
         if followed.recomputed is None or not (first or _changed(run)):
             return
@@ -329,10 +303,10 @@ class Witness:
             site = None if run.site is None else run.site.span
             followed.stale.append(Stale("recompute", found.array, site, by=found.by))
 
-    def _of(self, tape: CapturedTape) -> _Followed:
+    def _of(self, tape: CapturedTape) -> Followed:
         found = self._tapes.get(id(tape))
         if found is None:
-            found = self._tapes[id(tape)] = _Followed(tape, self._names)
+            found = self._tapes[id(tape)] = Followed(tape, self._names, self._creations)
             self._not_run.append(found)
             if len(self._tapes) == 1 and tape.index == 0:
                 found.touches = self._prelude
@@ -350,15 +324,18 @@ def _changed(run: Pass) -> bool:
     )
 
 
-def _sought(tape: CapturedTape, followed: _Followed, run: Pass, early: bool) -> Sought | None:
+def _sought(tape: CapturedTape, followed: Followed, run: Pass, early: bool) -> Sought | None:
     """What another run of the program would have to show, where only that can.
 
     early: whether the host read something before the tape, so that its total may be asked for.
     """
+    if not (followed.reads or followed.functions or early) or not run.seeds:
+        return None  # without a seed, nobody knows what the gradient is of
+    followed.catch_up(run.records)
     loose = not all(followed.touches.computed(a) for a, _ in run.seeds)
     followed.used |= loose and bool(followed.reads)
-    if not (followed.used or followed.functions or early) or not run.seeds:
-        return None  # without a seed, nobody knows what the gradient is of
+    if not (followed.used or followed.functions or early):
+        return None
     derivative, value = followed.touches.derivative(), value_of(run)
     if derivative is None or not np.isfinite([derivative, value]).all():
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from engine.autograd.facts import Write
 from engine.autograd.watch.places import Weak
@@ -16,7 +16,8 @@ from engine.runtime.storage import Storage
 _KEPT = 256  # writes of one block of memory
 
 
-class Written(NamedTuple):
+@dataclass(slots=True)
+class Written:
     """Bytes that were written, by address. taped: while a tape recorded.
 
     name: of the kernel or operation, where it is known. tape: the number of the tape that recorded
@@ -73,10 +74,10 @@ class Writes:
         """A tape got a record: what was just written to these arrays was written by it."""
         for a in arrays:
             known = self._by.get(a.storage) or []
-            for k in range(len(known) - 1, -1, -1):
-                if known[k].site is not site or known[k].name:
+            for w in reversed(known):
+                if w.site is not site or w.name:
                     break
-                known[k] = known[k]._replace(name=name, tape=tape, launch=launch)
+                w.name, w.tape, w.launch = name, tape, launch
 
     def since(self, clock: int, a: array) -> bool:
         """Whether anything wrote to an array since then."""

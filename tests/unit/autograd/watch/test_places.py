@@ -18,9 +18,9 @@ def test_what_is_gone_is_forgotten() -> None:
     for k in range(5_000):
         said.put(wp.zeros(1, dtype=float), -k)
     assert len(said._refs) < 1_000  # swept on the way
-    assert [said.get(a) for a in kept] == list(range(10)) and len(said) == 10
+    assert [said.get(a) for a in kept] == list(range(10))
     assert kept[0] in said and wp.zeros(1, dtype=float) not in said
-    assert said.values() == list(range(10))
+    assert said and not Weak[int]()
 
 
 def test_another_object_at_the_same_address_is_another() -> None:

@@ -1,0 +1,93 @@
+"""What is known of one tape while a program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.autograd.facts import Broken, Recorded, Shared, Sought, Stale
+from engine.autograd.watch.accumulated import merged
+from engine.autograd.watch.creations import Creations, Read
+from engine.autograd.watch.functions import FunctionReads
+from engine.autograd.watch.moved import Touches
+from engine.autograd.watch.names import Names
+from engine.autograd.watch.overwritten import OverwrittenReads
+from engine.autograd.watch.paths import Paths
+from engine.autograd.watch.recomputed import Recomputed
+from engine.autograd.watch.shared import SharedGradients
+from engine.diagnostics import Span
+from engine.tape.capture import CapturedTape, Pass
+from engine.tape.captured import CapturedWrite
+from engine.tape.record import Record
+from engine.tape.records import CopyRecord, LaunchRecord
+
+
+class Followed:
+    """What is known of one tape.
+
+    Which inputs it touched, and what it reads of arrays without a gradient, is found when somebody
+    asks (`catch_up`): of most tapes nobody does.
+    """
+
+    def __init__(self, tape: CapturedTape, names: Names, creations: Creations) -> None:
+        self.tape = tape
+        self._creations = creations
+        self._seen = 0  # records that were looked at
+        self.total: tuple[float, float] | None = None
+        self.clocks: list[int] = []
+        self.launches = 0
+        self.overwritten: OverwrittenReads | None = None
+        self.recomputed: Recomputed | None = Recomputed(tape)
+        self.stale: list[Stale] = []
+        self.run: Pass | None = None
+        # Until its first backward pass.
+        self.paths: Paths | None = Paths(tape, names)
+        self.broken: list[Broken] = []
+        self.touches = Touches()
+        self.reads: list[tuple[Span, str]] = []
+        self.used = False  # something was recorded after that
+        self.functions: list[tuple[int, Recorded]] = []
+        self.reading = FunctionReads()
+        self.sought: Sought | None = None
+        self.shared: SharedGradients | None = None
+        self.facts: list[Shared] = []
+        self.read = Read()
+
+    def publish(self) -> None:
+        """Tells what is known by now."""
+        if self.overwritten is not None:
+            self.tape.facts[:] = [
+                *self.overwritten.facts, *merged(self.stale), *self.broken,
+                *filter(None, [self.sought]), *self.facts, *self.read.facts(),
+            ]  # fmt: skip
+
+    def catch_up(self, records: Sequence[Record] | None = None) -> None:
+        """Looks at what was recorded since the last time. records: all of the tape."""
+        records = self.tape.live if records is None else records
+        for number in range(self._seen, len(records)):
+            r = records[number]
+            if self.paths is not None:
+                self._touch(r, self.tape.records[number])
+            self.touches.recorded(r)
+            if isinstance(r, LaunchRecord):
+                self.read.recorded(r, self._creations, self.touches.computed)
+        self._seen = max(self._seen, len(records))
+
+    def _touch(self, r: Record, captured: Record) -> None:
+        if isinstance(r, LaunchRecord):
+            for i in r.plan.only_read:
+                if r.values[i] is not None:
+                    self.touches.touched(r.values[i], r.holds.get(i))
+        elif isinstance(r, CopyRecord) and isinstance(captured, CapturedWrite):
+            self.touches.touched(r.src, captured.source)
+
+    def look(self, records: Sequence[Record]) -> None:
+        """Catches up where the tape writes floats without a gradient, and so may read them back."""
+        if self._creations and any(
+            a._info.floating and not a.requires_grad
+            for number in range(self._seen, len(records)) for a in records[number].written
+        ):  # fmt: skip
+            self.catch_up(records)
+
+    def settled(self, records: Sequence[Record]) -> None:
+        """The tape has run backward: nobody asks for what it had recorded by then."""
+        self._seen, self.touches = len(records), Touches()
