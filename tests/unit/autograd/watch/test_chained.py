@@ -51,6 +51,28 @@ def test_zeros_that_are_read_of_an_input_of_a_tape_that_never_ran(read: Any) -> 
     assert said(f.site) == "second.backward(loss)"
 
 
+@pytest.mark.parametrize("forget", ["reset", "gone"])
+def test_the_first_tape_need_not_be_there_any_more(forget: str) -> None:
+    def encode(x: Any) -> tuple[Any, Any]:
+        y = zeros()
+        with wp.Tape() as tape:
+            wp.launch(square, 3, [x], [y])
+        return y, tape if forget == "reset" else None
+
+    def program() -> None:
+        x, loss = floats(1.5, 2.5, 3.5), zeros(1)
+        y, first = encode(x)
+        if first is not None:
+            first.reset()
+        with wp.Tape() as second:
+            wp.launch(total, 3, [y], [loss])
+        second.backward(loss)
+        x.grad.numpy()
+
+    (f,) = found(program)
+    assert (f.kind, f.name, f.inputs) == ("tape", "y", ("x",))
+
+
 def handed_on(x: Any, y: Any, first: Any) -> None:
     first.backward(grads={y: y.grad})
     x.grad.numpy()

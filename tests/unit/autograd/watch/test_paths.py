@@ -243,6 +243,27 @@ def test_what_an_optimizer_does_between_tapes() -> None:
     assert facts(program) == []
 
 
+@pytest.mark.parametrize("taped", [False, True])
+def test_an_input_of_a_tape_that_is_gone_was_on_a_tape(taped: bool) -> None:
+    """A launch off the tape makes what a tape reads; its input was on one, or on none, before."""
+
+    def evaluate(x: Any) -> None:
+        with wp.Tape():
+            wp.launch(square, 3, [x], [zeros()])
+
+    def program() -> None:
+        x, y, loss = floats(1, 2, 3), zeros(), zeros(1)
+        if taped:
+            evaluate(x)
+        wp.launch(square, 3, [x], [y])
+        with wp.Tape() as tape:
+            wp.launch(total, 3, [y], [loss])
+        tape.backward(loss)
+        x.grad.numpy()
+
+    assert [f.kind for f in broken(facts(program))] == ([] if taped else ["launch"])
+
+
 def test_a_tape_that_goes_on_from_what_another_left() -> None:
     def program() -> None:
         x, w, loss = floats(1, 2, 3), floats(1, 2, 3), zeros(1)
