@@ -7,7 +7,6 @@ there without that. Where both give the same, nothing was needed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,9 +16,8 @@ import numpy as np
 from engine import config
 from engine.autograd.facts import Overwritten, Write
 from engine.autograd.watch.elements import Elements
+from engine.autograd.watch.trials import gradients, tried
 from engine.autograd.watch.writes import Writes
-from engine.diagnostics import EngineError
-from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.execute import run
 from engine.runtime.storage import Hold
@@ -249,7 +247,7 @@ class OverwrittenReads:
         if known is not None and known.kind != "unneeded":
             return False
         tried = self._tried[key] = self._tried.get(key, 0) + 1
-        self._spent[key] = self._spent.get(key, 0) + sum(g.hi - g.lo for g in _grads(record))
+        self._spent[key] = self._spent.get(key, 0) + sum(g.hi - g.lo for g in gradients(record))
         return self._spent[key] < _BUDGET or tried & (tried - 1) == 0
 
     def _try(
@@ -280,7 +278,7 @@ class OverwrittenReads:
     def _differing(
         self, record: LaunchRecord, one: Sequence[Restoration], other: Sequence[Restoration]
     ) -> tuple[str, ...]:
-        return _differing(
+        return tried(
             record, lambda: record.backward(one), lambda: record.backward(other), self._seeded
         )
 
@@ -330,7 +328,7 @@ class OverwrittenReads:
 
         assert self._run is not None
         reads = self._run.restored.get(number, ())
-        changed = _differing(record, lambda: record.backward(reads), naive, self._seeded)
+        changed = tried(record, lambda: record.backward(reads), naive, self._seeded)
         if changed:
             i = next(p.index for p in record.plan.array_params if p.name in names)
             a = record.values[i]
@@ -408,65 +406,3 @@ def _passed(record: LaunchRecord, names: Sequence[str]) -> tuple[str, ...]:
     """What the user passed for parameters."""
     at = {p.name: p.index for p in record.plan.floats}
     return tuple(variable(record, at[name]) for name in names)
-
-
-def _grads(record: LaunchRecord) -> list[array]:
-    """The gradients that a record's backward pass changes, each memory once."""
-    wrt = record._now().wrt
-    found = [record.values[p.index].grad for p in record.plan.floats if p.name in wrt]
-    return list({(g.ptr, g.shape, g.strides): g for g in found if g is not None}.values())
-
-
-def exposed(record: LaunchRecord) -> list[array]:
-    """The arrays that an adjoint may write to beside gradients: a handwritten one may."""
-    if not any(isinstance(s, n.Call) for s in n.walk(record.plan.variants.prepared.body)):
-        return []
-    found = [record.values[p.index] for p in record.plan.array_params]
-    return [a for a in found if a is not None and a.storage.writable]
-
-
-def _differing(
-    record: LaunchRecord, one: Callable[[], None], other: Callable[[], None], seeded: bool
-) -> tuple[str, ...]:
-    """The parameters whose gradients differ after one or the other; all stays as it is.
-
-    seeded: from the gradients that are there; else all are one.
-    """
-    own = _grads(record)
-    grads = [*own, *exposed(record)]
-    before = [g._host().copy() for g in grads]
-    start = [x if seeded or k >= len(own) else np.ones_like(x) for k, x in enumerate(before)]
-    results = []
-    try:
-        for go in (one, other):
-            for g, x in zip(grads, start, strict=True):
-                g._put(x)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                go()
-            results.append(_named(record))
-    except EngineError:
-        return ()
-    finally:
-        for g, was in zip(grads, before, strict=True):
-            g._put(was)
-    a, b = results
-    return tuple(k for k in a if not _equal(a[k], b[k]))
-
-
-def _equal(x: NumpyArray, y: NumpyArray) -> bool:
-    """Whether two gradients are equal; NaN is what NaN is."""
-    other = x != y
-    return not other.any() or bool(np.isnan(x[other]).all() and np.isnan(y[other]).all())
-
-
-def _named(record: LaunchRecord) -> dict[str, NumpyArray]:
-    """Copies of the gradients, by the parameters that the user knows."""
-    wrt = record._now().wrt
-    out = {}
-    for p in record.plan.floats:
-        if p.name in wrt:
-            g = record.values[p.index].grad
-            if g is not None:
-                out[p.name] = np.array(g._host())
-    return out

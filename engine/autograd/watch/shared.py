@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.autograd.facts import Shared
-from engine.autograd.watch.overwritten import exposed
+from engine.autograd.watch.trials import exposed
 from engine.diagnostics import EngineError
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
