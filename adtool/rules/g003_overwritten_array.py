@@ -33,7 +33,8 @@ class OverwrittenArray(Rule):
             that is not on the tape wrote between recording and the first backward pass. It is a
             warning where the engine saved and restored the values, so that the gradient is
             right: that costs memory, and other engines would be wrong there. It is a note where
-            no gradient depends on what was lost. Accumulating (+=, atomic_add) is no overwrite.
+            no gradient depends on what was lost, also where a launch overwrites what it has read
+            itself. Accumulating (+=, atomic_add, x[i] = x[i] + y) is no overwrite.
 
             Whether a gradient depends on it is not guessed: the adjoint of the launch runs on
             copies of the gradients, with and without the lost values, at the program's own
@@ -139,10 +140,17 @@ def _gradients(f: Overwritten) -> Iterator[str]:
 
 
 def _happened(f: Overwritten) -> str:
-    if f.kind == "within":
+    if _by_itself(f):
         return "was overwritten by the launch that had read it"
     then = "afterwards" if f.kind in ("restored", "unneeded") else "before the backward pass"
     return f"was overwritten {_by(f)} {then}"
+
+
+def _by_itself(f: Overwritten) -> bool:
+    """Whether the launch overwrote what it had read."""
+    return f.kind == "within" or (
+        f.kind == "unneeded" and f.by.tape < 0 and f.launch == f.by.launch
+    )
 
 
 def _by(f: Overwritten) -> str:
@@ -192,6 +200,6 @@ def _bytes(n: int) -> str:
 
 
 def _notes(f: Overwritten) -> tuple[str, ...]:
-    if f.site is None or f.by.site is None or f.kind == "within":
+    if f.site is None or f.by.site is None or _by_itself(f):
         return ()
     return (f"it was read by kernel `{f.kernel}` at {f.site}",)

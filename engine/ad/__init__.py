@@ -16,6 +16,7 @@ from engine.ad.prepare import (
     written_params,
 )
 from engine.ad.record import record
+from engine.ad.reuse import Reuse, reuse
 from engine.ad.reverse import Adjoint, reverse
 from engine.ad.stops import stops
 from engine.ad.tangent import tangent
@@ -24,9 +25,10 @@ from engine.ad.unassigned import watched
 from engine.ad.watch import watch
 
 __all__ = [
-    "Access", "Accesses", "Adjoint", "Cut", "Flow", "accesses", "can_lift", "clashes", "decisions",
+    "Access", "Accesses", "Adjoint", "Cut", "Flow", "Reuse", "accesses", "can_lift", "clashes",
+    "decisions",
     "derivatives", "flows", "guard_accesses", "inlined_size", "lift", "loops_by_floats", "prepare",
     "read_params", "record",
-    "replay_read_params", "replay_written_params", "replayed_params", "reverse", "stops",
+    "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "stops",
     "tangent", "watch", "watched", "written_params",
 ]  # fmt: skip

@@ -105,6 +105,11 @@ class Variants:
         except EngineError:
             return None
 
+    @functools.cached_property
+    def reuse(self) -> ad.Reuse:
+        """Which arrays a thread reads and stores to, and in which order."""
+        return ad.reuse(self.prepared)
+
     def journaled(self, aliased: frozenset[str] = frozenset()) -> frozenset[str]:
         """Array parameters whose reads must be journaled when recording.
 

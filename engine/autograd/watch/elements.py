@@ -21,7 +21,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
 from engine.tape.record import Record
 from engine.tape.records import LaunchRecord
-from engine.tape.restoration import NumpyArray, any_byte, planes
+from engine.tape.restoration import NumpyArray, any_byte, differing, planes
 
 _BYTES = 1 << 26  # what the record of one launch may take up
 _THREADS = 1 << 17  # of a launch; of larger ones, what they may touch has to do
@@ -71,6 +71,37 @@ class Elements:
             return some, True
         exact = self.exactly(number, i)
         return (some, False) if exact is None else (some & exact, True)
+
+    def lost(self, number: int, i: int) -> tuple[NumpyArray | None, int]:
+        """Numbers that a launch read and then overwrote, and itself; None for none.
+
+        For parameters whose `engine.ad.Reuse` says so.
+        """
+        record = self._launch(number)
+        where = differing(record.values[i], record.holds[i])
+        if where is not None:
+            where &= self.may(number, i) & self.may(number, i, True)
+        return (None if where is None or not where.any() else where), number
+
+    def read_back(self, number: int, i: int) -> tuple[NumpyArray | None, int]:
+        """Numbers that a launch read after it had written them, and who surely overwrote some."""
+        a = self._launch(number).values[i]
+        where = self.may(number, i) & self.may(number, i, True)
+        at = self.writer(number, a)
+        if at is None or not self._surely(at, a, where):
+            return None, number
+        return where, at
+
+    def _surely(self, position: int, a: array, where: NumpyArray) -> bool:
+        """Whether a record surely stores to some of the numbers of an array."""
+        r = self._records[position]
+        if not isinstance(r, LaunchRecord):
+            return True
+        return any(
+            b is not None and p.name in r.plan.variants.reuse.stored
+            and _meet(a, where, b, self.may(position, p.index, True))
+            for p in r.plan.floats for b in [r.values[p.index]]
+        )  # fmt: skip
 
     def _launch(self, number: int) -> LaunchRecord:
         record = self._records[number]

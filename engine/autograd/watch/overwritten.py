@@ -171,6 +171,7 @@ class OverwrittenReads:
             for i in sorted(reads):
                 yield from self._of_argument(number, record, i, known.get(i))
             self._unneeded(number, record, reads)
+            self._reused(number, record)
 
     def _of_argument(
         self, number: int, record: LaunchRecord, i: int, x: Restoration | None
@@ -212,6 +213,20 @@ class OverwrittenReads:
             if by is not None:
                 loss = _Loss(number, i, where, hold, None, self._record(by), False, 0, True)
                 self._tell(loss, "unneeded", ())
+
+    def _reused(self, number: int, record: LaunchRecord) -> None:
+        """Tells of such reads of what the launch writes itself."""
+        for i, lost in _reused(record):
+            key = (record.name, i, record.site, lost)
+            if key in self._found:
+                self._again(key, None)
+            elif self._looks(key):
+                some = self._elements.lost if lost else self._elements.read_back
+                where, by = some(number, i)
+                if where is not None:
+                    w = self._record(by)
+                    loss = _Loss(number, i, where, record.holds[i], None, w, False, 0, True)
+                    self._found[key] = self._fact(loss, "unneeded", ())
 
     def _change(self, c: Change) -> Write:
         span = None if c.site is None else c.site.span
@@ -342,8 +357,10 @@ class OverwrittenReads:
         """Whether the launch may have read what is lost, and it is worth the time to ask."""
         if not (loss.where & self._elements.may(loss.number, loss.index)).any():
             return False
-        if key in self._found:
-            return True
+        return key in self._found or self._looks(key)
+
+    def _looks(self, key: Hashable) -> bool:
+        """Whether to look at one more of a kind."""
         looked = self._looked[key] = self._looked.get(key, 0) + 1
         return looked < _LOOKS or looked & (looked - 1) == 0
 
@@ -358,10 +375,10 @@ class OverwrittenReads:
         return (record.name, loss.index, record.site, loss.by.name, loss.by.site, loss.outside,
                 loss.restored)  # fmt: skip
 
-    def _again(self, key: Hashable, loss: _Loss) -> None:
+    def _again(self, key: Hashable, loss: _Loss | None) -> None:
         known = self._found.get(key)
         if known is not None:
-            more = loss.nbytes or 0
+            more = (loss and loss.nbytes) or 0
             self._found[key] = replace(
                 known, launches=known.launches + 1, nbytes=known.nbytes + more
             )
@@ -388,8 +405,15 @@ class OverwrittenReads:
             if where.any():
                 loss = replace(loss, where=where)
             loss = self._by_whom(loss)
+        self._found[key] = self._fact(loss, kind, changed, nbytes)
+
+    def _fact(
+        self, loss: _Loss, kind: Kind, changed: Sequence[str], nbytes: int = 0
+    ) -> Overwritten:
+        record = self._records()[loss.number]
+        assert isinstance(record, LaunchRecord)
         places = np.argwhere(loss.where)
-        self._found[key] = Overwritten(
+        return Overwritten(
             kind, self._launches[loss.number], record.name,
             record.plan.params[loss.index].name, variable(record, loss.index), record.site, loss.by,
             tuple(map(int, places.min(0))), tuple(map(int, places.max(0))), len(places),
@@ -400,6 +424,23 @@ class OverwrittenReads:
 def _numbers(records: Sequence[Record]) -> dict[int, int]:
     launches = [k for k, r in enumerate(records) if isinstance(r, LaunchRecord)]
     return {position: number for number, position in enumerate(launches)}
+
+
+def _reused(record: LaunchRecord) -> Iterator[tuple[int, bool]]:
+    """Parameters that a launch reads and writes itself, where no gradient needs what it read.
+
+    With whether it overwrites what it has read; else it reads what it has written.
+    """
+    reuse = record.plan.variants.reuse
+    if not (reuse.lost or reuse.back):
+        return
+    now = record._now()
+    for p in record.plan.floats:
+        known = p.name in now.wrt and p.index in record.holds
+        saved = now.recorded and p.name in now.journaled
+        if known and p.index not in now.reads and not saved:
+            if p.name in reuse.lost or p.name in reuse.back:
+                yield p.index, p.name in reuse.lost
 
 
 def _passed(record: LaunchRecord, names: Sequence[str]) -> tuple[str, ...]:
