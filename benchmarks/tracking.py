@@ -119,23 +119,24 @@ def once(p: Program) -> tuple[float, float]:
     return middle - begin, time.perf_counter() - middle
 
 
-def watched(p: Program, witness: bool) -> float:
+def watched(p: Program, witness: bool) -> tuple[float, float]:
     with wp.capturing(watcher=Witness() if witness else None):
-        return sum(once(p))
+        return once(p)
 
 
 def tracking(p: Program, rounds: int) -> list[str]:
-    """A row: forward, backward, and what both take with a capture, and with the witness."""
+    """A row: forward and backward, alone, with a capture, and with the witness."""
     once(p), watched(p, False), watched(p, True)
     found = []
     for _ in range(rounds):
-        plain = once(p)
-        found.append((*plain, watched(p, False), watched(p, True)))
-    forward, backward, captured, seen = (median(x) for x in zip(*found, strict=True))
-    ratio = median(w / (f + b) for f, b, _, w in found)
-    added = median((w - f - b) / f for f, b, _, w in found)
-    times = [f"{t * 1e3:.3g} ms" for t in (forward, backward, captured, seen)]
-    return [p.title, f"{p.launches:,} x {p.n:,}", *times, f"{ratio:.2f}", f"{added:.2f}"]
+        found.append((once(p), watched(p, False), watched(p, True)))
+    cells = []
+    for way in range(3):
+        forward, backward = (median(x) * 1e3 for x in zip(*(f[way] for f in found), strict=True))
+        cells.append(f"{forward:.3g} + {backward:.3g} ms")
+    forward = median(w[0] / f[0] for f, _, w in found)
+    whole = median(sum(w) / sum(f) for f, _, w in found)
+    return [p.title, f"{p.launches:,} x {p.n:,}", *cells, f"{forward:.2f}", f"{whole:.2f}"]
 
 
 @contextmanager
@@ -214,26 +215,23 @@ and noisy: times of two runs of this page differ by more than a half, ratios by 
 ## `adtool check`: overwritten arrays, broken paths, stale gradients
 
 What `engine.capturing(watcher=engine.autograd.Witness())` adds to a program that records launches
-and runs backward. *Capture* copies what launches read, for the checks of launches; *witness* is
-that and all that is found out between launches. *Ratio* is of the program with the witness to the
-program alone, and at most 3 is the target; *added* is what both add, in forward times. Where
-launches are tiny, what is measured is Python, about a tenth of a millisecond for each launch, part
-of it the garbage collector's, and linear in the launches. Where a value is lost, the adjoint of its
-launch runs twice more, once for each kernel and place: in a program of few and large launches that
-is most of what is added, and what copies of large arrays cost differs most: of the last program,
-runs of this page gave ratios from 1.7 to 3.0, and 2.5 to 9.7 forward times.
+(forward) and runs backward: the first time of each sum, and the second. *Capture* copies what
+launches read, for the checks of launches; *witness* is that and all that is found out between
+launches. Ratios are of the program with the witness to the program alone; at most 3 is the target.
+Where launches are tiny, what is measured is Python, and linear in the launches. Where a value is
+lost, the adjoint of its launch runs twice more, once for each kernel and place: in a program of few
+and large launches that is most of what the backward pass takes.
 
 {
         table(
             [
                 "program",
                 "launches x floats",
-                "forward",
-                "backward",
+                "alone",
                 "with capture",
                 "with witness",
-                "ratio",
-                "added",
+                "ratio, forward",
+                "ratio, both",
             ],
             tracked,
         )
