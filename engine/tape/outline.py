@@ -51,11 +51,6 @@ class Outline:
         self._key = None if whole is None else key_of(whole)
 
     @property
-    def alive(self) -> array | None:
-        """The array, of structs for a field of one, while the program has it."""
-        return self._array()
-
-    @property
     def key(self) -> Key:
         """The key of the array; of the array of structs for a field of one."""
         if self._key is None:

@@ -141,8 +141,11 @@ class Accumulated:
             return _Suspect(a, "twice", some, before, left)
         return None
 
-    def ended(self, tape: CapturedTape, run: Pass) -> None:
-        """To be called after the pass: notes what it added to that it should not have."""
+    def ended(self, tape: CapturedTape, run: Pass) -> list[array]:
+        """To be called after the pass: notes what it added to that it should not have.
+
+        Gives the inputs of the tape that require a gradient.
+        """
         self.unread.ended()
         told: dict[tuple[array, str], Mixture] = {}
         for s in self._suspects:
@@ -156,6 +159,7 @@ class Accumulated:
             self.unread.add(m)
         seeds, computed = _seeds(run), self._computed or _Computed(run)
         inputs = self._inputs(run, computed)
+        leaves = [a for a in self._arrays if not computed.has(a)]
         for a in self._arrays:
             grad = a.existing_grad
             if grad is not None and any(np.count_nonzero(g._host()) for _, g in _leaves(a, grad)):
@@ -164,6 +168,7 @@ class Accumulated:
                     len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
         self.failed()
+        return leaves
 
     def _values(self, a: array) -> _Digest:
         """What an array holds, as a digest that was made before if it can be."""

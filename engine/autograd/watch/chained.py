@@ -7,7 +7,7 @@ reads a gradient of those parameters, which no pass has ever made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Reversible, Sequence
+from collections.abc import Iterable, Iterator, Reversible
 from dataclasses import dataclass, field
 from itertools import islice
 from weakref import WeakSet, ref
@@ -19,7 +19,7 @@ from engine.autograd.watch.reach import Leaf, Reach, has_gradient
 from engine.diagnostics import Span
 from engine.runtime.array import array
 from engine.tape.capture import CapturedTape, Pass
-from engine.tape.outline import Outline, root_array
+from engine.tape.outline import root_array
 
 _LATEST = 16  # tapes that another one may go on from
 _KEPT = 64  # passes that are remembered
@@ -52,9 +52,8 @@ class Chained:
     def __init__(self) -> None:
         self._links: dict[int, list[_Link]] = {}
         self._open: list[_Open] = []
-        # Inputs of tapes that have run backward, and tapes whose inputs are not in there yet.
+        # Inputs of tapes that have run backward.
         self._done: WeakSet[array] = WeakSet()
-        self._ran: list[CapturedTape] = []
 
     def read(self, tape: CapturedTape, a: array, others: Iterable[Followed]) -> None:
         """A tape is about to read an array that it has not computed, for the first time.
@@ -69,10 +68,11 @@ class Chained:
                 link = _Link(other.tape, ref(a), reach)
                 self._links.setdefault(tape.index, []).append(link)
 
-    def ended(self, tape: CapturedTape, run: Pass, paths: Paths | None) -> None:
-        """A tape has run backward. paths: None but for the first time."""
-        if paths is not None:
-            self._ran.append(tape)
+    def ended(
+        self, tape: CapturedTape, run: Pass, paths: Paths | None, inputs: Iterable[array]
+    ) -> None:
+        """A tape has run backward. paths: None but for the first time. inputs: of the tape."""
+        self._done.update(map(root_array, inputs))
         for p in self._open:
             p.leaves -= {x for x in p.leaves if (a := x.array()) is None or self._has_run(a)}
         self._open = [p for p in self._open if p.before is not tape and (p.leaves or p.seen)]
@@ -87,9 +87,6 @@ class Chained:
                 self._open.append(_Open(link.before, tape, name, site, leaves))
 
     def _has_run(self, a: array) -> bool:
-        for tape in self._ran:
-            self._done.update(map(root_array, _inputs(tape)))
-        self._ran.clear()
         return root_array(a) in self._done
 
     def looked_at(self, a: array) -> None:
@@ -108,21 +105,6 @@ class Chained:
             if names and not p.before.passes:
                 yield p.tape, Broken("tape", p.name, p.site, tuple(names))
         self._open.clear()
-
-
-def _inputs(tape: CapturedTape) -> Iterator[array]:
-    """Arrays with a gradient that a tape reads, in memory that it does not write."""
-    written = {a.storage for r in tape.records for a in _alive(r.written)}
-    for r in tape.records:
-        for a in _alive(r.arrays):
-            if a.requires_grad and a.storage not in written:
-                yield a
-
-
-def _alive(outlines: Sequence[array | Outline]) -> Iterator[array]:
-    for o in outlines:
-        if isinstance(o, Outline) and (a := o.alive) is not None:
-            yield a
 
 
 def latest(tapes: Reversible[Followed]) -> Iterator[Followed]:

@@ -88,11 +88,6 @@ class Touches:
         self._known.at(a.storage).put(a, ref(a))
         return len(self._arrays) - 1
 
-    @property
-    def arrays(self) -> list[array]:
-        """Those that there still are."""
-        return [a for of, _ in self._arrays if (a := of()) is not None]
-
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
         known = self._known.get(a.storage)

@@ -217,12 +217,12 @@ class Witness:
         if not done:
             self._accumulated.failed()
         elif followed.run is not None and followed.overwritten is not None:
-            self._accumulated.ended(tape, followed.run)
+            inputs = self._accumulated.ended(tape, followed.run)
             if followed.shared is not None:
                 run = followed.run
                 followed.facts += filter(None, [followed.shared.found(lambda a: name_of(run, a))])
                 followed.shared = None
-            self._chained.ended(tape, followed.run, followed.paths)
+            self._chained.ended(tape, followed.run, followed.paths, inputs)
             followed.look(followed.run.records)
             if followed.paths is not None:
                 followed.broken += followed.paths.broken(followed.run)

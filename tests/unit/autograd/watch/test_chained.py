@@ -113,6 +113,28 @@ def test_silent_where_it_is_handed_on_or_nobody_reads_it(after: Any) -> None:
     assert found(chained(after)) == []
 
 
+def test_silent_where_a_tape_that_is_gone_had_trained_a_part_of_it() -> None:
+    def train(x: Any) -> None:
+        loss = zeros(1)
+        with wp.Tape() as tape:
+            wp.launch(total, 2, [x[1:]], [loss])
+        tape.backward(loss)
+        tape.zero()
+
+    def program() -> None:
+        x, y, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(1)
+        train(x)
+        first = wp.Tape()
+        with first:
+            wp.launch(square, 3, [x], [y])
+        with wp.Tape() as second:
+            wp.launch(total, 3, [y], [loss])
+        second.backward(loss)
+        x.grad.numpy()
+
+    assert found(program) == []
+
+
 def test_silent_where_the_array_was_cleared_in_between() -> None:
     assert found(chained(lambda x, y, first: x.grad.numpy(), lambda y: y.zero_())) == []
 
