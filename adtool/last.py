@@ -117,7 +117,7 @@ def read() -> Last:
     """
     path = Path(FOLDER) / NAME
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode) or about.st_size > _BYTES:
                 raise _refused(path, "it is no file that adtool has written")
@@ -128,6 +128,11 @@ def read() -> Last:
         raise ToolError(f"`{path}` cannot be read: {because(error)}", _AGAIN,
                         "environment") from None  # fmt: skip
     return _decoded(path, data)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opens a file, and a pipe too: one that nobody writes to would be waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _decoded(path: Path, data: bytes) -> Last:

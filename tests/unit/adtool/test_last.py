@@ -312,3 +312,10 @@ def test_binary_and_strange_files_are_refused(here: Path) -> None:
     path.mkdir()
     with pytest.raises(ToolError, match="cannot be read"):
         last.read()
+
+
+def test_a_pipe_is_not_waited_for(here: Path) -> None:
+    (here / ".adtool").mkdir()
+    os.mkfifo(here / ".adtool" / "last")
+    with pytest.raises(ToolError, match="no file that adtool has written"):
+        last.read()
