@@ -26,5 +26,9 @@ class Lock:
     def __enter__(self) -> None:
         self._lock.acquire()
 
+    def taken_at_once(self) -> bool:
+        """Takes it, to be left by `__exit__`, unless another thread has it."""
+        return self._lock.acquire(blocking=False)
+
     def __exit__(self, *exc: object) -> None:
         self._lock.release()

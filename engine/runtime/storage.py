@@ -163,7 +163,8 @@ class Storage:
         last = self._frozen() if self._frozen is not None else None
         if last is not None and (last.lost or not (last.start <= lo and hi <= last.end)):
             last = None
-        if last is not None and last.version == self.version and not self.exposed:
+        # A view that is gone may have been written through since.
+        if last is not None and last.version == self.version and self.told:
             return last
         hold = Hold(self, lo, hi)
         hold.materialise()

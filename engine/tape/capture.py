@@ -166,8 +166,9 @@ class Capture:
 
     def _observe(self, kernel: Kernel, dim: tuple[int, ...]) -> None:
         del dim
-        index = self.launches
-        self.launches += 1
+        with _lock:
+            index = self.launches
+            self.launches += 1
         if self.on_launch is not None:
             self.on_launch(kernel, index, call_site(2))
 

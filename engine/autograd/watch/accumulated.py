@@ -87,30 +87,37 @@ class _Suspect:
     consumed: list[NumpyArray] | None = None
 
 
+@dataclass(slots=True)
+class _Open:
+    """A pass that runs. arrays: all of the tape that have a gradient. computed: by the tape."""
+
+    arrays: list[array]
+    computed: _Computed
+    suspects: list[_Suspect]
+
+
 class Accumulated:
     """Follows the gradients of a program's arrays through its backward passes."""
 
     def __init__(self) -> None:
         # By the array that has the gradient, and which part of it; views come and go.
         self._left: WeakKeyDictionary[array, dict[Geometry, _Left]] = WeakKeyDictionary()
-        self._suspects: list[_Suspect] = []
-        self._arrays: list[array] = []
-        self._computed: _Computed | None = None
+        # By tape: threads may run several at a time.
+        self._open: dict[int, _Open] = {}
         self._digests: WeakKeyDictionary[array, _Digest] = WeakKeyDictionary()
         self.unread = Unread()
 
     def began(self, tape: CapturedTape, run: Pass) -> Iterator[Mixture]:
         """To be called before a pass sets its seeds; gives what turns out to have been read."""
         yield from self.unread.began(run)
-        self._arrays = _arrays(run)
-        self._suspects = []
-        computed = self._computed = _Computed(run)
-        for a in self._arrays:
+        computed = _Computed(run)
+        opened = self._open[id(tape)] = _Open(_arrays(run), computed, [])
+        for a in opened.arrays:
             left = self._left.get(root_array(a), {}).get(geometry(a))
             if left is not None:
                 found = self._suspect(tape, run, computed, a, left)
                 if found is not None:
-                    self._suspects.append(found)
+                    opened.suspects.append(found)
 
     def _suspect(
         self, tape: CapturedTape, run: Pass, computed: _Computed, a: array, left: _Left
@@ -147,8 +154,9 @@ class Accumulated:
         Gives the inputs of the tape that require a gradient.
         """
         self.unread.ended()
+        opened = self._open.pop(id(tape))
         told: dict[tuple[array, str], Mixture] = {}
-        for s in self._suspects:
+        for s in opened.suspects:
             if _came_true(s):
                 # Several views of one array are one mixture.
                 key = root_array(s.a), s.kind
@@ -157,17 +165,16 @@ class Accumulated:
                 told[key].parts += _parts(run, s)
         for m in told.values():
             self.unread.add(m)
-        seeds, computed = _seeds(run), self._computed or _Computed(run)
+        seeds, computed = _seeds(run), opened.computed
         inputs = self._inputs(run, computed)
-        leaves = [a for a in self._arrays if not computed.has(a)]
-        for a in self._arrays:
+        leaves = [a for a in opened.arrays if not computed.has(a)]
+        for a in opened.arrays:
             grad = a.existing_grad
             if grad is not None and any(np.count_nonzero(g._host()) for _, g in _leaves(a, grad)):
                 self._left.setdefault(root_array(a), {})[geometry(a)] = _Left(
                     _Digest.of(grad), None if computed.has(a) else self._values(a), id(tape),
                     len(run.records), seeds, inputs, run.site,
                 )  # fmt: skip
-        self.failed()
         return leaves
 
     def _values(self, a: array) -> _Digest:
@@ -182,9 +189,9 @@ class Accumulated:
         found = {id(a): a for r in run.records for a in r.arrays if isinstance(a, array)}
         return tuple(self._values(a).digest for a in found.values() if not computed.has(a))
 
-    def failed(self) -> None:
+    def failed(self, tape: CapturedTape) -> None:
         """To be called when an exception ended a pass: what is left is no gradient."""
-        self._suspects, self._arrays, self._computed = [], [], None
+        self._open.pop(id(tape), None)
 
 
 class _Computed:

@@ -15,6 +15,7 @@ from weakref import ref
 import numpy as np
 
 from engine.autograd.facts import Broken, Event, FunctionCheck, Moved, Sought
+from engine.autograd.watch.alone import alone
 from engine.autograd.watch.places import WeakPlaces
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
@@ -176,6 +177,7 @@ class Mover:
         self._last = -1  # the one that did last, unless it has run backward
         self.result: Moved | None = None
 
+    @alone
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
         self._begun, self._last = True, tape.index
         if tape.index != self._tape:
@@ -210,6 +212,7 @@ class Mover:
         target = into if isinstance(into, array) else a
         self._events.append((event, None if target is None else outline(target)))
 
+    @alone
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         self._begun, self._last = True, tape.index
         if tape.index == self._tape:
@@ -225,19 +228,23 @@ class Mover:
             return tape.index == self._tape
         return self._last == self._tape if self._begun else self._tape == 0
 
+    @alone
     def lent(self, a: array) -> None:
         if self._concerns():
             self._move(a)
 
+    @alone
     def used(self, reads: Sequence[array]) -> None:
         if self._concerns():
             for a in reads:
                 self._move(a)
 
+    @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         if meant:
             self._meant.append(outline(dest))
 
+    @alone
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
         if tape.index == self._tape:
             # What a recorded function answers for came from nowhere else.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from engine.autograd.facts import Sought, Stale
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.watch.accumulated import Accumulated, name_of
+from engine.autograd.watch.alone import alone, lock
 from engine.autograd.watch.beforehand import Beforehand
 from engine.autograd.watch.chained import Chained, latest
 from engine.autograd.watch.creations import Creations
@@ -33,6 +35,7 @@ from engine.tape.outline import root_array
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord, LaunchRecord
 
+_ALL = -1  # no thread has that number
 _EARLY = 256  # arrays that the host read before the first tape, kept to be looked at later
 
 
@@ -49,15 +52,24 @@ class Witness:
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
-        self._last: Followed | None = None
+        # The tape that recorded last: of each thread, and of all.
+        self._last: dict[int, Followed] = {}
         self._tapes: dict[int, Followed] = {}
         self._not_run: list[Followed] = []
-        self._busy = False
-        # The tape whose backward pass runs.
-        self._running: Followed | None = None
+        # Threads whose backward pass runs, and its tape if that has functions.
+        self._passes: dict[int, Followed | None] = {}
+        self._closed = False
+        # Tapes that are gone, to be looked at when no other thread is here.
+        self._gone: list[tuple[CapturedTape, Sequence[Record]]] = []
 
+    @property
+    def _busy(self) -> bool:
+        """Whether what happens now is part of a backward pass, or too late."""
+        return self._closed or get_ident() in self._passes
+
+    @alone
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
-        followed = self._last = self._of(tape)
+        followed = self._recording(tape)
         others = len(self._not_run) > 1 and self._others(followed)
         if followed.paths is not None and (others or followed.touches.waits):
             followed.catch_up()
@@ -69,9 +81,11 @@ class Witness:
         """Whether there are tapes that this one may go on from."""
         return any(f is not followed and f.paths is not None for f in self._not_run)
 
+    @alone
     def reading(self, arrays: Sequence[array], host: bool) -> None:
-        if self._running is not None:
-            self._running.reading.looked_at(arrays, self._writes)
+        running = self._passes.get(get_ident())
+        if running is not None:
+            running.reading.looked_at(arrays, self._writes)
         if not self._busy:
             for a in arrays:
                 self._chained.looked_at(a)
@@ -85,6 +99,7 @@ class Witness:
             followed.stale.append(m.fact)
             followed.publish()
 
+    @alone
     def lent(self, a: array) -> None:
         if not self._tapes and not self._busy and active_tape(self) is None:
             self._lent_early(a)
@@ -103,6 +118,7 @@ class Witness:
             self._prelude.touch(a)
             self._early.append((root_array(a), site.span, read_name(site)))
 
+    @alone
     def used(self, reads: Sequence[array]) -> None:
         followed = self._current()
         touches = followed.touches if followed is not None else self._prelude
@@ -117,10 +133,17 @@ class Witness:
         if self._busy:
             return None
         tape = active_tape(self)
-        return self._of(tape) if tape is not None else self._last
+        if tape is not None:
+            return self._of(tape)
+        return self._last.get(get_ident()) or self._last.get(_ALL)
 
+    def _recording(self, tape: CapturedTape) -> Followed:
+        followed = self._last[get_ident()] = self._last[_ALL] = self._of(tape)
+        return followed
+
+    @alone
     def recorded(self, tape: CapturedTape, record: Record) -> None:
-        followed = self._last = self._of(tape)
+        followed = self._recording(tape)
         followed.used |= bool(followed.reads)
         if isinstance(record, FuncRecord):
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
@@ -133,11 +156,22 @@ class Witness:
         self._beforehand.recorded(tape, record)
 
     def forgetting(self, tape: CapturedTape, records: Sequence[Record]) -> None:
-        followed = self._tapes.get(id(tape))
-        if followed is not None and followed.paths is not None:
-            followed.paths.follow(records)
-        self._beforehand.follow(tape, records)
+        # Any thread may come here at any time, to free memory: it must not wait.
+        self._gone.append((tape, records))
+        if lock.taken_at_once():
+            with lock:
+                self._look_at_gone()
+            lock.__exit__()
 
+    def _look_at_gone(self) -> None:
+        while self._gone:
+            tape, records = self._gone.pop()
+            followed = self._tapes.get(id(tape))
+            if followed is not None and followed.paths is not None:
+                followed.paths.follow(records)
+            self._beforehand.follow(tape, records)
+
+    @alone
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
             self._writes.launching(site, call.plan.kernel.key)
@@ -145,14 +179,17 @@ class Witness:
         for paths in self._open():
             paths.launched(call, site)
 
+    @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         for paths in self._open():
             paths.copied(dest, src, meant, clone)
 
+    @alone
     def made(self, a: array) -> None:
         if not self._busy:
             self._creations.made(a)
 
+    @alone
     def filled(self, dest: array) -> None:
         for paths in self._open():
             paths.filled(dest)
@@ -169,12 +206,14 @@ class Witness:
             else:
                 yield f.paths
 
+    @alone
     def wrote(self, memory: Storage, lo: int, hi: int) -> None:
         if not self._busy:
             if not self._accumulated.unread.empty:
                 self._stale(self._accumulated.unread.settle())
             self._writes.note(memory, lo, hi)
 
+    @alone
     def began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None] | None:
         try:
             return self._began(tape, run)
@@ -184,10 +223,9 @@ class Witness:
             return None
 
     def _began(self, tape: CapturedTape, run: Pass) -> Callable[[int], None]:
-        self._busy = True
         followed = self._of(tape)
-        if self._last is followed:
-            self._last = None
+        self._passes[get_ident()] = followed if followed.functions else None
+        self._last = {k: f for k, f in self._last.items() if f is not followed}
         followed.run = run
         self._stale(self._accumulated.began(tape, run))
         first = followed.overwritten is None
@@ -200,22 +238,22 @@ class Witness:
         elif not first or followed.overwritten.outside:
             self._mixture(followed, run, first)
         followed.reading.began(run)
-        if not followed.functions:
-            return followed.overwritten.before
-        self._running, overwritten = followed, followed.overwritten
+        overwritten = followed.overwritten
 
+        @alone
         def before(number: int) -> None:
             overwritten.before(number)
-            followed.reading.before(number)
+            if followed.functions:
+                followed.reading.before(number)
 
         return before
 
+    @alone
     def ended(self, tape: CapturedTape, done: bool) -> None:
         followed = self._of(tape)
-        self._running = None
         followed.reading.ended()
         if not done:
-            self._accumulated.failed()
+            self._accumulated.failed(tape)
         elif followed.run is not None and followed.overwritten is not None:
             inputs = self._accumulated.ended(tape, followed.run)
             if followed.shared is not None:
@@ -236,15 +274,16 @@ class Witness:
             followed.overwritten.ended()
         followed.run = followed.shared = None
         self._look_back()
-        self._busy = False
+        self._passes.pop(get_ident(), None)
 
+    @alone
     def closed(self) -> None:
         self._stale(self._accumulated.unread.closed())
         self._look_back()
         for tape, broken in self._chained.broken():
             self._of(tape).broken.append(broken)
             tape.facts.append(broken)
-        self._busy = True
+        self._closed = True
         for followed in self._tapes.values():
             self._rehearse(followed)
 
@@ -304,6 +343,8 @@ class Witness:
             followed.stale.append(Stale("recompute", found.array, site, by=found.by))
 
     def _of(self, tape: CapturedTape) -> Followed:
+        if self._gone:
+            self._look_at_gone()
         found = self._tapes.get(id(tape))
         if found is None:
             found = self._tapes[id(tape)] = Followed(tape, self._names, self._creations)

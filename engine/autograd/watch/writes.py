@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from threading import get_ident
 
 from engine.autograd.facts import Write
 from engine.autograd.watch.places import Weak
@@ -46,18 +47,18 @@ class Writes:
     def __init__(self) -> None:
         self.clock = 0
         self._by: Weak[list[Written]] = Weak()
-        self._launching: tuple[Site | None, str] = (None, "")
+        self._launching: dict[int, tuple[Site | None, str]] = {}  # by thread
 
     def launching(self, site: Site | None, kernel: str) -> None:
         """A launch is about to run off any tape, and may write then."""
-        self._launching = site, kernel
+        self._launching[get_ident()] = site, kernel
 
     def note(self, memory: Storage, lo: int, hi: int) -> None:
         """Notes a write that is about to happen."""
         self.clock += 1
         taped = recording.active.get() is not None
         site = call_site(3)
-        launched, name = self._launching
+        launched, name = self._launching.get(get_ident(), (None, ""))
         own = name if site is launched and not taped else ""
         new = Written(self.clock, lo, hi, site, taped, own)
         known = self._by.get(memory)

@@ -192,6 +192,16 @@ def test_eager_holds_share_what_did_not_change():
     assert hold(a, eager=True) is not h
 
 
+def test_writes_through_a_view_that_is_gone_are_seen():
+    a = wp.ones(4)
+    for value in (2.0, 3.0, 3.0, 4.0):
+        before = hold(a, eager=True)
+        expected = a.numpy().copy()
+        a.numpy()[:] = value  # nobody is told of that
+        assert read(hold(a, eager=True), a).tolist() == [value] * 4
+        assert np.array_equal(read(before, a), expected)
+
+
 def test_limit(monkeypatch):
     monkeypatch.setattr(config, "snapshot_limit_bytes", 0)
     a = wp.ones(4)
