@@ -15,8 +15,9 @@ from weakref import WeakSet, ref
 from engine.autograd.facts import Broken
 from engine.autograd.watch.followed import Followed
 from engine.autograd.watch.paths import Paths
-from engine.autograd.watch.reach import Leaf, Reach, has_gradient
+from engine.autograd.watch.reach import Edge, Leaf, Reach, has_gradient
 from engine.diagnostics import Span
+from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.outline import root_array
@@ -27,22 +28,32 @@ _KEPT = 64  # passes that are remembered
 
 @dataclass(frozen=True, eq=False)
 class _Link:
-    """A tape reads an array that an earlier one has computed from its inputs."""
+    """A tape reads an array that follows from what an earlier one has computed from its inputs.
+
+    reach: those inputs, where that tape has computed the array itself. cut: else, by where the way
+    has left that tape. site: the call that reads.
+    """
 
     before: CapturedTape
     array: ref[array]
     reach: Reach
+    cut: dict[Edge, set[Leaf]]
+    site: Site | None
 
 
 @dataclass(eq=False)
 class _Open:
-    """A pass that left a gradient which was not handed on. seen: inputs whose zeros were read."""
+    """A pass that left a gradient which was not handed on. seen: inputs whose zeros were read.
+
+    cut: where the way to them ends, so that it cannot be.
+    """
 
     before: CapturedTape
     tape: CapturedTape
     name: str
     site: Span | None
     leaves: set[Leaf]
+    cut: Edge | None = None
     seen: set[Leaf] = field(default_factory=set)
 
 
@@ -64,8 +75,12 @@ class Chained:
             if other.tape is tape or other.tape.passes or other.paths is None:
                 continue
             reach = other.paths.reach(a)
-            if reach.is_smooth:
-                link = _Link(other.tape, ref(a), reach)
+            cut: dict[Edge, set[Leaf]] = {}
+            for leaf, edge in reach.cut:
+                if edge.kind != "cast":  # of which that tape would tell itself
+                    cut.setdefault(edge, set()).add(leaf)
+            if reach.is_smooth or cut:
+                link = _Link(other.tape, ref(a), reach, cut, call_site())
                 self._links.setdefault(tape.index, []).append(link)
 
     def ended(
@@ -74,17 +89,32 @@ class Chained:
         """A tape has run backward. paths: None but for the first time. inputs: of the tape."""
         self._done.update(map(root_array, inputs))
         for p in self._open:
-            p.leaves -= {x for x in p.leaves if (a := x.array()) is None or self._has_run(a)}
-        self._open = [p for p in self._open if p.before is not tape and (p.leaves or p.seen)]
+            p.leaves -= {x for x in p.leaves if self._reached(x, p.cut)}
+        self._open = [
+            p for p in self._open
+            if (p.cut is not None or p.before is not tape) and (p.leaves or p.seen)
+        ]  # fmt: skip
         for link in self._links.pop(tape.index, ()):
             a = link.array()
-            if a is None or link.before.passes or not has_gradient(Leaf(0, "", link.array)):
+            if a is None or not has_gradient(Leaf(0, "", link.array)):
                 continue
-            leaves = {x for x in link.reach.leaves if (b := x.array()) and not self._has_run(b)}
-            if leaves and len(self._open) < _KEPT:
-                name = "" if paths is None else paths.name_of(a)
-                site = None if run.site is None else run.site.span
-                self._open.append(_Open(link.before, tape, name, site, leaves))
+            name = "" if paths is None else paths.name_of(a)
+            site = None if run.site is None else run.site.span
+            if not link.before.passes:
+                self._add(_Open(link.before, tape, name, site, set(link.reach.leaves)))
+            back = None if link.site is None else link.site.span
+            for edge, leaves in link.cut.items():
+                self._add(_Open(link.before, tape, "", back, set(leaves), edge))
+
+    def _add(self, p: _Open) -> None:
+        p.leaves = {x for x in p.leaves if not self._reached(x, p.cut)}
+        if p.leaves and len(self._open) < _KEPT:
+            self._open.append(p)
+
+    def _reached(self, leaf: Leaf, cut: Edge | None) -> bool:
+        """Whether an input is gone, or a pass has reached it."""
+        a = leaf.array()
+        return a is None or (self._has_run(a) if cut is None else has_gradient(leaf))
 
     def _has_run(self, a: array) -> bool:
         return root_array(a) in self._done
@@ -101,9 +131,12 @@ class Chained:
     def broken(self) -> Iterator[tuple[CapturedTape, Broken]]:
         """What is broken; to be asked at the end."""
         for p in self._open:
-            names = sorted(x.name for x in p.seen & p.leaves if x.name)
-            if names and not p.before.passes:
-                yield p.tape, Broken("tape", p.name, p.site, tuple(names))
+            names = tuple(sorted(x.name for x in p.seen & p.leaves if x.name))
+            if names and p.cut is not None:
+                at = p.cut.at if p.cut.site is None else p.cut.site.span
+                yield p.tape, Broken(p.cut.kind, p.cut.name, at, names, to=p.site)
+            elif names and not p.before.passes:
+                yield p.tape, Broken("tape", p.name, p.site, names)
         self._open.clear()
 
 

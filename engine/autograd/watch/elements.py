@@ -64,6 +64,11 @@ class Elements:
         known = self._known[number]
         return None if known is None or i not in known else known[i][writes]
 
+    def best(self, number: int, i: int, writes: bool = False) -> NumpyArray:
+        """The same as far as it is known."""
+        exact = self.exactly(number, i, writes)
+        return self.may(number, i, writes) if exact is None else exact
+
     def read(self, number: int, i: int, where: NumpyArray) -> tuple[NumpyArray, bool]:
         """Those of some numbers that a launch read, and whether that is certain."""
         some = where & self.may(number, i)

@@ -80,6 +80,9 @@ class OverwrittenReads:
         self._tried: dict[Hashable, int] = {}
         self._losses: dict[int, list[_Loss]] = {}
         self._looked: dict[Hashable, int] = {}
+        # Kernels of which what a launch saved matters, with what suffers else.
+        self._suffering: dict[Hashable, tuple[str, ...]] = {}
+        self._saving: dict[Hashable, tuple[Hashable, Kind, _Loss]] = {}
         self._seen = 0  # records of the passes so far
         self._seeded = True  # whether there are gradients to go on from
         # Of the pass that runs.
@@ -316,20 +319,14 @@ class OverwrittenReads:
         ]  # fmt: skip
 
     def _within(self, number: int, record: LaunchRecord) -> None:
-        """Tells of a launch that overwrote what it had read, and saved it."""
+        """Tells of a launch whose adjoint needs what it saved, as something overwrote it."""
         selection, variants = record._now(), record.plan.variants
         none: frozenset[str] = frozenset()
-        key = ("within", record.name)
         names = selection.journaled & variants.read & variants.written
         if not names or not selection.useful or variants.needs_journal(selection.wrt, none):
             return
-        known = self._found.get(key)
-        if known is not None:
-            self._found[key] = replace(
-                known, launches=known.launches + 1, nbytes=known.nbytes + record.journal_bytes
-            )
-            return
-        if not self._affordable(key, record):
+        key = ("within", record.name)
+        if key not in self._suffering and not self._affordable(key, record):
             return
 
         def naive() -> None:
@@ -343,13 +340,59 @@ class OverwrittenReads:
 
         assert self._run is not None
         reads = self._run.restored.get(number, ())
-        changed = tried(record, lambda: record.backward(reads), naive, self._seeded)
+        changed = self._suffering.get(key) or tried(
+            record, lambda: record.backward(reads), naive, self._seeded
+        )
         if changed:
-            i = next(p.index for p in record.plan.array_params if p.name in names)
-            a = record.values[i]
-            loss = _Loss(number, i, np.ones(a._parts.shape, np.bool_), record.holds[i], None,
-                         self._record(number), False, 0)  # fmt: skip
-            self._tell(loss, "within", changed, key, record.journal_bytes)
+            self._suffering[key] = changed
+            self._tell_saved(number, record, names, changed)
+
+    def _tell_saved(
+        self, number: int, record: LaunchRecord, names: Collection[str], changed: Sequence[str]
+    ) -> None:
+        p = next(p for p in record.plan.array_params if p.name in names)
+        own = p.name in record.plan.variants.reuse.lost
+        kept = ("within", record.name)
+        if own or kept not in self._saving or self._looks(kept):
+            loss = self._saved(number, record, p.index, own)
+            if loss is None:
+                return
+            itself = loss.by.launch == self._launches[number] and not loss.outside
+            kind: Kind = "within" if itself else "restored"
+            key: Hashable = kept if itself else (*kept, loss.by.site, loss.by.name, loss.outside)
+            self._saving[kept] = key, kind, loss
+        key, kind, loss = self._saving[kept]
+        known = self._found.get(key)
+        if known is not None:
+            self._found[key] = replace(
+                known, launches=known.launches + 1, nbytes=known.nbytes + record.journal_bytes
+            )
+            return
+        self._found[key] = self._fact(loss, kind, changed, record.journal_bytes)
+
+    def _saved(self, number: int, record: LaunchRecord, i: int, own: bool) -> _Loss | None:
+        """Who overwrote what a launch has read of an array that it writes to itself.
+
+        own: whether the launch surely did. None where nobody has.
+        """
+        a, hold, by = record.values[i], record.holds[i], self._record(number)
+        where = np.ones(a._parts.shape, np.bool_)
+        loss = _Loss(number, i, where, hold, None, by, False, 0)
+        if own:
+            return loss
+        read, written = (self._elements.best(number, i, writes) for writes in (False, True))
+        if (read & written).any():
+            return replace(loss, where=read & written)
+        differs = differing(a, hold)
+        if differs is None or not (read & differs).any():
+            return None
+        where = read & differs
+        at = self._elements.writer(number, a, where)
+        if at is not None:
+            return replace(loss, where=where, by=self._record(at))
+        w = self._writes.after(self._clocks[number], a, self._own, self._clocks[-1])
+        by = Write() if w is None else w.write
+        return replace(loss, where=where, by=by, outside=True)
 
     # ---- telling
 

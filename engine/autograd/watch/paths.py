@@ -252,6 +252,10 @@ def _sources(edge: Edge, names: set[str]) -> set[str]:
     return (names - {into}) | {source} if into in names and source else names
 
 
+# Methods of arrays that read them.
+_READS = ("numpy", "list", "item", "tolist", "__array__")
+
+
 class _Ways(NamedTuple):
     """What a kernel's arrays depend on, by the positions of its parameters.
 
@@ -311,10 +315,14 @@ def recorded_function(record: FuncRecord) -> Recorded:
 
 
 def read_name(site: Site) -> str:
-    """What the user calls the array that a host read is of: `x` in `x.numpy()`."""
+    """What the user calls the array that a host read is of: `x` in `x.numpy()`, `np.asarray(x)`."""
     call = call_at(site)
-    f = None if call is None else call.func
-    return text(f.value) if isinstance(f, ast.Attribute) else ""
+    if call is None:
+        return ""
+    f = call.func
+    if isinstance(f, ast.Attribute) and f.attr in _READS:
+        return text(f.value)
+    return text(call.args[0]) if call.args else ""
 
 
 def _argument_text(site: Site | None) -> str:

@@ -151,3 +151,51 @@ def test_a_meant_stop_is_none() -> None:
         x.grad.numpy()
 
     assert found(program) == []
+
+
+def by_way_of(between: Callable[[Any, Any], Any], own: bool = False, read: bool = True) -> Any:
+    """A tape makes y; something off the tapes makes z of it; another tape goes on from z.
+
+    own: the first tape also runs backward, from a loss of its own; else from what arrived at y.
+    """
+
+    def program() -> None:
+        x, y, z, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(), zeros(1)
+        with wp.Tape() as first:
+            wp.launch(square, 3, [x], [y])
+        z = between(y, z) or z
+        with wp.Tape() as second:
+            wp.launch(total, 3, [z], [loss])
+        second.backward(loss)
+        first.backward(grads={y: y.grad if not own else floats(1, 1, 1)})
+        if read:
+            x.grad.numpy()
+
+    return program
+
+
+def launched_between(y: Any, z: Any) -> None:
+    wp.launch(square, 3, [y], [z])
+
+
+@pytest.mark.parametrize(
+    ("between", "kind", "line"),
+    [
+        (launched_between, "launch", "wp.launch(square, 3, [y], [z])"),
+        (lambda y, z: wp.copy(z, y), "copy", "wp.copy(z, y)"),
+        (lambda y, z: wp.clone(y), "copy", "wp.clone(y)"),
+    ],
+)
+def test_what_is_made_off_the_tapes_between_two_ends_a_gradient(
+    between: Any, kind: str, line: str
+) -> None:
+    (f,) = found(by_way_of(between))
+    assert (f.kind, f.inputs) == (kind, ("x",)) and line in said(f.site)
+    assert said(f.to) == "wp.launch(total, 3, [z], [loss])"
+
+
+def test_silent_where_a_gradient_arrives_by_another_way_or_none_is_wanted() -> None:
+    assert found(by_way_of(launched_between, own=True)) == []
+    assert found(by_way_of(launched_between, read=False)) == []
+    assert found(by_way_of(lambda y, z: y.detach())) == []
+    assert found(by_way_of(lambda y, z: wp.copy(z, wp.stop_gradient(y)))) == []

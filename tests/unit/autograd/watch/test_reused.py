@@ -120,3 +120,48 @@ def test_sums_in_place_are_silent() -> None:
         assert np.allclose(v.grad.numpy(), 0.3)
 
     assert notes(program) == []
+
+
+@wp.kernel
+def step_along(states: F, t: int):
+    i = wp.tid()
+    s = states[3 * t + i]
+    states[3 * t + 3 + i] = s + 0.5 * wp.sin(s)
+
+
+def along(at: int, restart: Any) -> list[Overwritten]:
+    def program() -> None:
+        start = np.concatenate([[0.3, -0.8, 1.1], np.zeros(12)])
+        states = wp.array(start, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            for t in range(4):
+                wp.launch(step_along, 3, [states, t])
+                if t == at:
+                    restart(states)
+        seeds = np.zeros(15, np.float32)
+        seeds[12:] = 1.0
+        after = restart if at == 4 else lambda states: None
+        after(states)
+        tape.backward(grads={states: seeds})
+
+    return notes(program)
+
+
+def test_a_trajectory_in_one_array_is_silent() -> None:
+    assert along(-1, None) == []
+
+
+@pytest.mark.parametrize(("at", "name"), [(2, "damped"), (4, "")])
+def test_what_was_saved_is_told_of_by_who_overwrote_it(at: int, name: str) -> None:
+    """On the tape, and after it by something else; not by the launch, which wrote elsewhere."""
+
+    def restart(states: Any) -> None:
+        if at == 4:
+            states[3:6].fill_(2.0)
+        else:
+            wp.launch(damped, 3, [states[3:6]])
+
+    (f,) = [f for f in along(at, restart) if f.kernel == "step_along"]
+    assert (f.kind, f.argument, f.launch, f.launches) == ("restored", "states", 1, 1)
+    assert (f.first, f.last, f.count) == ((3,), (5,), 3)
+    assert (f.by.name, f.by.launch) == (name, 3 if name else -1)
