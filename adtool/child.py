@@ -104,7 +104,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     if job.options.overwrites is not None:
         engine.config.overwrites = job.options.overwrites
     moving = job.moving
-    mover = None if moving is None else Mover(moving.tape, moving.step)
+    mover = None if moving is None else Mover(moving.tape, moving.step, moving.late)
     noted = FaultLog(folder)
     start = time.monotonic()
     with (

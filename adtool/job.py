@@ -111,6 +111,7 @@ class Moving:
 
     tape: int
     step: float
+    late: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _different(tapes: Sequence[TapeResult]) -> Iterator[Sought]:
 
 
 def _alike(s: Sought) -> object:
-    return s.reads, s.functions
+    return s.reads, s.seen, s.functions
 
 
 def _settle(
@@ -82,7 +82,8 @@ def _settle(
         limit = 10.0 + 4.0 * seconds
         if deadline is not None:
             limit = min(limit, deadline - time.monotonic())
-        moved = None if limit <= 0 else _moved(job, sought.tape, step, limit)
+        moving = Moving(sought.tape, step, sought.late)
+        moved = None if limit <= 0 else _moved(job, moving, limit)
         if moved is None:
             return None
         runs[step] = moved
@@ -91,13 +92,11 @@ def _settle(
     return judged(sought, runs)
 
 
-def _moved(job: Job, tape: int, step: float, limit: float) -> Moved | None:
+def _moved(job: Job, moving: Moving, limit: float) -> Moved | None:
     from adtool.session import run_session
 
     try:
-        done = run_session(
-            Job(job.target, job.options, moving=Moving(tape, step)), timeout=limit, silent=True
-        )
+        done = run_session(Job(job.target, job.options, moving=moving), timeout=limit, silent=True)
     except ToolError:
         return None
     return done.moved

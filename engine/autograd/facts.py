@@ -135,9 +135,10 @@ class Sought:
 
     tape: its number among those that the program made. derivative: of `value`, what its backward
     pass started from, along the direction in which its inputs would be moved. reads: where the host
-    read what depends on them, while the tape recorded, or before it. functions: given to
-    `record_func`. inputs: what the host read, as the user calls it. loose: the pass started from
-    an array that nothing on the tape had written.
+    read what depends on them, while the tape recorded, or before it. seen: where it got views that
+    it may have read then. functions: given to `record_func`. inputs: what the host read, as the
+    user calls it. loose: the pass started from an array that nothing on the tape had written.
+    late: inputs, by their number, that the host had read and overwritten before the tape read them.
     """
 
     tape: int
@@ -147,6 +148,8 @@ class Sought:
     functions: tuple[Recorded, ...] = ()
     inputs: tuple[str, ...] = ()
     loose: bool = False
+    seen: tuple[Span, ...] = ()
+    late: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

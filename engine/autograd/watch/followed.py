@@ -14,6 +14,7 @@ from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths
 from engine.autograd.watch.recomputed import Recomputed
 from engine.autograd.watch.shared import SharedGradients
+from engine.autograd.watch.views import View
 from engine.diagnostics import Span
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.captured import CapturedWrite
@@ -43,8 +44,10 @@ class Followed:
         self.paths: Paths | None = Paths(tape, names)
         self.broken: list[Broken] = []
         self.touches = Touches()
-        self.reads: list[tuple[Span, str]] = []
+        # By the host: where, what the user calls the array, and which elements.
+        self.reads: list[tuple[Span, str, bytes]] = []
         self.used = False  # something was recorded after that
+        self.seen: set[View] = set()
         self.functions: list[tuple[int, Recorded]] = []
         self.reading = FunctionReads()
         self.sought: Sought | None = None
@@ -79,6 +82,21 @@ class Followed:
                     self.touches.touched(r.values[i], r.holds.get(i))
         elif isinstance(r, CopyRecord) and isinstance(captured, CapturedWrite):
             self.touches.touched(r.src, captured.source)
+
+    def read_by_host(self) -> list[tuple[Span, str]]:
+        """What the host read, but for what it overwrote then: views serve for both."""
+        late = self.touches.late
+        some = [x for x in self.reads if x[2] not in late] or self.reads
+        return [(span, name) for span, name, _ in some]
+
+    def looked_through(self) -> list[tuple[Span, str]]:
+        """Views of what depends on inputs, which the host had while the tape recorded."""
+        assert self.paths is not None
+        return [
+            (v.span, v.name) for v in self.seen
+            if (a := v.array()) is not None and a._packed not in self.touches.late
+            and (self.touches.has(a) or self.paths.depends(a))
+        ]  # fmt: skip
 
     def look(self, records: Sequence[Record]) -> None:
         """Catches up where the tape writes floats without a gradient, and so may read them back."""

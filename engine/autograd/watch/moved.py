@@ -8,7 +8,7 @@ that follows from their order and contents alone, so that a run of the same prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from weakref import ref
 
@@ -34,6 +34,9 @@ STEPS = (0.0, STEP, -STEP, STEP / 2, -STEP / 2)
 # How far derivatives may be apart, of the larger one; and how often their estimated error.
 _RTOL = 0.01
 _TRUST = 5.0
+# The same where something from outside of the tape is seen to have changed, which may matter little
+# beside all else that moves.
+_SEEN = 0.002
 _EPS = 2.0**-23
 
 Array = np.ndarray[Any, Any]
@@ -49,11 +52,16 @@ class Touches:
         self._written: WeakPlaces[None] = WeakPlaces()
         # Of those touched before the tape began, those that it has not read yet.
         self._early: list[tuple[array, Hold]] = []
+        # Touched since then by something beside the tape, and not read by it yet.
+        self._unread: dict[bytes, int] = {}
+        # Of those, which were overwritten meanwhile, by their elements.
+        self.late: dict[bytes, int] = {}
         self.muddled = False
 
     def begin(self) -> None:
         """The tape begins: what was touched so far was touched beforehand."""
         self._early = [(a, hold) for of, hold in self._arrays if (a := of()) is not None]
+        self._unread.clear()
 
     def _reread(self, a: array) -> None:
         """Looks whether an input still holds what it did when it was touched beforehand."""
@@ -67,14 +75,38 @@ class Touches:
         """Whether it must see the tape's first reads as they happen."""
         return bool(self._early)
 
-    def touch(self, a: array) -> int | None:
-        """Takes note of an array that is about to be read; its number, the first time."""
-        return self._touch(a, None)
+    def touch(self, a: array, aside: bool = False) -> int | None:
+        """Takes note of an array that is about to be read; its number, the first time.
+
+        aside: by something beside the tape.
+        """
+        number = self._touch(a, None)
+        if aside and number is not None:
+            self._unread[a._packed] = number
+        elif self._unread and not aside:
+            self._first_read(a, a.storage.hold(a.lo, a.hi))
+        return number
 
     def touched(self, a: array, hold: Hold | None) -> None:
-        """The same of an array that was read. hold: of what it held then."""
+        """The same of an array that the tape has read. hold: of what it held then."""
         if self._touch(a, hold) is not None:
             self.muddled |= hold is None
+        elif self._unread:
+            self._first_read(a, hold)
+
+    def _first_read(self, a: array, hold: Hold | None) -> None:
+        """Looks whether an input holds what it did when something beside the tape read it."""
+        number = self._unread.pop(a._packed, None)
+        if number is None:
+            return
+        of, before = self._arrays[number]
+        x = contents(a, before)
+        y = None if hold is None else contents(a, hold)
+        if hold is None or x is None or y is None:
+            self.muddled = True
+        elif x.tobytes() != y.tobytes():
+            self.late[a._packed] = number
+            self._arrays[number] = of, hold
 
     def _touch(self, a: array, hold: Hold | None) -> int | None:
         if not a._flag or not a._info.floating or not a.requires_grad:
@@ -166,9 +198,12 @@ class Enough(BaseException):
 class Mover:
     """Moves the inputs of one tape by a step, and ends the program at its first backward pass."""
 
-    def __init__(self, tape: int, step: float) -> None:
+    def __init__(self, tape: int, step: float, late: Collection[int] = ()) -> None:
         self._tape = tape
         self._step = step
+        # Inputs that are moved when the tape reads them, whatever reads them before.
+        self._late = late
+        self._held_back: dict[bytes, int] = {}
         self._touches = Touches()
         self._events: list[tuple[Event, Outline | None]] = []
         self._declared: list[Outline] = []
@@ -188,13 +223,18 @@ class Mover:
             if not isinstance(v, array):
                 self._note(number, site, repr(v).encode())
             elif any(v is a for a in reads) and not self._touches.computed(v):
-                if not self._touches.has(v):  # else it was moved by this
+                if not self._touches.has(v) or v._packed in self._held_back:  # else it was moved
                     self._note(number, site, v._host().tobytes(), v, into)
         for a in reads:
             self._move(a)
 
-    def _move(self, a: array) -> None:
-        number = self._touches.touch(a)
+    def _move(self, a: array, aside: bool = False) -> None:
+        number = self._touches.touch(a, aside)
+        if number is not None and aside and number in self._late:
+            self._held_back[a._packed] = number
+            return
+        if not aside and a._packed in self._held_back:
+            number = self._held_back.pop(a._packed)
         if number is not None and self._step:
             d = direction(a._host(), number)
             a.storage.before_write(a.lo, a.hi)
@@ -231,13 +271,13 @@ class Mover:
     @alone
     def lent(self, a: array) -> None:
         if self._concerns():
-            self._move(a)
+            self._move(a, True)
 
     @alone
     def used(self, reads: Sequence[array]) -> None:
         if self._concerns():
             for a in reads:
-                self._move(a)
+                self._move(a, True)
 
     @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
@@ -289,20 +329,21 @@ def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionChec
     half = (runs[STEP / 2].value - runs[-STEP / 2].value) / STEP
     best = (4 * half - one) / 3
     error = abs(best - half) + 4 * _EPS * abs(still.value) / STEP
-    off = abs(best - sought.derivative)
-    wrong = off > max(_RTOL * max(abs(best), abs(sought.derivative)), _TRUST * error)
+    off, size = abs(best - sought.derivative), max(abs(best), abs(sought.derivative))
+    wrong = off > max(_RTOL * size, _TRUST * error)
     if not np.isfinite(off):
         return None
-    if wrong:
+    if off > max(_SEEN * size, _TRUST * error):
         edge = _edge(still.events, runs[STEP].events)
         if edge is not None:
-            site = sought.reads[-1] if sought.reads else edge.site
+            reads = sought.reads or sought.seen
+            site = reads[-1] if reads else edge.site
             return Broken("host", "", site, sought.inputs, to=edge.site)
-        if sought.loose and sought.reads and not sought.functions:
+        if wrong and sought.loose and sought.reads and not sought.functions:
             return Broken("host", "", sought.reads[-1], sought.inputs)
     if not sought.functions or _constants(still.events, runs[STEP].events):
         return None
-    sure = error <= _RTOL * max(abs(best), abs(sought.derivative))
+    sure = error <= _RTOL * size
     if wrong or sure:
         return FunctionCheck(sought.functions, wrong, sought.derivative, best)
     return None

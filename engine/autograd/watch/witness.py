@@ -24,6 +24,7 @@ from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.unread import Mixture
+from engine.autograd.watch.views import Views
 from engine.autograd.watch.writes import Writes
 from engine.diagnostics import EngineError, Span
 from engine.diagnostics.site import Site, call_site
@@ -49,6 +50,7 @@ class Witness:
         self._beforehand = Beforehand(self._names)
         self._creations = Creations()
         self._chained = Chained()
+        self._views = Views()
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
@@ -103,19 +105,20 @@ class Witness:
     def lent(self, a: array) -> None:
         if not self._tapes and not self._busy and active_tape(self) is None:
             self._lent_early(a)
+        self._views.lent(a)
         followed = self._current()
         if followed is None or followed.paths is None or not a._info.floating:
             return
         followed.catch_up()
-        followed.touches.touch(a)
+        followed.touches.touch(a, True)
         site = call_site()
         if site is not None and (followed.touches.has(a) or followed.paths.depends(a)):
-            followed.reads.append((site.span, read_name(site)))
+            followed.reads.append((site.span, read_name(site), a._packed))
 
     def _lent_early(self, a: array) -> None:
         site = call_site()
         if a.requires_grad and site is not None and len(self._early) < _EARLY:
-            self._prelude.touch(a)
+            self._prelude.touch(a, True)
             self._early.append((root_array(a), site.span, read_name(site)))
 
     @alone
@@ -126,7 +129,7 @@ class Witness:
             followed.catch_up()
         if followed is not None or not (self._tapes or self._busy):
             for a in reads:
-                touches.touch(a)
+                touches.touch(a, True)
 
     def _current(self) -> Followed | None:
         """The tape that what happens now belongs to: it records, or did last and is to run."""
@@ -145,6 +148,8 @@ class Witness:
     def recorded(self, tape: CapturedTape, record: Record) -> None:
         followed = self._recording(tape)
         followed.used |= bool(followed.reads)
+        if followed.paths is not None:
+            followed.seen.update(self._views.alive())
         if isinstance(record, FuncRecord):
             followed.functions.append((len(tape.records) - 1, recorded_function(record)))
             if followed.paths is not None:
@@ -370,24 +375,28 @@ def _sought(tape: CapturedTape, followed: Followed, run: Pass, early: bool) -> S
 
     early: whether the host read something before the tape, so that its total may be asked for.
     """
-    if not (followed.reads or followed.functions or early) or not run.seeds:
+    if not (followed.reads or followed.seen or followed.functions or early) or not run.seeds:
         return None  # without a seed, nobody knows what the gradient is of
     followed.catch_up(run.records)
+    seen = followed.looked_through()
     loose = not all(followed.touches.computed(a) for a, _ in run.seeds)
     followed.used |= loose and bool(followed.reads)
-    if not (followed.used or followed.functions or early):
+    if not (followed.used or seen or followed.functions or early):
         return None
     derivative, value = followed.touches.derivative(), value_of(run)
     if derivative is None or not np.isfinite([derivative, value]).all():
         return None
     followed.total = value, derivative
-    if not (followed.used or followed.functions):
+    if not (followed.used or seen or followed.functions):
         return None
-    reads = tuple(dict.fromkeys(span for span, _ in followed.reads)) if followed.used else ()
-    inputs = tuple(dict.fromkeys(name for _, name in followed.reads if name))
+    read = followed.read_by_host()
+    reads = tuple(dict.fromkeys(span for span, _ in read)) if followed.used else ()
+    inputs = tuple(dict.fromkeys(name for _, name in (*read, *seen) if name))
     lost = followed.reading.found
     functions = tuple(replace(f, lost=lost.get(number)) for number, f in followed.functions)
-    return Sought(tape.index, value, derivative, reads, functions, inputs, loose)
+    views = tuple(dict.fromkeys(span for span, _ in seen))
+    late = tuple(sorted(followed.touches.late.values()))
+    return Sought(tape.index, value, derivative, reads, functions, inputs, loose, views, late)
 
 
 def _saved(run: Pass) -> Stale:
