@@ -31,6 +31,11 @@ class BrokenPath(Rule):
             requires_grad, a kernel without a backward pass, a native function without an
             adjoint, a conversion to an integer, a value that was written outside of the tape (by
             the host, or by a launch outside of the `with` block), a tape that never ran backward.
+
+            What the host reads while the tape records is followed by running the script again with
+            its inputs moved. What it computed before the `with` block from an input that is on the
+            tape too, and what a launch made of one there, may be meant as a constant (a rest
+            length, a target), and is not told where the input also gets a gradient by another way.
             """,
         why="""
             The parameter behind it gets a gradient of zero, or a part of one, and nothing

@@ -49,3 +49,4 @@ for _ in range(4):
     tape.backward(loss)
     taps.assign(taps.numpy() - 0.01 * taps.grad.numpy())
     tape.zero()
+print(taps.numpy())

@@ -34,6 +34,7 @@ def main() -> None:
         tape.backward(loss)
         line.numpy()[:] -= 0.5 * line.grad.numpy()
         tape.zero()
+    print(line.numpy())
     assert np.allclose(line.numpy(), [3.0, -0.5], atol=0.1), line.numpy()
 
 

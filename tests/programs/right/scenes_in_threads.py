@@ -48,3 +48,4 @@ for t in threads:
 for t in threads:
     t.join()
 assert all(len(r) == 10 and r[-1] < r[0] for r in results)
+print([round(r[-1], 3) for r in results])
