@@ -27,8 +27,12 @@ class Lock:
         self._lock.acquire()
 
     def taken_at_once(self) -> bool:
-        """Takes it, to be left by `__exit__`, unless another thread has it."""
+        """Takes it unless another thread has it; who got it must `leave`."""
         return self._lock.acquire(blocking=False)
 
-    def __exit__(self, *exc: object) -> None:
+    def leave(self) -> None:
+        """Gives it back."""
         self._lock.release()
+
+    def __exit__(self, *exc: object) -> None:
+        self.leave()

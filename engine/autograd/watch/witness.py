@@ -164,9 +164,10 @@ class Witness:
         # Any thread may come here at any time, to free memory: it must not wait.
         self._gone.append((tape, records))
         if lock.taken_at_once():
-            with lock:
+            try:
                 self._look_at_gone()
-            lock.__exit__()
+            finally:
+                lock.leave()
 
     def _look_at_gone(self) -> None:
         while self._gone:
@@ -179,6 +180,7 @@ class Witness:
     @alone
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
+            self._look_at_gone()
             self._writes.launching(site, call.plan.kernel.key)
             self._beforehand.launched(call, site)
         for paths in self._open():
