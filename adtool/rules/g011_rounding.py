@@ -10,6 +10,10 @@ from adtool.rules.base import Hit, Manual, Rule, grouped, hits, launches, other_
 
 if TYPE_CHECKING:
     from adtool.session import Session
+    from engine.autograd import LaunchResult, PairResult
+
+# Of the largest derivative by the same launches, what another one may be off by.
+_PART = 1e-2
 
 
 class Rounding(Rule):
@@ -25,7 +29,8 @@ class Rounding(Rule):
             the tolerance allows. The finding gives the decimal digits that are lost of those
             that the precision has (7 for float32). A derivative that is zero up to rounding of
             the launch's inputs, as that by a mean which minimises a sum of squares, has no digits
-            to lose, and is silent.
+            to lose, and is silent; so is one that other launches of the same line have a hundred
+            times as large as what this one is off by, as at the end of a fit.
             """,
         why="""
             The gradient points somewhere else than the mathematics says, though no formula is
@@ -45,7 +50,16 @@ class Rounding(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a kernel, with the worst of its launches."""
-        found = hits(session, "rounding")
+        largest: dict[object, float] = {}
+        for tape in session.tapes:
+            for launch in tape.launches:
+                for p in launch.pairs:
+                    key = _alike(launch, p)
+                    largest[key] = max(largest.get(key, 0.0), p.scale)
+        found = [
+            h for h in hits(session, "rounding")
+            if h.pair.off > _PART * largest[_alike(h.launch, h.pair)] or not h.pair.off
+        ]  # fmt: skip
         for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
             hit = max(group, key=_digits_lost)
             count = launches(group)
@@ -58,6 +72,10 @@ class Rounding(Rule):
                 span=first.launch.span, tape=first.tape, launch=first.launch.index, kernel=kernel,
                 count=count, notes=other_pairs(group, hit),
             )  # fmt: skip
+
+
+def _alike(launch: LaunchResult, pair: PairResult) -> object:
+    return launch.kernel, launch.span, launch.site, pair.input, pair.output
 
 
 def _digits_lost(h: Hit) -> float:

@@ -119,5 +119,5 @@ class Comparison:
             worst = None  # nothing to be seen in exact zeros
         return PairResult(
             source, target, self.verdict, self.checked, self.directional, self.max_abs,
-            self.max_rel, worst, self.reason, None, self.digits_lost,
+            self.max_rel, worst, self.reason, None, self.digits_lost, None, self.scale, self.off,
         )  # fmt: skip

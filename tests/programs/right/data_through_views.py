@@ -24,7 +24,7 @@ def main() -> None:
     rng = np.random.default_rng(4)
     x, y = wp.zeros(N, dtype=float), wp.zeros(N, dtype=float)
     line = wp.zeros(2, dtype=float, requires_grad=True)
-    for _ in range(20):
+    for _ in range(60):
         batch = rng.uniform(-1.0, 1.0, N)
         x.numpy()[:] = batch
         y.numpy()[:] = 3.0 * batch - 0.5

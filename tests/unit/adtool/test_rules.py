@@ -280,6 +280,17 @@ class TestRounding:
             "of tape 0: `d force / d pos`: 5.0 of 7.2 digits are lost in launch 3 of tape 0"
         )
 
+    def test_digits_of_what_is_next_to_nothing_beside_other_launches_do_not_count(
+        self, session: Make, launch: Make, pair: Make
+    ) -> None:
+        """At the end of a fit; not of another line, and not where it is off by much."""
+        before = launch(0, pair(scale=2.0, off=1e-7))
+        for off, site, count in [(0.01, None, 0), (0.03, None, 1), (0.01, self.OTHER, 1)]:
+            late = launch(1, pair("rounding", scale=0.05, off=off, digits_lost=4.0), site=site)
+            assert len(findings("G011", session([before, late]))) == count
+
+    OTHER = Span("train.py", 70, 1, 70, 30)
+
     def test_tape_and_launch_are_of_one_place(
         self, session: Make, launch: Make, pair: Make
     ) -> None:
