@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from adtool.exits import ToolError
 from adtool.job import Job, Moving
@@ -37,24 +37,33 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     out = {t.tape: t for t in session.tapes}
     for sought in _different(session.tapes):
         found = _settle(sought, job, session.script_seconds, deadline)
-        if found is not None:
-            for tape in session.tapes:
-                if tape.sought is not None and _alike(tape.sought) == _alike(sought):
-                    out[tape.tape] = _with(out[tape.tape], found, tape.sought == sought)
+        for tape in session.tapes:
+            if tape.sought is None or _alike(tape.sought) != _alike(sought):
+                continue
+            if found == "other":
+                out[tape.tape] = _left(out[tape.tape], _OTHER)
+            elif found is not None:
+                out[tape.tape] = _with(out[tape.tape], found, tape.sought == sought)
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
 
 
-def _left(tape: TapeResult) -> TapeResult:
+_NONE = (
+    "only running the script again, with inputs moved, tells whether the loss depends on it (by "
+    f"default if it takes less than {SHORT:g} s): --rerun"
+)
+_OTHER = (
+    "only running the script again, with inputs moved, tells whether the loss depends on it, and "
+    "another run gave other values (threads, or random numbers without a seed)"
+)
+
+
+def _left(tape: TapeResult, why: str = _NONE) -> TapeResult:
     """A tape with what only another run could tell, which there is none of, as unchecked."""
     from engine.autograd import Unchecked
 
     if tape.sought is None or not tape.sought.reads:
         return tape
-    left = Unchecked(
-        -1, "what goes through the host", "only running the script again, with inputs moved, tells "
-        f"whether the loss depends on it (by default if it takes less than {SHORT:g} s): --rerun",
-        tape.sought.reads[-1],
-    )  # fmt: skip
+    left = Unchecked(-1, "what goes through the host", why, tape.sought.reads[-1])
     return replace(tape, unchecked=(*tape.unchecked, left))
 
 
@@ -74,8 +83,9 @@ def _alike(s: Sought) -> object:
 
 def _settle(
     sought: Sought, job: Job, seconds: float, deadline: float | None
-) -> Broken | FunctionCheck | None:
-    from engine.autograd import STEPS, decided, judged
+) -> Broken | FunctionCheck | Literal["other"] | None:
+    """What the runs say; `other` where the target does not do the same twice."""
+    from engine.autograd import STEPS, decided, judged, repeats
 
     runs: dict[float, Moved] = {}
     for step in STEPS:
@@ -87,6 +97,8 @@ def _settle(
         if moved is None:
             return None
         runs[step] = moved
+        if step == 0.0 and not repeats(sought, moved):
+            return "other"
         if decided(sought, runs):
             return None
     return judged(sought, runs)

@@ -33,8 +33,8 @@ class OverwrittenArray(Rule):
             that is not on the tape wrote between recording and the first backward pass. It is a
             warning where the engine saved and restored the values, so that the gradient is
             right: that costs memory, and other engines would be wrong there. It is a note where
-            no gradient depends on what was lost, also where a launch overwrites what it has read
-            itself. Accumulating (+=, atomic_add, x[i] = x[i] + y) is no overwrite.
+            no gradient depends on what was lost. All this holds as well where a launch overwrites
+            what it has read itself. Accumulating (+=, atomic_add, x[i] = x[i] + y) is no overwrite.
 
             Whether a gradient depends on it is not guessed: the adjoint of the launch runs on
             copies of the gradients, with and without the lost values, at the program's own

@@ -94,6 +94,12 @@ def _repeats_g007(tape: TapeResult) -> bool:
     return any(p.verdict == "nondeterministic" for x in tape.launches for p in x.pairs)
 
 
+def _place(tape: TapeResult) -> Span | None:
+    """A call on a tape: of its first launch that was not checked, else of its first."""
+    skipped = [x.site for x in tape.launches if x.skipped]
+    return next((s for s in (*skipped, *(x.site for x in tape.launches)) if s is not None), None)
+
+
 def _gaps(session: Session) -> Iterator[_Gap]:
     for tape in session.tapes:
         whole = tape.whole
@@ -102,7 +108,7 @@ def _gaps(session: Session) -> Iterator[_Gap]:
                 what, reason = "the tape as a whole", whole.reason
                 if session.options.kernels or session.options.skip_kernels:
                     reason = "--kernel and --skip-kernel leave the whole unchecked"
-                yield _Gap(tape.tape, -1, what, reason, whole.site, whole=True)
+                yield _Gap(tape.tape, -1, what, reason, whole.site or _place(tape), whole=True)
         cause = whole.cause if whole is not None else None
         known = {(x.index, x.skipped) for x in tape.launches if x.skipped}
         for item in tape.unchecked:

@@ -59,7 +59,7 @@ from engine.autograd.tape.check import check_tape as check
 from engine.autograd.taylor import taylor_test
 from engine.autograd.traces import trace
 from engine.autograd.variables.metadata import FunctionMetadata
-from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged
+from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged, repeats
 from engine.autograd.watch.witness import Witness
 from engine.tape.graph.build import array_label, graph, used_as
 from engine.tape.graph.dot import dot
@@ -84,7 +84,7 @@ __all__ = [
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
     "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Made", "Moved", "Mover", "Overwritten",
-    "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "decided", "judged",
+    "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "decided", "judged", "repeats",
     # derivatives
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",

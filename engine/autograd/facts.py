@@ -138,7 +138,8 @@ class Sought:
     read what depends on them, while the tape recorded, or before it. seen: where it got views that
     it may have read then. functions: given to `record_func`. inputs: what the host read, as the
     user calls it. loose: the pass started from an array that nothing on the tape had written.
-    late: inputs, by their number, that the host had read and overwritten before the tape read them.
+    late: inputs, by their number, that are to be moved when the tape reads them, whatever the host
+    reads of them before.
     """
 
     tape: int

@@ -91,12 +91,9 @@ def launch(
         recording.reading([values[i] for i in plan.inputs if values[i] is not None])
     tape = recording.active.get() if record_tape else None
     if tape is None:
-        if recording.bystanders:
-            reads = [values[i] for i in plan.only_read if values[i] is not None]
+        if record_tape:
             for b in recording.bystanders:
-                b.used(reads)
-                if record_tape:
-                    b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
+                b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
         plan.check_written(values)
         plan.forward.run(shape, blob)
         return None

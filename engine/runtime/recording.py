@@ -65,9 +65,6 @@ class Bystander(Protocol):
         meant: as a constant, by `stop_gradient`. clone: into an array that is made for it.
         """
 
-    def used(self, reads: Sequence[array]) -> None:
-        """A launch is about to run off the tape, on request or not, that just reads these."""
-
     def lent(self, a: array) -> None:
         """The host is about to read an array."""
 

@@ -57,9 +57,6 @@ class Watcher(Protocol):
     def forgetting(self, tape: CapturedTape, records: Sequence[Record]) -> None:
         """A tape is about to forget its records: it is reset, or is no more."""
 
-    def used(self, reads: Sequence[array]) -> None:
-        """A launch is about to run off the tape that just reads these."""
-
     def lent(self, a: array) -> None:
         """The host is about to read an array."""
 

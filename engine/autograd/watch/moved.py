@@ -56,6 +56,8 @@ class Touches:
         self._unread: dict[bytes, int] = {}
         # Of those, which were overwritten meanwhile, by their elements.
         self.late: dict[bytes, int] = {}
+        # Those that a launch beside the tape had made, until the tape reads them.
+        self._made: dict[bytes, int] = {}
         self.muddled = False
 
     def begin(self) -> None:
@@ -75,20 +77,26 @@ class Touches:
         """Whether it must see the tape's first reads as they happen."""
         return bool(self._early)
 
-    def touch(self, a: array, aside: bool = False) -> int | None:
+    def touch(self, a: array, aside: bool = False, made: bool = False) -> int | None:
         """Takes note of an array that is about to be read; its number, the first time.
 
-        aside: by something beside the tape.
+        aside: by something beside the tape. made: by a launch beside it.
         """
         number = self._touch(a, None)
-        if aside and number is not None:
+        if not aside:
+            self._made.pop(a._packed, None)
+            if self._unread:
+                self._first_read(a, a.storage.hold(a.lo, a.hi))
+        elif number is not None:
             self._unread[a._packed] = number
-        elif self._unread and not aside:
-            self._first_read(a, a.storage.hold(a.lo, a.hi))
+            if made:
+                self._made[a._packed] = number
         return number
 
     def touched(self, a: array, hold: Hold | None) -> None:
         """The same of an array that the tape has read. hold: of what it held then."""
+        if self._made:
+            self._made.pop(a._packed, None)
         if self._touch(a, hold) is not None:
             self.muddled |= hold is None
         elif self._unread:
@@ -120,6 +128,15 @@ class Touches:
         self._arrays.append((ref(a), hold or a.storage.hold(a.lo, a.hi)))
         self._known.at(a.storage).put(a, ref(a))
         return len(self._arrays) - 1
+
+    @property
+    def held_back(self) -> tuple[int, ...]:
+        """Inputs that only what the tape reads of them counts of, by their number.
+
+        The host had overwritten them before; or a launch beside the tape made them, and the tape
+        never reads them: data, of which nobody wants a gradient.
+        """
+        return tuple(sorted({*self.late.values(), *self._made.values()}))
 
     def has(self, a: array) -> bool:
         """Whether an array is one of the inputs."""
@@ -274,12 +291,6 @@ class Mover:
             self._move(a, True)
 
     @alone
-    def used(self, reads: Sequence[array]) -> None:
-        if self._concerns():
-            for a in reads:
-                self._move(a, True)
-
-    @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         if meant:
             self._meant.append(outline(dest))
@@ -308,11 +319,16 @@ class Mover:
     def wrote(self, memory: Storage, lo: int, hi: int) -> None: ...
 
 
+def repeats(sought: Sought, still: Moved) -> bool:
+    """Whether a run of the program that moves nothing does what the first one did."""
+    return abs(still.value - sought.value) <= 1e-6 * abs(sought.value)
+
+
 def decided(sought: Sought, runs: Mapping[float, Moved]) -> bool:
     """Whether the runs so far say already that there is nothing to be found, or to be known."""
     still, moved = runs.get(0.0), runs.get(STEP)
-    if still is not None and abs(still.value - sought.value) > 1e-6 * abs(sought.value):
-        return True  # the program does not do the same twice
+    if still is not None and not repeats(sought, still):
+        return True
     if still is not None and moved is not None and still.seeds != moved.seeds:
         return True  # the values are sums with other weights
     if still is None or moved is None or sought.functions or sought.loose:

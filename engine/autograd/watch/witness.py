@@ -22,6 +22,7 @@ from engine.autograd.watch.moved import Touches, value_of
 from engine.autograd.watch.names import Names
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
+from engine.autograd.watch.places import WeakPlaces
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.views import Views
@@ -51,6 +52,8 @@ class Witness:
         self._creations = Creations()
         self._chained = Chained()
         self._views = Views()
+        # What launches off the tapes wrote.
+        self._aside: WeakPlaces[None] = WeakPlaces()
         # What the host read before the first tape recorded anything.
         self._prelude = Touches()
         self._early: list[tuple[array, Span, str]] = []
@@ -110,26 +113,21 @@ class Witness:
         if followed is None or followed.paths is None or not a._info.floating:
             return
         followed.catch_up()
-        followed.touches.touch(a, True)
+        followed.touches.touch(a, True, self._made_aside(a))
         site = call_site()
         if site is not None and (followed.touches.has(a) or followed.paths.depends(a)):
             followed.reads.append((site.span, read_name(site), a._packed))
 
+    def _made_aside(self, a: array) -> bool:
+        """Whether a launch off the tapes has written to an array."""
+        known = self._aside.get(a.storage)
+        return known is not None and known.meets(a)
+
     def _lent_early(self, a: array) -> None:
         site = call_site()
         if a.requires_grad and site is not None and len(self._early) < _EARLY:
-            self._prelude.touch(a, True)
+            self._prelude.touch(a, True, self._made_aside(a))
             self._early.append((root_array(a), site.span, read_name(site)))
-
-    @alone
-    def used(self, reads: Sequence[array]) -> None:
-        followed = self._current()
-        touches = followed.touches if followed is not None else self._prelude
-        if followed is not None and followed.paths is not None:
-            followed.catch_up()
-        if followed is not None or not (self._tapes or self._busy):
-            for a in reads:
-                touches.touch(a, True)
 
     def _current(self) -> Followed | None:
         """The tape that what happens now belongs to: it records, or did last and is to run."""
@@ -180,6 +178,9 @@ class Witness:
     @alone
     def launched(self, call: Call, site: Site | None) -> None:
         if not self._busy:
+            for i in call.plan.writes:
+                if (a := call.values[i]) is not None:
+                    self._aside.at(a.storage).put(a, None)
             self._look_at_gone()
             self._writes.launching(site, call.plan.kernel.key)
             self._beforehand.launched(call, site)
@@ -397,7 +398,7 @@ def _sought(tape: CapturedTape, followed: Followed, run: Pass, early: bool) -> S
     lost = followed.reading.found
     functions = tuple(replace(f, lost=lost.get(number)) for number, f in followed.functions)
     views = tuple(dict.fromkeys(span for span, _ in seen))
-    late = tuple(sorted(followed.touches.late.values()))
+    late = followed.touches.held_back
     return Sought(tape.index, value, derivative, reads, functions, inputs, loose, views, late)
 
 

@@ -11,7 +11,7 @@ from adtool import reruns
 from adtool.job import CheckOptions, Job
 from adtool.reruns import _with
 from adtool.rules import load_rules
-from engine.autograd import Broken, Sought, TapeResult
+from engine.autograd import Broken, Moved, Sought, TapeResult
 from engine.diagnostics import Span
 
 COPY = Broken(
@@ -56,3 +56,18 @@ def test_what_was_not_followed_is_told(
     after = replace(made, tapes=(tape,))
     notes = [f for r in load_rules() if r.code == "G012" for f in r.check(after)]
     assert [(f.severity, f.line) for f in notes] == [("note", 12)] * told
+
+
+@pytest.mark.parametrize(("value", "told"), [(1.0, False), (1.5, True)])
+def test_a_program_that_does_not_do_the_same_twice_is_told(
+    value: float, told: bool, session: Any, launch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def moved(_: Job, moving: Any, __: float) -> Moved:
+        return Moved(moving.step, value + moving.step * 0.5, (), "")
+
+    monkeypatch.setattr(reruns, "_moved", moved)
+    read = Span("rnn.py", 12, 5, 12, 30)
+    made = session(TapeResult(0, (launch(0),), sought=Sought(0, 1.0, 0.5, (read,), (), ("o",))))
+    (tape,) = reruns.settled(made, Job(made.target, CheckOptions()), None).tapes
+    assert [u.site for u in tape.unchecked] == [read] * told and tape.broken == ()
+    assert all("another run gave other values" in u.reason for u in tape.unchecked)
