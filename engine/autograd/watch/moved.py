@@ -85,7 +85,7 @@ class Touches:
         number = self._touch(a, None)
         if not aside:
             self._made.pop(a._packed, None)
-            if self._unread:
+            if a._packed in self._unread:
                 self._first_read(a, a.storage.hold(a.lo, a.hi))
         elif number is not None:
             self._unread[a._packed] = number
@@ -99,14 +99,12 @@ class Touches:
             self._made.pop(a._packed, None)
         if self._touch(a, hold) is not None:
             self.muddled |= hold is None
-        elif self._unread:
+        elif a._packed in self._unread:
             self._first_read(a, hold)
 
     def _first_read(self, a: array, hold: Hold | None) -> None:
         """Looks whether an input holds what it did when something beside the tape read it."""
-        number = self._unread.pop(a._packed, None)
-        if number is None:
-            return
+        number = self._unread.pop(a._packed)
         of, before = self._arrays[number]
         x = contents(a, before)
         y = None if hold is None else contents(a, hold)
@@ -145,8 +143,7 @@ class Touches:
 
     def computed(self, a: array) -> bool:
         """Whether the tape has written to an array."""
-        known = self._written.get(a.storage)
-        return known is not None and known.meets(a)
+        return self._written.meets(a)
 
     def recorded(self, record: Record) -> None:
         """The tape got a record."""

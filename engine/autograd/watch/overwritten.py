@@ -222,7 +222,7 @@ class OverwrittenReads:
         for i, lost in _reused(record):
             key = (record.name, i, record.site, lost)
             if key in self._found:
-                self._again(key, None)
+                self._again(key, 0)
             elif self._looks(key):
                 some = self._elements.lost if lost else self._elements.read_back
                 where, by = some(number, i)
@@ -252,7 +252,7 @@ class OverwrittenReads:
             new = [x for x in some if self._affordable(self._key(x, record), record)]
             for loss in some:
                 if loss not in new:
-                    self._again(self._key(loss, record), loss)
+                    self._again(self._key(loss, record), loss.nbytes or 0)
             for loss, changed in self._try(record, some, new):
                 kind: Kind = "outside" if loss.outside else "restored" if restored else "wrong"
                 self._tell(loss, kind if changed else "unneeded", changed)
@@ -362,13 +362,10 @@ class OverwrittenReads:
             key: Hashable = kept if itself else (*kept, loss.by.site, loss.by.name, loss.outside)
             self._saving[kept] = key, kind, loss
         key, kind, loss = self._saving[kept]
-        known = self._found.get(key)
-        if known is not None:
-            self._found[key] = replace(
-                known, launches=known.launches + 1, nbytes=known.nbytes + record.journal_bytes
-            )
-            return
-        self._found[key] = self._fact(loss, kind, changed, record.journal_bytes)
+        if key in self._found:
+            self._again(key, record.journal_bytes)
+        else:
+            self._found[key] = self._fact(loss, kind, changed, record.journal_bytes)
 
     def _saved(self, number: int, record: LaunchRecord, i: int, own: bool) -> _Loss | None:
         """Who overwrote what a launch has read of an array that it writes to itself.
@@ -418,12 +415,11 @@ class OverwrittenReads:
         return (record.name, loss.index, record.site, loss.by.name, loss.by.site, loss.outside,
                 loss.restored)  # fmt: skip
 
-    def _again(self, key: Hashable, loss: _Loss | None) -> None:
+    def _again(self, key: Hashable, nbytes: int) -> None:
         known = self._found.get(key)
         if known is not None:
-            more = (loss and loss.nbytes) or 0
             self._found[key] = replace(
-                known, launches=known.launches + 1, nbytes=known.nbytes + more
+                known, launches=known.launches + 1, nbytes=known.nbytes + nbytes
             )
 
     def _tell(
@@ -439,7 +435,7 @@ class OverwrittenReads:
         elif (key, "unneeded") in self._found:
             del self._found[key, "unneeded"]
         if key in self._found:
-            self._again(key, loss)
+            self._again(key, loss.nbytes or 0)
             return
         if kind != "within":
             where, certain = self._elements.read(loss.number, loss.index, loss.where)

@@ -148,6 +148,11 @@ class WeakPlaces(Weak[Places[Tag]]):
             self.put(memory, found)
         return found
 
+    def meets(self, a: array) -> bool:
+        """Whether something was said of an array that may share memory with this one."""
+        known = self.get(a.storage)
+        return known is not None and known.meets(a)
+
 
 def _bucket(a: array | Outline) -> tuple[int, int]:
     """One of its size: no array reaches beyond the next."""

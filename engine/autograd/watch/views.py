@@ -8,7 +8,7 @@ from weakref import ref
 
 from engine.autograd.watch.paths import read_name
 from engine.diagnostics import Span
-from engine.diagnostics.site import call_site
+from engine.diagnostics.site import Site
 from engine.runtime.array import array
 
 _KEPT = 64  # views that are remembered
@@ -29,13 +29,11 @@ class Views:
     def __init__(self) -> None:
         self._views: list[View] = []
 
-    def lent(self, a: array) -> None:
+    def lent(self, a: array, site: Site | None) -> None:
         """The host is about to get a view of an array."""
-        if a._info.floating:
-            self._views = list(self._alive(another=a))
-            site = call_site()
-            if site is not None and len(self._views) < _KEPT:
-                self._views.append(View(ref(a), site.span, read_name(site)))
+        self._views = list(self._alive(another=a))
+        if site is not None and len(self._views) < _KEPT:
+            self._views.append(View(ref(a), site.span, read_name(site)))
 
     def alive(self) -> list[View]:
         """Those that there still are."""

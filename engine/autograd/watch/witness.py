@@ -106,27 +106,23 @@ class Witness:
 
     @alone
     def lent(self, a: array) -> None:
+        site = call_site()
         if not self._tapes and not self._busy and active_tape(self) is None:
-            self._lent_early(a)
-        self._views.lent(a)
+            self._lent_early(a, site)
+        if not a._info.floating:
+            return
+        self._views.lent(a, site)
         followed = self._current()
-        if followed is None or followed.paths is None or not a._info.floating:
+        if followed is None or followed.paths is None:
             return
         followed.catch_up()
-        followed.touches.touch(a, True, self._made_aside(a))
-        site = call_site()
+        followed.touches.touch(a, True, self._aside.meets(a))
         if site is not None and (followed.touches.has(a) or followed.paths.depends(a)):
             followed.reads.append((site.span, read_name(site), a._packed))
 
-    def _made_aside(self, a: array) -> bool:
-        """Whether a launch off the tapes has written to an array."""
-        known = self._aside.get(a.storage)
-        return known is not None and known.meets(a)
-
-    def _lent_early(self, a: array) -> None:
-        site = call_site()
+    def _lent_early(self, a: array, site: Site | None) -> None:
         if a.requires_grad and site is not None and len(self._early) < _EARLY:
-            self._prelude.touch(a, True, self._made_aside(a))
+            self._prelude.touch(a, True, self._aside.meets(a))
             self._early.append((root_array(a), site.span, read_name(site)))
 
     def _current(self) -> Followed | None:
