@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adtool import __version__
 from adtool.exits import Exit
+from adtool.fingerprints import marked
 from adtool.pair_errors import known_errors
 from adtool.report import (
     SCHEMA,
@@ -45,7 +46,7 @@ def build_report(
     """
     found = [f for rule in load_rules() for f in rule.check(session)]
     found = suppressed(found, session, choice or Choice())
-    findings = tuple(sorted(found, key=lambda f: _ORDER[f.severity]))
+    findings = tuple(marked(sorted(found, key=lambda f: _ORDER[f.severity])))
     launches = tuple(_launch(t.tape, x) for t in session.tapes for x in t.launches)
     error = session.failure or _nothing(session, launches, findings, gate)
     code = exit_code(findings, gate, error is not None)
@@ -85,6 +86,7 @@ def _pair(p: PairResult) -> Pair:
     worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
+        p.digits_lost,
     )  # fmt: skip
 
 

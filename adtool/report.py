@@ -50,6 +50,7 @@ class Pair:
     max_abs_error, max_rel_error: None where nothing was compared, the latter also where no
     reference is large enough to be relative to, NaN where the adjoint is not finite.
     directional: random directions compared. reason: why it is inconclusive or skipped.
+    digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     """
 
     input: str
@@ -61,6 +62,7 @@ class Pair:
     worst: Worst | None
     directional: int = 0
     reason: str = ""
+    digits_lost: float = 0.0
 
     @property
     def decided(self) -> bool:
@@ -103,6 +105,31 @@ class EndToEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A piece of a file, and the text that takes its place.
+
+    Lines and columns count from 1, columns in characters; the end column is exclusive. An
+    insertion ends where it begins.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A mechanical cure of a finding. safe: whether nothing else of the program can change by it."""
+
+    message: str
+    safe: bool
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong. Lines and columns count from 1; the end column is exclusive.
 
@@ -110,8 +137,9 @@ class Finding:
     many launches the finding stands for. What has no place has None in its stead. arrays: what the
     user calls those that it is about, and near: files and lines of calls on the tape that it is
     about, where `launch` and its own place do not say it. suppressed: it
-    does not count at the gate; suppressed_by says whether `--ignore`, `--select` or a `comment`
-    asked for that.
+    does not count at the gate; suppressed_by says whether `--ignore`, `--select`, a `comment` or
+    a `baseline` asked for that. fingerprint: see `adtool.fingerprints`. source: the lines of the
+    place, from the first. fix: a change of the program that makes it go away, where one is known.
     """
 
     code: str
@@ -130,9 +158,12 @@ class Finding:
     count: int = 1
     notes: tuple[str, ...] = ()
     suppressed: bool = False
-    suppressed_by: Literal["--ignore", "--select", "comment"] | None = None
+    suppressed_by: Literal["--ignore", "--select", "comment", "baseline"] | None = None
     arrays: tuple[str, ...] = ()
     near: tuple[tuple[str, int], ...] = ()
+    fingerprint: str = ""
+    source: tuple[str, ...] = ()
+    fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)

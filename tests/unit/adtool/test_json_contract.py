@@ -23,14 +23,14 @@ LAUNCH = {
 }  # fmt: skip
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",
-    "directional", "reason",
+    "directional", "reason", "digits_lost",
 }  # fmt: skip
 WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
 WHOLE = {"tape", "verdict", "rel_error", "reason"}
 FINDING = {
     "code", "name", "severity", "message", "help", "kernel", "tape", "launch", "file", "line",
     "column", "end_line", "end_column", "count", "notes", "suppressed", "suppressed_by",
-    "arrays", "near",
+    "arrays", "near", "fingerprint", "source", "fix",
 }  # fmt: skip
 FAILURE = {"kind", "message", "help", "detail", "problems"}
 
