@@ -122,7 +122,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A mechanical cure of a finding. safe: whether nothing else of the program can change by it."""
+    """A mechanical cure of a finding. safe: whether nothing else can change by it."""
 
     message: str
     safe: bool
