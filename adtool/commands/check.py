@@ -227,7 +227,8 @@ def check(
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
-    from adtool.commands.check_runs import CheckRuns, Style
+    from adtool.commands.check_output import Style
+    from adtool.commands.check_runs import CheckRuns
     from adtool.job import CheckOptions
     from adtool.suppressions import Choice, codes
 

@@ -1,0 +1,110 @@
+"""What `adtool check` writes, and where to: as its reports come, and when all are there."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from adtool.job import Target
+from adtool.report import Report
+from adtool.writing import spare_sources, write_file
+
+_WIDTH = 100  # columns of a report in a file
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How reports are written. output: a file's name, empty for standard output."""
+
+    format: str
+    output: str = ""
+    verbose: bool = False
+    quiet: bool = False
+    no_color: bool = False
+
+    @property
+    def json(self) -> bool:
+        """Whether reports are data."""
+        return self.format == "json"
+
+    @property
+    def data_on_stdout(self) -> bool:
+        """Whether standard output is for a reader that takes nothing else there."""
+        return self.json and not self.output
+
+
+class CheckOutput:
+    """The reports of one call. To be told of each target in their order, then to finish.
+
+    Raises ToolError where what is asked for cannot be written.
+    """
+
+    def __init__(self, style: Style, count: int) -> None:
+        self.style = style
+        self._count = count
+        self._reports: list[Report] = []
+        self._written = io.StringIO()
+        if style.output:
+            spare_sources(Path(style.output))
+
+    def begin(self, target: Target, number: int) -> None:
+        """Says which target comes now, of several. number: from 1."""
+        if self._count == 1:
+            return
+        stream = sys.stderr if self.style.json else sys.stdout
+        line = f"{number} of {self._count}: {target.name}"
+        print(line, file=stream, flush=True)
+        if self.style.output:
+            print(line, file=self._written)
+
+    def add(self, report: Report) -> None:
+        """Takes the report of the target that was begun last."""
+        self._reports.append(report)
+        if not self.style.json:
+            self._print(report)
+
+    def finish(self) -> None:
+        """Writes what needs all reports. Some may be missing, after an interrupt."""
+        from adtool.render import json, text
+
+        reports = self._reports
+        to: Any = self._written if self.style.output else sys.stdout
+        if self.style.json:
+            if self._count > 1:
+                json.print_runs(reports, to)
+            else:
+                json.print_report(reports[0], to)
+            to.flush()
+            for report in reports:
+                if report.error is not None:
+                    text.print_failure(report.error, self._console(sys.stderr))
+        elif self._count > 1:
+            text.print_runs(reports, self._console(to))
+        if self.style.output:
+            write_file(self._written.getvalue().encode("utf-8", "backslashreplace"),
+                       Path(self.style.output))  # fmt: skip
+            if not self.style.quiet:
+                for report in reports:
+                    text.print_summary(report, self._console(sys.stdout))
+                print(f"report written to {self.style.output}", flush=True)
+
+    def _print(self, report: Report) -> None:
+        from adtool.render import text
+
+        to: Any = self._written if self.style.output else sys.stdout
+        text.print_report(report, self._console(to), self.style.verbose, self.style.quiet)
+        to.flush()
+        if report.error is not None:
+            text.print_failure(report.error, self._console(sys.stderr))
+            if self.style.output:
+                text.print_failure(report.error, self._console(self._written))
+
+    def _console(self, stream: TextIO) -> Any:
+        from adtool.render.text import make_console
+
+        if isinstance(stream, io.StringIO):
+            return make_console(stream, True, width=_WIDTH)
+        return make_console(stream, self.style.no_color)
