@@ -27,7 +27,7 @@ class CheckOptions:
     is `N`, of any tape, or `TAPE:N`. taylor: adds the remainder test. order: 2 checks second
     derivatives, too. durations: how many of the slowest checks are told. rerun: whether the target
     may be run again, with inputs moved; None if it is short. overwrites: what `engine.config` says
-    when the target begins, None for the engine's own.
+    when the target begins, None for the engine's own. trust: C++ text of a capture is compiled.
     """
 
     eps: float | None = None
@@ -49,6 +49,7 @@ class CheckOptions:
     rerun: bool | None = None
     overwrites: Literal["restore", "present", "warn", "error"] | None = None
     taylor: bool = False
+    trust: bool = False
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:
         """Which launches of a tape are checked, all where empty; None where the tape is not."""
@@ -116,11 +117,15 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A script's path or a module's name (one of them), and its arguments."""
+    """A script's path or a module's name (one of them), and its arguments.
+
+    capture: the path is that of a capture, which is checked and not run.
+    """
 
     script: str | None = None
     module: str | None = None
     args: tuple[str, ...] = ()
+    capture: bool = False
 
     @property
     def name(self) -> str:
@@ -129,12 +134,21 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """A file to write a capture to; of more bytes of contents, or operations, only its head."""
+
+    path: str
+    most_bytes: int
+    most_records: int
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A target with its options, as it is handed to the child process.
 
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool. check: whether to check at all. traces: how many operations of
-    the tapes to trace and to hand back.
+    the tapes to trace and to hand back. keep: where to write a capture to, if somewhere.
     """
 
     target: Target
@@ -145,3 +159,4 @@ class Job:
     suspects: tuple[str, ...] = ()
     check: bool = True
     traces: int = 0
+    keep: Keep | None = None

@@ -27,6 +27,7 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure
 
 if TYPE_CHECKING:
+    from adtool.captures.head import Written
     from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
     from adtool.kernel_listing import KernelListing
@@ -58,6 +59,7 @@ class Session:
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
     moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
     `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
+    written: of a capture, where the job asked for one.
     """
 
     target: Target
@@ -77,6 +79,7 @@ class Session:
     moved: Moved | None = None
     faults: tuple[Seen, ...] = ()
     traces: str = ""
+    written: Written | None = None
 
 
 def run_session(
@@ -125,7 +128,7 @@ def run_session(
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
         out.recorded, out.processes, out.durations, out.strayed, listing,
-        out.script_seconds, out.moved, noted, traces,
+        out.script_seconds, out.moved, noted, traces, out.written,
     )  # fmt: skip
 
 

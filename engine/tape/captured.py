@@ -10,8 +10,10 @@ import numpy as np
 
 from engine import config
 from engine.compile.pipeline import Request
-from engine.diagnostics import Diagnostic, TapeError
+from engine.diagnostics import Diagnostic, Span, TapeError
+from engine.diagnostics.site import Site
 from engine.runtime.array import array
+from engine.runtime.kernel import Kernel
 from engine.runtime.storage import Hold
 from engine.tape.outline import Outline, outline
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, Record
@@ -88,6 +90,33 @@ class CapturedWrite(Record):
     @property
     def written(self) -> Sequence[array]:
         return self._written
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        raise _gone(self)
+
+
+class BarredLaunch(Record):
+    """A launch that is known of, and cannot be run. why: the reason; definition: of its kernel."""
+
+    __slots__ = ("definition", "dim", "kernel", "why")
+
+    def __init__(
+        self, kernel: Kernel, dim: tuple[int, ...], definition: Span, why: str, site: Site | None
+    ) -> None:  # fmt: skip
+        self.kernel, self.dim, self.definition, self.why = kernel, dim, definition, why
+        self._site = site
+
+    @property
+    def name(self) -> str:
+        return self.kernel.key
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return []
+
+    @property
+    def written(self) -> Sequence[array]:
+        return []
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)

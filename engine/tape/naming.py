@@ -21,6 +21,8 @@ def variable(record: Record, index: int) -> str:
     """
     if not isinstance(record, LaunchRecord):
         return ""
+    if record.names is not None:
+        return record.names[index]
     return passed(record._site, record.plan, index)
 
 

@@ -48,6 +48,9 @@ class LaunchRecord(Record):
         "values",
     )
 
+    # What the user passed for each parameter, where that is known without the user's text.
+    names: Sequence[str] | None = None
+
     def __init__(self, call: Call, site: Site | None, aliased: frozenset[str],
                  selection: Selection) -> None:  # fmt: skip
         self.plan: Plan = call.plan

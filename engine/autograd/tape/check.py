@@ -18,6 +18,7 @@ from engine.autograd.tape.taylor import of_launch, of_whole
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
+from engine.tape.captured import BarredLaunch
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.tape import Tape
 
@@ -97,6 +98,8 @@ def taylor_of(
     experience = options.experience or Experience()
     found: list[Remainders] = []
     for index, record in _selected(tape.records, options):
+        if isinstance(record, BarredLaunch):
+            continue
         if experience.new((record.plan.variants, tuple(record.dim))):
             found += of_launch(index, record, options.order, directions, options.seed)
     kernels = tuple(r.name for r in tape.records)
@@ -164,6 +167,9 @@ def check_records(
             kernel = record.kernel.key
             if progress is not None:
                 progress(done, steps, kernel)
+            if isinstance(record, BarredLaunch):
+                found.append(_barred(index, record))
+                continue
             checked = check_launch(index, record, options.of_launch(kernel), experience)
             found.append(checked.result)
             if options.keep is not None and checked.blocks is not None:
@@ -185,9 +191,15 @@ def check_call(call: LaunchCall, pairs: Sequence[Pair] | None, options: Options)
     return check_records([call.record], options)
 
 
-def _selected(records: Sequence[Record], options: Options) -> Iterator[tuple[int, LaunchRecord]]:
+def _barred(index: int, r: BarredLaunch) -> LaunchResult:
+    return LaunchResult(index, r.name, r.dim, (), r.definition, r.site, skipped=r.why)
+
+
+def _selected(
+    records: Sequence[Record], options: Options
+) -> Iterator[tuple[int, LaunchRecord | BarredLaunch]]:
     """The launches to check, with their numbers."""
-    launches = list(enumerate(r for r in records if isinstance(r, LaunchRecord)))
+    launches = list(enumerate(r for r in records if isinstance(r, (LaunchRecord, BarredLaunch))))
     launches = launches[options.skip_to :]
     for index, r in reversed(launches) if options.reverse else launches:
         if options.wants(r.kernel.key) and (not options.launches or index in options.launches):

@@ -18,7 +18,7 @@ from engine.diagnostics import EngineError, Span
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form
 from engine.runtime.pack import pack_arguments
-from engine.tape.captured import CapturedWrite, Other
+from engine.tape.captured import BarredLaunch, CapturedWrite, Other
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
 
@@ -302,6 +302,8 @@ def operations_of(records: Sequence[Record]) -> list[Operation]:
             out.append(ReplayedCopy(r, dest, src))
         elif isinstance(r, (OverwriteRecord, CapturedWrite)):
             out.append(ReplayedOverwrite(r, r.written[0]))
+        elif isinstance(r, BarredLaunch):
+            raise NotReplayable(f"kernel {r.name!r} cannot be run: {r.why}", r.site)
         else:
             raise NotReplayable(
                 f"what `{r.name}`, given to Tape.record_func, computes is not known", r.site

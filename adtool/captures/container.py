@@ -1,0 +1,282 @@
+"""The file of a capture: a zip archive with few kinds of members, read with every number bounded.
+
+Nothing in it is ever executed by reading it: texts are strict JSON, arrays are `.npy` files without
+objects, and both are looked at before they are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from adtool.exits import ToolError, because
+from engine.archive import ArchiveError
+
+FORMAT = 1
+MAGIC = "adtool-capture"
+HEAD, TAPES, REPORT, TRACES, FAULTS = (
+    "run.json", "tapes.json", "report.json", "traces.json", "faults.json",
+)  # fmt: skip
+ARRAYS, SOURCES = "arrays/", "sources/"
+
+_TEXT_BYTES = 512 << 20  # of one text, unpacked
+_SOURCE_BYTES = 4 << 20
+_MEMBERS = 1_000_000
+_RATIO = 64  # how much larger than the file a text may be, above a megabyte
+_SMALL = 128  # bytes that are not worth compressing
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same run gives the same bytes
+_ARRAY = re.compile(rf"{ARRAYS}[0-9a-f]{{64}}\.npy")
+_SOURCE = re.compile(rf"{SOURCES}[0-9]{{1,6}}\.txt")
+_TEXTS = (MAGIC, HEAD, TAPES, REPORT, TRACES, FAULTS)
+
+
+class DamagedCapture(ToolError):
+    """A file is no capture, or not one that can be used."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"`{path}` cannot be used: {why}", "make it anew: adtool capture SCRIPT")
+
+
+class CaptureWriter:
+    """Writes a capture, member by member. Raises OSError."""
+
+    def __init__(self, path: Path, more: bool = False) -> None:
+        """more: adds to a file that another writer began."""
+        self._zip = zipfile.ZipFile(path, "a" if more else "w", zipfile.ZIP_DEFLATED)
+        self._known: set[str] = set()
+        if not more:
+            self.text(MAGIC, f"{FORMAT}\n")
+
+    def __enter__(self) -> CaptureWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+
+    def text(self, name: str, text: str) -> None:
+        """Adds a text."""
+        self._add(name, text.encode("utf-8", "surrogatepass"))
+
+    def put(self, values: np.ndarray[Any, Any]) -> str:
+        """Adds an array, if it is not there yet. Gives its digest: of the member's bytes."""
+        out = io.BytesIO()
+        np.lib.format.write_array(out, np.asarray(values, order="C"), (1, 0), allow_pickle=False)
+        data = out.getvalue()
+        digest = hashlib.sha256(data).hexdigest()
+        if digest not in self._known:
+            self._known.add(digest)
+            self._add(f"{ARRAYS}{digest}.npy", data)
+        return digest
+
+    def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A writer keeps nothing."""
+        raise ArchiveError("a capture that is written cannot be read")
+
+    def _add(self, name: str, data: bytes) -> None:
+        info = zipfile.ZipInfo(name, _DATE)
+        info.external_attr = 0o600 << 16
+        small = len(data) < _SMALL or name == MAGIC
+        info.compress_type = zipfile.ZIP_STORED if small else zipfile.ZIP_DEFLATED
+        self._zip.writestr(info, data, compresslevel=1 if name.startswith(ARRAYS) else 6)
+
+
+def is_capture(path: str) -> bool:
+    """Whether a file begins as captures do, or is named like one."""
+    try:
+        with open(path, "rb", opener=_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return False
+            head = file.read(30 + len(MAGIC))
+    except OSError:
+        return path.endswith(".adt") and not os.path.isdir(path)
+    return path.endswith(".adt") or (head[:4] == b"PK\3\4" and head[30:] == MAGIC.encode())
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opens a file, and a pipe too: one that nobody writes to would be waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+class CaptureReader:
+    """Reads a capture. Everything it gives was looked at. Raises DamagedCapture, or ToolError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = open(path, "rb", opener=_at_once)  # noqa: SIM115
+        except FileNotFoundError:
+            raise ToolError(f"no capture `{path}`", f"the current directory is {os.getcwd()}"
+                            ) from None  # fmt: skip
+        except OSError as error:
+            raise ToolError(f"`{path}` cannot be read: {because(error)}", "",
+                            "environment") from None  # fmt: skip
+        try:
+            self._size = self._regular()
+            self._members = self._listed()
+            version = self._read(MAGIC, 32).strip()
+            if not re.fullmatch(rb"[0-9]{1,6}", version):
+                raise self.damaged("it does not say its version")
+            if int(version) != FORMAT:
+                text = version.decode("ascii")
+                raise self.damaged(f"it has version {text}, this adtool reads {FORMAT}")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def __enter__(self) -> CaptureReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def damaged(self, why: str) -> DamagedCapture:
+        """The error that says so."""
+        return DamagedCapture(self.path, why)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a member of a name."""
+        return name in self._members
+
+    def text(self, name: str) -> str:
+        """A text; each kind has a largest size."""
+        limit = _SOURCE_BYTES if name.startswith(SOURCES) else _TEXT_BYTES
+        limit = min(limit, max(1 << 20, _RATIO * self._size))
+        try:
+            return self._read(name, limit).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise self.damaged(f"its {name} is no text") from None
+
+    # ---- arrays
+
+    def put(self, values: np.ndarray[Any, Any]) -> str:
+        """A reader changes nothing."""
+        raise ArchiveError("a capture that is read cannot be changed")
+
+    def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array by its digest. Raises ArchiveError where it is not what is expected."""
+        name = f"{ARRAYS}{digest}.npy"
+        info = self._members.get(name)
+        if info is None:
+            raise ArchiveError(f"there are no contents {digest[:16]!r}")
+        count = int(np.prod(shape, dtype=object))
+        if not 0 <= info.file_size - count * dtype.itemsize <= 1024:
+            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
+        try:
+            data = self._read(name, info.file_size)
+        except DamagedCapture as error:
+            raise ArchiveError(error.message) from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ArchiveError(f"contents {digest[:16]} are damaged")
+        found = _array(data)
+        if found is None or found.shape != tuple(shape) or found.dtype != dtype:
+            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
+        return found
+
+    # ---- members
+
+    def _regular(self) -> int:
+        about = os.fstat(self._file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise self.damaged("it is no file that adtool has written")
+        return about.st_size
+
+    def _listed(self) -> dict[str, zipfile.ZipInfo]:
+        if _entries(self._file, self._size) > _MEMBERS:
+            raise self.damaged("it has too many members")
+        try:
+            self._zip = zipfile.ZipFile(self._file)
+            infos = self._zip.infolist()
+        except (zipfile.BadZipFile, OSError, ValueError, EOFError, struct.error,
+                NotImplementedError, OverflowError, UnicodeDecodeError) as error:  # fmt: skip
+            raise self.damaged(f"it is no capture ({_words(error)})") from None
+        members: dict[str, zipfile.ZipInfo] = {}
+        for info in infos:
+            name = info.filename
+            if name in members:
+                raise self.damaged(f"it has two members {name[:80]!r}")
+            members[name] = info
+            if not (name in _TEXTS or _ARRAY.fullmatch(name) or _SOURCE.fullmatch(name)):
+                continue  # of a later version: nobody asks for it
+            if info.flag_bits & 1 or info.compress_type not in (
+                zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED,
+            ):  # fmt: skip
+                raise self.damaged(f"its {name} is packed in a way that captures are not")
+        if MAGIC not in members:
+            raise self.damaged("it is no capture")
+        return members
+
+    def _read(self, name: str, limit: int) -> bytes:
+        info = self._members.get(name)
+        if info is None:
+            raise self.damaged(f"it has no {name}")
+        if info.file_size > limit:
+            raise self.damaged(f"its {name} is larger than {limit >> 20} MiB, or than it can be")
+        try:
+            with self._zip.open(info) as member:
+                data = member.read(info.file_size + 1)
+        except (zipfile.BadZipFile, OSError, EOFError, ValueError, zlib.error, struct.error,
+                NotImplementedError, RuntimeError, OverflowError) as error:  # fmt: skip
+            raise self.damaged(f"its {name} is damaged ({_words(error)})") from None
+        if len(data) != info.file_size:
+            raise self.damaged(f"its {name} is damaged")
+        return data
+
+
+def _words(error: BaseException) -> str:
+    return (str(error) or type(error).__name__)[:120]
+
+
+def _entries(file: Any, size: int) -> int:
+    """How many members the end of the file says that there are, at least."""
+    tail = min(size, (1 << 16) + 22)
+    file.seek(size - tail)
+    data = file.read(tail)
+    at = data.rfind(b"PK\5\6")
+    if at < 0 or len(data) < at + 22:
+        return 0
+    count, length = struct.unpack_from("<HI", data, at + 10)
+    # Of each member there are 46 bytes in the directory, also where the count is a lie.
+    members = length // 46 if length != 0xFFFFFFFF else size // 46
+    return max(int(count), int(members))
+
+
+def _array(data: bytes) -> np.ndarray[Any, Any] | None:
+    """An array of numbers in a `.npy` file; None where it is none."""
+    file = io.BytesIO(data)
+    try:
+        if np.lib.format.read_magic(file) != (1, 0):
+            return None
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    except (ValueError, TypeError, SyntaxError, EOFError, MemoryError, RecursionError):
+        return None
+    at = file.tell()
+    if dtype.hasobject or dtype.fields or fortran or dtype.kind not in "biuf":
+        return None
+    if len(data) - at != int(np.prod(shape, dtype=object)) * dtype.itemsize:
+        return None
+    return np.frombuffer(data, dtype, offset=at).reshape(shape)

@@ -1,0 +1,47 @@
+"""What a capture says of the run that it is of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adtool.faults import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of the program: its name in the capture, and the member with its text."""
+
+    name: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of which run a capture is. why: where it holds no tapes, the reason.
+
+    script: as it was named. recorded: launches of each tape. processes: that the script started.
+    """
+
+    tool: str
+    script: str
+    device: str = "cpu"
+    recorded: tuple[int, ...] = ()
+    processes: int = 0
+    script_seconds: float = 0.0
+    sources: tuple[Source, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What launches did wrong while the program ran."""
+
+    faults: tuple[Seen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the process that ran a program wrote of it. sources: see `Head`."""
+
+    sources: tuple[Source, ...] = ()
+    why: str = ""

@@ -1,0 +1,137 @@
+"""What a capture says of the run that it is of."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adtool import __version__, codec
+from adtool.captures import container
+from adtool.captures.container import CaptureReader, CaptureWriter
+from adtool.captures.head import Faults, Head, Source, Written
+from adtool.faults import Seen
+from adtool.places import short
+from adtool.report import Report
+from adtool.traces import Traces
+from engine.archive import Archive, ArchiveError, NotPacked, pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adtool.job import CheckOptions
+    from engine import CapturedTape
+
+T = TypeVar("T")
+LARGEST = 64 << 30  # bytes of contents that `adtool capture` writes
+_SOURCE = 4 << 20  # bytes of a file's text, of larger ones there is none
+
+
+def write_tapes(tapes: Sequence[CapturedTape], path: Path, limit: int = LARGEST) -> Written:
+    """Begins a capture with what tapes hold, as far as it is no more than a limit.
+
+    Raises OSError.
+    """
+    with CaptureWriter(path) as out:
+        try:
+            archive, files = pack(tapes, out, short, limit)
+        except NotPacked as why:
+            return Written(why=str(why))
+        out.text(container.TAPES, codec.dumps(archive))
+        sources = []
+        for number, (name, original) in enumerate(files.items()):
+            text = "".join(linecache.getlines(original))
+            if text and len(text) <= _SOURCE:
+                member = f"{container.SOURCES}{number}.txt"
+                out.text(member, text)
+                sources.append(Source(name, member))
+    return Written(tuple(sources))
+
+
+def complete(
+    path: Path, head: Head, traces: str = "", report: Report | None = None,
+    faults: tuple[Seen, ...] = (),
+) -> None:  # fmt: skip
+    """Adds to a capture what is known when its run is over. Raises OSError.
+
+    traces: JSON of `adtool.traces.Traces`, empty for none.
+    """
+    with CaptureWriter(path, more=path.exists()) as out:
+        out.text(container.HEAD, codec.dumps(head))
+        if traces:
+            out.text(container.TRACES, traces)
+        if report is not None:
+            out.text(container.REPORT, codec.dumps(report))
+        if faults:
+            out.text(container.FAULTS, codec.dumps(Faults(faults)))
+
+
+def head_of(script: str, device: str | None, why: str = "", **more: Any) -> Head:
+    """The head of a capture that this tool writes."""
+    return Head(f"adtool {__version__}", script, device or "cpu", why=why, **more)
+
+
+class Run:
+    """A capture that is read. Raises DamagedCapture where something in it is not as it must be."""
+
+    def __init__(self, reader: CaptureReader) -> None:
+        self.reader = reader
+        self.head: Head = self._loaded(container.HEAD, Head)
+
+    def archive(self) -> Archive:
+        """The tapes, as data."""
+        if not self.reader.has(container.TAPES):
+            why = self.head.why or "only what a picture needs was kept"
+            raise self.reader.damaged(f"it holds no tapes ({why})")
+        found: Archive = self._loaded(container.TAPES, Archive)
+        return found
+
+    def tapes(self, trust: bool, limit: int) -> list[CapturedTape]:
+        """The tapes. trust: whether C++ text may be compiled; limit: of their arrays' bytes."""
+        try:
+            return unpack(self.archive(), self.reader, trust=trust, limit=limit)
+        except ArchiveError as error:
+            raise self.reader.damaged(str(error)) from None
+
+    def report(self) -> Report | None:
+        """The report of the check, where there was one."""
+        found: Report | None = self._maybe(container.REPORT, Report)
+        return found
+
+    def traces(self) -> Traces | None:
+        """What pictures are drawn from."""
+        found: Traces | None = self._maybe(container.TRACES, Traces)
+        return found
+
+    def faults(self) -> tuple[Seen, ...]:
+        """What launches did wrong while the program ran."""
+        found: Faults | None = self._maybe(container.FAULTS, Faults)
+        return () if found is None else found.faults
+
+    def tell_sources(self) -> None:
+        """Has `linecache` know the program's files, for snippets in messages."""
+        for s in self.head.sources:
+            with suppress(KeyError):
+                text = self.reader.text(s.member)
+                linecache.cache[s.name] = (len(text), None, text.splitlines(True), s.name)
+
+    def _maybe(self, name: str, kind: type[T]) -> T | None:
+        return self._loaded(name, kind) if self.reader.has(name) else None
+
+    def _loaded(self, name: str, kind: type[T], check: Callable[[T], None] | None = None) -> T:
+        try:
+            found = codec.loads(kind, self.reader.text(name))
+            if check is not None:
+                check(found)
+        except codec.CodecError as error:
+            raise self.reader.damaged(f"its {name} is damaged ({error})") from None
+        return found
+
+
+def options_for(options: CheckOptions) -> CheckOptions:
+    """How tapes of a capture are checked: its kernels may do anything, so they are watched."""
+    from dataclasses import replace
+
+    return replace(options, bounds=True, rerun=False)
