@@ -47,6 +47,15 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
 
 
+def settled_in_process(session: Session) -> Session:
+    """The session of a test, which is not run again: what only that would tell is unchecked."""
+    return replace(session, tapes=tuple(_left(t, _TEST) for t in session.tapes))
+
+
+_TEST = (
+    "only running the program again, with inputs moved, tells whether the loss depends on it, and "
+    "tests are run once: `adtool check` on a script does that"
+)
 _NONE = (
     "only running the script again, with inputs moved, tells whether the loss depends on it (by "
     f"default if it takes less than {SHORT:g} s): --rerun"

@@ -58,6 +58,7 @@ class Session:
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
     moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
     `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
+    part: whether it is but one test of a program, so that what is not found may be elsewhere.
     """
 
     target: Target
@@ -77,6 +78,7 @@ class Session:
     moved: Moved | None = None
     faults: tuple[Seen, ...] = ()
     traces: str = ""
+    part: bool = False
 
 
 def run_session(
