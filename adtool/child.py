@@ -12,37 +12,30 @@ import sys
 import sysconfig
 import time
 import traceback
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
 import engine
 from adtool import codec, files, memory, status, strays, streams, traces
+from adtool.captures.run import write_tapes
 from adtool.check_progress import CheckProgress
-from adtool.exits import because
+from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded, refused
+from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
 from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
-from engine.autograd import (
-    CheckInterrupted,
-    Enough,
-    Experience,
-    Mover,
-    TapeResult,
-    Witness,
-    check_tape,
-)
+from engine.archive import ArchiveError
+from engine.autograd import Enough, Mover, Witness
 
 if TYPE_CHECKING:
     from engine import CapturedTape
     from engine.diagnostics import Site
 
+_CAPTURED_BYTES = 16 << 30  # of arrays of a capture's tape, unless a quarter of the memory is less
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
 
 
@@ -86,6 +79,8 @@ def _write(outcome: Outcome, folder: Path) -> None:
 
 
 def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outcome:
+    if job.target.capture:
+        return _again(job, page, folder)
     page.phase(status.SCRIPT)
     error: BaseException | None = None
 
@@ -96,7 +91,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         page.launch(kernel.key, index, *here, *defined)
 
     def wants(kernel: str) -> bool:
-        return job.check and not job.options.deselects(kernel)
+        looked_at = job.check or job.keep is not None
+        return looked_at and not job.options.deselects(kernel)
 
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
@@ -141,13 +137,48 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     else:
         if job.traces:
             traces.write(capture.tapes, job.traces, folder / files.TRACES)
+        tapes = recorded(capture.tapes)
+        written = None if job.keep is None else write_tapes(tapes, job.keep)
         if job.check:
             with _watched(job, None):
                 outcome = _check(capture.tapes, job.options, page)
         else:
-            outcome = Outcome("done", kernels=_kernels([t for t in capture.tapes if t.records]))
+            outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
+        outcome = replace(outcome, written=written)
     strayed = strays.unused(job.target, job.suspects)
     return replace(outcome, strayed=strayed, script_seconds=seconds)
+
+
+def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
+    """What is asked for of a capture. Its kernels may do anything, so they are watched."""
+    from adtool.captures.container import CaptureReader
+    from adtool.captures.run import Run
+
+    page.phase(status.CHECK)
+    limit = memory.limit(job.options.memory, _CAPTURED_BYTES)
+    try:
+        with (
+            CaptureReader(Path(str(job.target.script))) as reader,
+            engine.watching(None, races=False),
+        ):
+            run = Run(reader)
+            run.tell_sources()
+            tapes = run.tapes(job.options.trust, limit)
+            found = run.traces()
+            if found is not None:
+                (folder / files.TRACES).write_text(codec.dumps(found), encoding="ascii")
+            if job.jacobian is not None:
+                return _look(tapes, job.jacobian, page, folder)
+            if job.reduce is not None:
+                from adtool.captures.reduction import reduced
+
+                return reduced(run, job, page)
+            written = None if job.keep is None else write_tapes(tapes, job.keep)
+            return replace(_check(tapes, job.options, page), written=written)
+    except ToolError as error:
+        return Outcome("target", error.message, error.help)
+    except ArchiveError as error:  # contents are read when they are needed
+        return Outcome("target", f"`{job.target.script}` cannot be used: {error}")
 
 
 def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
@@ -164,24 +195,25 @@ def _look(
     from adtool.jacobian_report import look
 
     signal.alarm(0)
-    tapes = [t for t in captured if t.records]
+    tapes = recorded(captured)
     page.check(0, len(tapes), 0, 0, 1, options.kernel)
     try:
-        with _calm():
+        with calm():
             failed = look(tapes, options, folder)
     except engine.EngineError as error:
-        return _refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
-    return failed or Outcome("done", kernels=_kernels(tapes))
+        return refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
+    return failed or Outcome("done", kernels=kernels_of(tapes))
 
 
 def _list(captured: list[CapturedTape], options: ListingOptions, folder: Path) -> Outcome:
+
     from adtool.kernel_listing import list_kernels
 
     try:
-        with _calm():
+        with calm():
             failed = list_kernels(captured, options, folder)
     except engine.EngineError as error:
-        return _refused(error, f"kernel `{options.kernel}` has no stage {options.stage}")
+        return refused(error, f"kernel `{options.kernel}` has no stage {options.stage}")
     return failed or Outcome("done")
 
 
@@ -211,7 +243,7 @@ def _failed(error: BaseException) -> Outcome:
     if isinstance(error, TargetError):
         return _not_started(error)
     if isinstance(error, engine.EngineError):
-        return _refused(error, f"the engine refused what the script does{_place(error)}")
+        return refused(error, f"the engine refused what the script does{_place(error)}")
     return Outcome(
         "raised",
         f"the script raised {type(error).__name__}{_place(error)}",
@@ -233,65 +265,10 @@ def _use_device(name: str | None) -> None:
 def _check(
     captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter
 ) -> Outcome:
-    """Checks all tapes that hold something, numbered from 0. Empties them when it is done."""
     signal.alarm(0)  # one that the target set for itself
-    tapes = [t for t in captured if t.records]
-    kernels = _kernels(tapes)
-    seen = Outcome(
-        "done", kernels=kernels, recorded=tuple(map(_launches, tapes)), processes=_processes()
-    )
-    done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
-    progress = CheckProgress(page, tapes, options)
-    number = 0
-    experience = Experience()
+    progress = CheckProgress(page, recorded(captured), options)
     gc.freeze()  # what the target left is looked through no more
-    try:
-        for number, tape in enumerate(tapes):
-            launches = options.launches_of(number)
-            if launches is None:
-                continue
-            progress.begin(number)
-            with _calm():
-                result = check_tape(
-                    tape, **options.of_tape(), launches=launches, progress=progress,
-                    experience=experience,
-                )  # fmt: skip
-            done.append(replace(result, tape=number))
-            tape.records.clear()
-    except KeyboardInterrupt as stop:
-        if isinstance(stop, CheckInterrupted):
-            done.append(replace(stop.result, tape=number))
-        seen = replace(seen, kind="interrupted")
-    except engine.EngineError as error:
-        return _refused(error, f"tape {number} could not be checked", tuple(done))
-    return replace(seen, tapes=tuple(done), durations=progress.slowest(options.durations))
-
-
-def _kernels(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:
-    kernels = (getattr(r, "kernel", None) for t in tapes for r in t.records)
-    return tuple(dict.fromkeys(k.key for k in kernels if k is not None))
-
-
-def _launches(tape: CapturedTape) -> int:
-    return sum(hasattr(r, "kernel") for r in tape.records)
-
-
-def _processes() -> int:
-    """How many processes the target started by `multiprocessing`, pools included."""
-    started = sys.modules.get("multiprocessing")
-    if started is None:
-        return 0
-    with contextlib.suppress(Exception):  # each is named for its number
-        return int(started.Process().name.rpartition("-")[2]) - 1
-    return 0
-
-
-@contextlib.contextmanager
-def _calm() -> Iterator[None]:
-    """Undoes, for the checks, a target's wish that numeric warnings be errors."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
+    return check_tapes(captured, options, progress)
 
 
 def _exited(error: SystemExit) -> Outcome:
@@ -315,21 +292,6 @@ def _not_started(error: TargetError) -> Outcome:
             found = replace(found, line=line, column=column, end_line=last, end_column=end)
         problems = (found,)
     return Outcome("target", error.message, error.help, problems=problems)
-
-
-def _refused(
-    error: engine.EngineError, message: str, tapes: tuple[TapeResult, ...] = ()
-) -> Outcome:
-    problems = []
-    for d in error.diagnostics:
-        p = Problem(d.code, d.message, d.help, d.severity, notes=d.notes)
-        if (at := d.span) is not None:
-            p = replace(
-                p, file=at.file, line=at.line, column=at.col,
-                end_line=at.end_line, end_column=at.end_col,
-            )  # fmt: skip
-        problems.append(p)
-    return Outcome("engine", message, problems=tuple(problems), tapes=tapes)
 
 
 def _user_traceback(error: BaseException) -> str:

@@ -12,11 +12,13 @@ import typer
 import typer.main
 
 from adtool import __version__, configuration, streams, usage
+from adtool.commands.capture import capture
 from adtool.commands.check import check
 from adtool.commands.doctor import doctor
 from adtool.commands.explain import explain
 from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
+from adtool.commands.reduce import reduce
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
 from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
@@ -33,6 +35,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=TargetCommand)(check)
+app.command(cls=LookCommand)(capture)
+app.command(cls=LookCommand)(reduce)
 app.command(cls=LookCommand)(jacobian)
 app.command(cls=LookCommand)(graph)
 app.command(cls=LookCommand)(trace)

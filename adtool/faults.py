@@ -37,10 +37,13 @@ class _Page:
 
 
 class FaultLog:
-    """The child's end: is told of each fault, and writes the new ones to a file at once."""
+    """The child's end: is told of each fault, and writes the new ones to a file at once.
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / files.FAULTS
+    folder: where to; None where who looks for faults asks for them by `seen`.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / files.FAULTS
         self._owner = os.getpid()
         self._seen: dict[Hashable, Seen] = {}
         self._last: dict[Hashable, int] = {}
@@ -57,6 +60,11 @@ class FaultLog:
             self._seen[key] = replace(known, count=known.count + 1)
         self._last[key] = number
 
+    @property
+    def seen(self) -> tuple[Seen, ...]:
+        """What is known by now."""
+        return tuple(self._seen.values())
+
     def close(self) -> None:
         """Writes what is known at the end: counts, and where on the tapes."""
         if not self._seen:
@@ -68,7 +76,7 @@ class FaultLog:
         self._write()
 
     def _write(self) -> None:
-        if os.getpid() != self._owner:  # a fork of the target
+        if self._path is None or os.getpid() != self._owner:  # a fork of the target
             return
         with suppress(OSError):
             self._path.write_text(codec.dumps(_Page(tuple(self._seen.values()))), encoding="ascii")

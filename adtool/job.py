@@ -134,6 +134,18 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class ReduceOptions:
+    """Which finding of a capture is to stay: the first of a code, of all where it is empty.
+
+    kernel: a pattern of names. most: checks that may be run.
+    """
+
+    code: str = ""
+    kernel: str = "*"
+    most: int = 300
+
+
+@dataclass(frozen=True, slots=True)
 class Keep:
     """A file to write a capture to; of more bytes of contents, or operations, only its head."""
 
@@ -149,6 +161,7 @@ class Job:
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool. check: whether to check at all. traces: how many operations of
     the tapes to trace and to hand back. keep: where to write a capture to, if somewhere.
+    reduce: of a capture, what is to stay.
     """
 
     target: Target
@@ -160,3 +173,4 @@ class Job:
     check: bool = True
     traces: int = 0
     keep: Keep | None = None
+    reduce: ReduceOptions | None = None

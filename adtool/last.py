@@ -1,21 +1,23 @@
-"""`.adtool/last`: what the last run in a folder captured. Described in docs/last.md.
+"""`.adtool/last`: the capture of the last run in a folder. Described in docs/captures.md.
 
-Strict JSON that is validated against dataclasses: reading it never runs anything.
+It is what `adtool graph` and `adtool report` draw from; programs that are not too long can be
+checked again from it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import stat
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adtool import __version__, codec
-from adtool.exits import ToolError, because
+from adtool import codec
+from adtool.captures.container import CaptureReader
+from adtool.captures.run import Run, complete, head_of
+from adtool.exits import ToolError
+from adtool.job import Keep
+from adtool.keeping import FOLDER, NAME
 from adtool.report import Finding
 from adtool.traces import Traces
 
@@ -23,11 +25,6 @@ if TYPE_CHECKING:
     from adtool.report import Report
     from adtool.session import Session
 
-FORMAT = "adtool-last"
-VERSION = 1
-FOLDER = ".adtool"
-NAME = "last"
-_BYTES = 256 << 20  # more than any file that is written
 _AGAIN = "run `adtool check SCRIPT` in this folder, or name a script: adtool graph SCRIPT"
 
 
@@ -62,23 +59,25 @@ def last_of(session: Session, report: Report | None) -> Last | None:
     return Last(session.target.name, report is not None, *found, _traces(session.traces))
 
 
-def remember(session: Session, report: Report | None) -> None:
-    """Writes the file in the current folder. Where that cannot be, nothing is written."""
-    if not session.traces:
+def remember(session: Session, report: Report | None, keep: Keep | None) -> None:
+    """Makes what was kept of a session the last run. Where that cannot be, nothing is written."""
+    if not session.traces or keep is None or not os.path.exists(keep.path):
         return
-    head = {
-        "format": FORMAT,
-        "version": VERSION,
-        "tool": f"adtool {__version__}",
-        "script": session.target.name,
-        "checked": report is not None,
-        "findings": () if report is None else report.findings,
-        "verdicts": _verdicts(report),
-    }
-    # The traces are JSON already.
-    text = codec.dumps(head)[:-1] + ', "traces": ' + session.traces + "}\n"
     with suppress(OSError, ValueError):
-        _write(Path(FOLDER), text)
+        capture(session, report, Path(keep.path))
+        os.replace(keep.path, Path(FOLDER) / NAME)
+
+
+def capture(session: Session, report: Report | None, path: Path) -> None:
+    """Completes the capture of a session. Raises OSError."""
+    written = session.written
+    head = head_of(
+        session.target.name, session.options.device, "" if written is None else written.why,
+        recorded=session.recorded, processes=session.processes,
+        script_seconds=session.script_seconds,
+        sources=() if written is None else written.sources,
+    )  # fmt: skip
+    complete(path, head, session.traces, report, session.faults)
 
 
 def _verdicts(report: Report | None) -> tuple[LaunchVerdict, ...]:
@@ -91,68 +90,39 @@ def _verdicts(report: Report | None) -> tuple[LaunchVerdict, ...]:
     return tuple(out)
 
 
-def _write(folder: Path, text: str) -> None:
-    """Writes in one step, for the user alone. Raises OSError."""
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-        # The folder is made by runs, and belongs into no repository.
-        (folder / ".gitignore").write_text("*\n", encoding="ascii")
-    if folder.is_symlink() or os.stat(folder).st_uid != os.getuid():
-        return  # someone else's: nothing is written through it
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".last-")  # private: 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-        os.replace(name, folder / NAME)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+def read(path: Path | None = None) -> Last:
+    """What a capture, or the last run in the current folder, has to be drawn.
 
-
-def read() -> Last:
-    """What the last run in the current folder captured.
-
-    Raises ToolError where there is no such file, or it is damaged, foreign or newer.
+    Raises ToolError where there is no such file, or it is damaged, foreign or of another version.
     """
-    path = Path(FOLDER) / NAME
+    given = path
+    path = Path(FOLDER) / NAME if path is None else path
+    if given is None:
+        try:
+            os.lstat(path)
+        except FileNotFoundError:
+            raise ToolError(
+                f"no run to draw: there is no `{path}` in this folder", _AGAIN
+            ) from None
+        except OSError:
+            pass  # told where it is opened
     try:
-        with open(path, "rb", opener=_at_once) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode) or about.st_size > _BYTES:
-                raise _refused(path, "it is no file that adtool has written")
-            data = file.read()
-    except FileNotFoundError:
-        raise ToolError(f"no run to draw: there is no `{path}` in this folder", _AGAIN) from None
-    except OSError as error:
-        raise ToolError(f"`{path}` cannot be read: {because(error)}", _AGAIN,
-                        "environment") from None  # fmt: skip
-    return _decoded(path, data)
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Opens a file, and a pipe too: one that nobody writes to would be waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def _decoded(path: Path, data: bytes) -> Last:
-    try:
-        found: Any = json.loads(data.decode("ascii"))
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise _refused(path, f"it is no JSON ({error})") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise _refused(path, "it is not of adtool's format")
-    version = found.get("version")
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise _refused(path, "it does not say its version")
-    if version != VERSION:
-        made = str(found.get("tool"))[:40]
-        raise _refused(path, f"it has version {version} ({made}), this adtool reads {VERSION}")
-    try:
-        last: Last = codec.decode(Last, found)
-        check(last)
-    except codec.CodecError as error:
-        raise _refused(path, f"it is damaged ({error})") from None
+        with CaptureReader(path) as reader:
+            run = Run(reader)
+            run.tell_sources()
+            traces, report = run.traces(), run.report()
+            last = Last(
+                run.head.script, report is not None,
+                () if report is None else report.findings, _verdicts(report),
+                traces or Traces((), 0),
+            )  # fmt: skip
+            try:
+                check(last)
+            except codec.CodecError as error:
+                raise reader.damaged(f"it is damaged ({error})") from None
+    except ToolError as error:
+        help = _AGAIN if given is None else error.help
+        raise ToolError(error.message, help, error.kind) from None
     return last
 
 
@@ -189,7 +159,3 @@ def _within(place: str, numbers: Any, count: int, least: int) -> None:
     for n in numbers:
         if not least <= n < count:
             raise codec.CodecError(f"{place}: {n} is not from {least} to {count - 1}")
-
-
-def _refused(path: Path, why: str) -> ToolError:
-    return ToolError(f"`{path}` cannot be used: {why}", _AGAIN)

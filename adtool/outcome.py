@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adtool.captures.head import Written
-from adtool.report import Duration, Problem
+from adtool.report import Duration, Finding, Problem
 from engine.autograd import Moved, TapeResult
 
 Kind = Literal[
@@ -26,7 +26,7 @@ class Outcome:
     launches each tape has. processes: how many the target started. strayed: words among the
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
-    written: of a capture, where that was asked for.
+    written: of a capture, where that was asked for. found: the finding that it was reduced to.
     """
 
     kind: Kind
@@ -43,3 +43,4 @@ class Outcome:
     script_seconds: float = 0.0
     moved: Moved | None = None
     written: Written | None = None
+    found: Finding | None = None

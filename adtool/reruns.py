@@ -32,6 +32,8 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     wanted = job.options.rerun
     if session.failure is not None:
         return session
+    if job.target.capture:
+        return replace(session, tapes=tuple(_left(t, _CAPTURE) for t in session.tapes))
     if wanted is False or (wanted is None and session.script_seconds > SHORT):
         return replace(session, tapes=tuple(map(_left, session.tapes)))
     out = {t.tape: t for t in session.tapes}
@@ -47,6 +49,19 @@ def settled(session: Session, job: Job, deadline: float | None) -> Session:
     return replace(session, tapes=tuple(out[t.tape] for t in session.tapes))
 
 
+def settled_in_process(session: Session) -> Session:
+    """The session of a test, which is not run again: what only that would tell is unchecked."""
+    return replace(session, tapes=tuple(_left(t, _TEST) for t in session.tapes))
+
+
+_CAPTURE = (
+    "only running the program again, with inputs moved, tells whether the loss depends on it, and "
+    "a capture has no program: `adtool check` on the script does that"
+)
+_TEST = (
+    "only running the program again, with inputs moved, tells whether the loss depends on it, and "
+    "tests are run once: `adtool check` on a script does that"
+)
 _NONE = (
     "only running the script again, with inputs moved, tells whether the loss depends on it (by "
     f"default if it takes less than {SHORT:g} s): --rerun"

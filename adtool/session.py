@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from adtool import codec, files, status
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
-from adtool.report import Failure
+from adtool.report import Failure, Finding
 
 if TYPE_CHECKING:
     from adtool.captures.head import Written
@@ -59,7 +59,8 @@ class Session:
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
     moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
     `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
-    written: of a capture, where the job asked for one.
+    written: of a capture, where the job asked for one. found: what it was reduced to.
+    part: whether it is but one test of a program, so that what is not found may be elsewhere.
     """
 
     target: Target
@@ -80,6 +81,8 @@ class Session:
     faults: tuple[Seen, ...] = ()
     traces: str = ""
     written: Written | None = None
+    found: Finding | None = None
+    part: bool = False
 
 
 def run_session(
@@ -118,7 +121,7 @@ def run_session(
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         out, failure = _conclude(process.returncode, stopped, last, timeout, folder)
-        noted = _noted(folder)
+        noted = _faults_of(job.target) if job.target.capture else _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
         traces = ""
@@ -128,8 +131,21 @@ def run_session(
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
         out.recorded, out.processes, out.durations, out.strayed, listing,
-        out.script_seconds, out.moved, noted, traces, out.written,
+        out.script_seconds, out.moved, noted, traces, out.written, out.found,
     )  # fmt: skip
+
+
+def _faults_of(target: Target) -> tuple[Seen, ...]:
+    """What was seen when a capture was made; and its sources are known from here on."""
+    from adtool.captures.container import CaptureReader
+    from adtool.captures.run import Run
+
+    # What is wrong with it is told by the child.
+    with suppress(ToolError), CaptureReader(Path(str(target.script))) as reader:
+        run = Run(reader)
+        run.tell_sources()
+        return run.faults()
+    return ()
 
 
 def _noted(folder: Path) -> tuple[Seen, ...]:

@@ -117,7 +117,7 @@ def _unused(
 ) -> Iterator[Finding]:
     known = set(_known().values())
     # What was not looked at may have what the comment is for.
-    whole = session.failure is None and not session.options.partial
+    whole = session.failure is None and not session.options.partial and not session.part
     for c in comments:
         if not c.codes:
             yield _note(c, "this comment names no code, and suppresses nothing",

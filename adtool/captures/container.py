@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from adtool.captures.sniff import MAGIC, at_once
 from adtool.exits import ToolError, because
 from engine.archive import ArchiveError
 
 FORMAT = 1
-MAGIC = "adtool-capture"
 HEAD, TAPES, REPORT, TRACES, FAULTS = (
     "run.json", "tapes.json", "report.json", "traces.json", "faults.json",
 )  # fmt: skip
@@ -75,14 +75,15 @@ class CaptureWriter:
 
     def put(self, values: np.ndarray[Any, Any]) -> str:
         """Adds an array, if it is not there yet. Gives its digest: of the member's bytes."""
-        out = io.BytesIO()
-        np.lib.format.write_array(out, np.asarray(values, order="C"), (1, 0), allow_pickle=False)
-        data = out.getvalue()
-        digest = hashlib.sha256(data).hexdigest()
+        digest, data = packed(values)
+        self.raw(digest, data)
+        return digest
+
+    def raw(self, digest: str, data: bytes) -> None:
+        """Adds an array that is packed already, if it is not there yet."""
         if digest not in self._known:
             self._known.add(digest)
             self._add(f"{ARRAYS}{digest}.npy", data)
-        return digest
 
     def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """A writer keeps nothing."""
@@ -96,30 +97,13 @@ class CaptureWriter:
         self._zip.writestr(info, data, compresslevel=1 if name.startswith(ARRAYS) else 6)
 
 
-def is_capture(path: str) -> bool:
-    """Whether a file begins as captures do, or is named like one."""
-    try:
-        with open(path, "rb", opener=_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return False
-            head = file.read(30 + len(MAGIC))
-    except OSError:
-        return path.endswith(".adt") and not os.path.isdir(path)
-    return path.endswith(".adt") or (head[:4] == b"PK\3\4" and head[30:] == MAGIC.encode())
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Opens a file, and a pipe too: one that nobody writes to would be waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 class CaptureReader:
     """Reads a capture. Everything it gives was looked at. Raises DamagedCapture, or ToolError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = open(path, "rb", opener=_at_once)  # noqa: SIM115
+            self._file = open(path, "rb", opener=at_once)  # noqa: SIM115
         except FileNotFoundError:
             raise ToolError(f"no capture `{path}`", f"the current directory is {os.getcwd()}"
                             ) from None  # fmt: skip
@@ -179,23 +163,27 @@ class CaptureReader:
 
     def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array by its digest. Raises ArchiveError where it is not what is expected."""
+        count = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        found = unpacked(self.raw(digest, count))
+        if found is None or found.shape != tuple(shape) or found.dtype != dtype:
+            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
+        return found
+
+    def raw(self, digest: str, size: int | None = None) -> bytes:
+        """An array as it is packed. size: of its numbers, in bytes. Raises ArchiveError."""
         name = f"{ARRAYS}{digest}.npy"
         info = self._members.get(name)
         if info is None:
             raise ArchiveError(f"there are no contents {digest[:16]!r}")
-        count = int(np.prod(shape, dtype=object))
-        if not 0 <= info.file_size - count * dtype.itemsize <= 1024:
-            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
+        if size is not None and not 0 <= info.file_size - size <= 1024:
+            raise ArchiveError(f"contents {digest[:16]} are of another shape")
         try:
             data = self._read(name, info.file_size)
         except DamagedCapture as error:
             raise ArchiveError(error.message) from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise ArchiveError(f"contents {digest[:16]} are damaged")
-        found = _array(data)
-        if found is None or found.shape != tuple(shape) or found.dtype != dtype:
-            raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
-        return found
+        return data
 
     # ---- members
 
@@ -265,7 +253,15 @@ def _entries(file: Any, size: int) -> int:
     return max(int(count), int(members))
 
 
-def _array(data: bytes) -> np.ndarray[Any, Any] | None:
+def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:
+    """An array as a `.npy` file, and its digest: that of these bytes."""
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.asarray(values, order="C"), (1, 0), allow_pickle=False)
+    data = out.getvalue()
+    return hashlib.sha256(data).hexdigest(), data
+
+
+def unpacked(data: bytes) -> np.ndarray[Any, Any] | None:
     """An array of numbers in a `.npy` file; None where it is none."""
     file = io.BytesIO(data)
     try:

@@ -41,7 +41,11 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the process that ran a program wrote of it. sources: see `Head`."""
+    """What the process that ran a program wrote of it. sources: see `Head`.
+
+    why: what is missing, and the reason; failed: whether the file cannot be written.
+    """
 
     sources: tuple[Source, ...] = ()
     why: str = ""
+    failed: bool = False

@@ -12,6 +12,7 @@ from adtool import __version__, codec
 from adtool.captures import container
 from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Faults, Head, Source, Written
+from adtool.exits import because
 from adtool.faults import Seen
 from adtool.places import short
 from adtool.report import Report
@@ -21,19 +22,24 @@ from engine.archive import Archive, ArchiveError, NotPacked, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adtool.job import CheckOptions
+    from adtool.job import Keep
     from engine import CapturedTape
 
 T = TypeVar("T")
-LARGEST = 64 << 30  # bytes of contents that `adtool capture` writes
 _SOURCE = 4 << 20  # bytes of a file's text, of larger ones there is none
 
 
-def write_tapes(tapes: Sequence[CapturedTape], path: Path, limit: int = LARGEST) -> Written:
-    """Begins a capture with what tapes hold, as far as it is no more than a limit.
+def write_tapes(tapes: Sequence[CapturedTape], keep: Keep) -> Written:
+    """Begins a capture with what tapes hold, unless that is too much, or cannot be written."""
+    if sum(len(t.records) for t in tapes) > keep.most_records:
+        return Written(why="it has too many launches")
+    try:
+        return _written(tapes, Path(keep.path), keep.most_bytes)
+    except OSError as error:
+        return Written(why=because(error), failed=True)
 
-    Raises OSError.
-    """
+
+def _written(tapes: Sequence[CapturedTape], path: Path, limit: int) -> Written:
     with CaptureWriter(path) as out:
         try:
             archive, files = pack(tapes, out, short, limit)
@@ -58,7 +64,7 @@ def complete(
 
     traces: JSON of `adtool.traces.Traces`, empty for none.
     """
-    with CaptureWriter(path, more=path.exists()) as out:
+    with CaptureWriter(path, more=path.exists() and path.stat().st_size > 0) as out:
         out.text(container.HEAD, codec.dumps(head))
         if traces:
             out.text(container.TRACES, traces)
@@ -128,10 +134,3 @@ class Run:
         except codec.CodecError as error:
             raise self.reader.damaged(f"its {name} is damaged ({error})") from None
         return found
-
-
-def options_for(options: CheckOptions) -> CheckOptions:
-    """How tapes of a capture are checked: its kernels may do anything, so they are watched."""
-    from dataclasses import replace
-
-    return replace(options, bounds=True, rerun=False)

@@ -156,6 +156,7 @@ def check(
     ] = 0,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
+    trust: opt.Trust = False,
     bounds: Annotated[
         bool,
         typer.Option(

@@ -11,6 +11,7 @@ from adtool.commands.check_output import CheckOutput, Style
 from adtool.commands.running import run
 from adtool.exits import Exit
 from adtool.job import TRACES, CheckOptions, Job, Target
+from adtool.keeping import keeping
 from adtool.report import Report, Severity
 from adtool.reruns import settled
 from adtool.strays import suspects
@@ -52,17 +53,21 @@ class CheckRuns:
         return code if len(reports) == len(targets) else int(Exit.FAILURE)
 
     def _one(self, target: Target) -> Report:
-        job = Job(target, self.options, suspects=suspects(target, self.known), traces=TRACES)
         start = time.monotonic()
-        session = run(
-            job, self.timeout, stdout_to_stderr=self.style.data_on_stdout,
-            no_color=self.style.no_color, quiet=self.style.quiet,
-        )  # fmt: skip
-        from adtool.last import remember  # and with it the engine, which has come meanwhile
+        with keeping() as keep:
+            job = Job(
+                target, self.options, suspects=suspects(target, self.known), traces=TRACES,
+                keep=keep,
+            )  # fmt: skip
+            session = run(
+                job, self.timeout, stdout_to_stderr=self.style.data_on_stdout,
+                no_color=self.style.no_color, quiet=self.style.quiet,
+            )  # fmt: skip
+            from adtool.last import remember  # and with it the engine, which has come meanwhile
 
-        session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
-        report = build_report(session, self.gate, self.choice, self.exit_zero)
-        remember(session, report)
+            session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
+            report = build_report(session, self.gate, self.choice, self.exit_zero)
+            remember(session, report, keep)
         if self.plot and report.error is None:
             from adtool.figures.remainders import save_remainders
 

@@ -20,6 +20,7 @@ from adtool.places import short
 
 if TYPE_CHECKING:
     from adtool.health import Health
+    from adtool.job import Job, Keep
     from adtool.last import Last
     from engine.autograd import GraphOptions, TapeTrace
 
@@ -138,7 +139,12 @@ def graph(
     else:
         plain = no_color or bool(ctx.obj)
         target = one_target("graph", words, module)
-        last = captured(target, device, timeout, memory, not no_check, plain)
+        if target.capture:
+            from adtool import last as lasts
+
+            last = lasts.read(Path(target.name))
+        else:
+            last = captured(target, device, timeout, memory, not no_check, plain)
     from adtool.figures.graphs import drawn
     from engine.autograd import GraphOptions, dot
     from engine.autograd import graph as picture
@@ -192,31 +198,39 @@ def captured(
     plain: bool,
 ) -> Last:  # fmt: skip
     """Runs a target and gives what it recorded, which is remembered. Raises typer.Exit."""
-    from adtool import last as lasts
-    from adtool.assemble import build_report
     from adtool.job import TRACES, CheckOptions, Job, Target
-    from adtool.render import text
-    from adtool.reruns import settled
+    from adtool.keeping import keeping
 
     assert isinstance(target, Target)
     options = CheckOptions(device=device, memory=memory)
-    job = Job(target, options, check=check, traces=TRACES)
+    with keeping() as keep:
+        kept = keep if check else None  # without a check, the contents of arrays are not copied
+        job = Job(target, options, check=check, traces=TRACES, keep=kept)
+        return _captured(job, keep, timeout, plain)
+
+
+def _captured(job: Job, keep: Keep | None, timeout: float, plain: bool) -> Last:
+    from adtool import last as lasts
+    from adtool.assemble import build_report
+    from adtool.render import text
+    from adtool.reruns import settled
+
     # What the script prints must not get into what is printed for the next program.
     start = time.monotonic()
     session = run(job, timeout, stdout_to_stderr=True, no_color=plain)
     if session.failure is not None:
         text.print_failure(session.failure, text.make_console(sys.stderr, plain))
         raise typer.Exit(Exit.FAILURE)
-    if check:
+    if job.check:
         session = settled(session, job, start + timeout if timeout > 0 else None)
-    report = build_report(session, "error") if check else None
+    report = build_report(session, "error") if job.check else None
     found = lasts.last_of(session, report)
     if found is None or not found.traces.tapes:
         raise ToolError(
             "no launch was recorded on a tape",
             "move the launches into the block of `with engine.Tape() as tape:`",
         )
-    lasts.remember(session, report)
+    lasts.remember(session, report, keep)
     return found
 
 

@@ -62,6 +62,7 @@ def jacobian(
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
+    trust: opt.Trust = False,
     format: opt.FormatOption = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
@@ -77,7 +78,7 @@ def jacobian(
         kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
         "" if error is None else error.value,
     )  # fmt: skip
-    check = CheckOptions(kernels=(kernel,), device=device, memory=memory)
+    check = CheckOptions(kernels=(kernel,), device=device, memory=memory, trust=trust)
     plain = no_color or bool(ctx.obj)
     session = run(
         Job(target, check, options), timeout, stdout_to_stderr=format is Format.json,

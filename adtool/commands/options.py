@@ -90,6 +90,13 @@ Memory = Annotated[
         help="Limit on copies of what launches read (default: 4, or a quarter of the memory).",
     ),
 ]  # fmt: skip
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", rich_help_panel=RUN,
+        help="Compile the C++ text of a capture, as of native functions: it may do anything.",
+    ),
+]  # fmt: skip
 FormatOption = Annotated[
     Format,
     typer.Option(

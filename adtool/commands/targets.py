@@ -121,7 +121,7 @@ def targets_of(
         )
     if not each and not _several(words[0]):
         _require_plain_arguments(command, words)
-        return (Target(words[0], None, tuple(_after_dashes(words[1:]))),)
+        return (_target(words[0], tuple(_after_dashes(words[1:]))),)
     cut = words.index("--") if "--" in words else len(words)
     for word in words[:cut]:
         if word.startswith("-"):
@@ -130,7 +130,21 @@ def targets_of(
                 "options of adtool come before them; arguments for the scripts after `--`",
             )
     scripts = dict.fromkeys(s for word in words[:cut] for s in _scripts(word))
-    return tuple(Target(s, None, tuple(words[cut + 1 :])) for s in scripts)
+    return tuple(_target(s, tuple(words[cut + 1 :])) for s in scripts)
+
+
+def _target(script: str, args: tuple[str, ...]) -> Target:
+    """A script, or a capture. Raises ToolError for arguments of a capture."""
+    from adtool.captures.sniff import is_capture
+    from adtool.job import Target
+
+    capture = is_capture(script)
+    if capture and args:
+        raise ToolError(
+            f"`{script}` is a capture, which takes no arguments: `{args[0]}`",
+            "options of adtool come before it",
+        )
+    return Target(script, None, args, capture)
 
 
 def _after_dashes(words: list[str]) -> list[str]:

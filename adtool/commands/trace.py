@@ -89,20 +89,25 @@ def trace(
     Exit code 0: shown. 2: it could not be done.
     """  # fmt: skip
     from adtool.job import TRACES, CheckOptions, Job
-    from adtool.last import last_of, remember
+    from adtool.keeping import keeping
+    from adtool.last import last_of, read, remember
     from adtool.report import Failure
+    from adtool.session import Session
 
     kind = _kind(plot)
     target = one_target("trace", words, module)
     plain = no_color or bool(ctx.obj)
     job = Job(target, CheckOptions(device=device), check=False, traces=TRACES)
-    session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
+    session = Session(target, job.options, ())
+    if not target.capture:
+        session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
     failure, last, found = session.failure, None, None
     if failure is None:
         try:
-            last = last_of(session, None)
+            last = read(Path(target.name)) if target.capture else last_of(session, None)
             found = _tape(last, tape)
-            remember(session, None)
+            with keeping() as keep:
+                remember(session, None, keep)
         except ToolError as error:
             failure = Failure(error.kind, error.message, error.help)
     if failure is not None or last is None or found is None:

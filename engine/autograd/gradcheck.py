@@ -16,7 +16,7 @@ from engine.autograd.launch.recorded_arguments import overlaps
 from engine.autograd.plots.differences import plot_differences
 from engine.autograd.results import LaunchResult, PairResult, TapeResult, entry_name
 from engine.autograd.summary import summary
-from engine.autograd.tape.check import check_call
+from engine.autograd.tape.check import check_call, check_order
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.roles import Mask
 from engine.diagnostics import Diagnostic, GradcheckError
@@ -107,13 +107,16 @@ def check_function(
     max_inputs: int = -1,
     max_outputs: int = -1,
     seed: int = 0,
+    order: int = 1,
 ) -> TapeResult:
     """What `gradcheck` finds, as data: the kernel's launch, or the function and its launches.
 
-    The first of the result's launches is the kernel or (with index -1) the function.
+    The first of the result's launches is the kernel or (with index -1) the function. order: 2
+    checks the derivatives of a kernel's gradient, too; of a function they are not.
     """
+    check_order(order)
     options = Options(Tolerance(eps, atol, rtol), (), (), max_inputs, max_outputs, seed,
-                      all_entries=True)  # fmt: skip
+                      all_entries=True, order=order)  # fmt: skip
     return _checked(function, dim, inputs, outputs, input_output_mask, device, options).result
 
 

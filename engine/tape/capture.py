@@ -156,6 +156,11 @@ class Capture:
         """Whether to copy what launches of a kernel read."""
         return self.open and (self.wants is None or self.wants(kernel))
 
+    def of(self, tape: Any) -> CapturedTape | None:
+        """What this capture has of a tape; None where the tape recorded before it, or after."""
+        captures = getattr(tape, "_captures", None)
+        return captures.kept_by(self) if isinstance(captures, Captures) else None
+
     @property
     def bytes(self) -> int:
         """Memory that the copies of inputs take up."""
@@ -228,6 +233,34 @@ class Captures:
         for t in self._tapes:
             if t.capture.open and t.capture.watcher is not None:
                 t.capture.watcher.recording(t, reads, values)
+
+    def join(self, records: list[Record]) -> None:
+        """To be called where a block of recording begins.
+
+        Captures that were opened since the tape was made get what it has recorded, too.
+        """
+        late = [c for c in _open if not any(t.capture is c for t in self._tapes)]
+        if not late or (records is not self._records and self._tapes):
+            return  # all know it, or will when it records
+        self._records = records
+        with _lock:
+            new = [CapturedTape(len(c.tapes), c, source=ref(self)) for c in late]
+            for t in new:
+                t.capture.tapes.append(t)
+            self._tapes = [t for t in self._tapes if t.capture.open] + new
+        for t in new:
+            if t.capture.traces > 0 and not records:
+                t.tracer = Tracer(t.capture.traces, t.capture.budget)
+            for r in records:
+                t.records.append(captured(r, t.capture.copies(r.name)))
+                t.numbers.append(0)  # before all launches that the capture knows of
+                if t.capture.watcher is not None:
+                    t.capture.watcher.recorded(t, r)
+        self._traced = any(t.tracer is not None for t in self._tapes)
+
+    def kept_by(self, capture: Capture) -> CapturedTape | None:
+        """What a capture has of the tape."""
+        return next((t for t in self._tapes if t.capture is capture), None)
 
     def watched_by(self, watcher: Watcher) -> CapturedTape | None:
         """What a watcher's capture has of the tape."""
@@ -340,7 +373,7 @@ def capturing(
     watcher: Watcher | None = None,
     traces: int = 0,
 ) -> Iterator[Capture]:
-    """While active, every tape that is made is captured, with copies of all launch inputs.
+    """While active, every tape that is made or entered is captured, with copies of launch inputs.
 
     What is captured outlives its tape (`Tape.reset` included) and keeps no array of the
     program alive. The copies take up to `config.snapshot_limit_bytes`; inputs of launches

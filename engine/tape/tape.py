@@ -67,6 +67,7 @@ class Tape:
         if recording.active.get() is not None:
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
+        self._captures.join(self.records)
         self._token = recording.active.set(self)
         return self
 

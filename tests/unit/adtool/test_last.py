@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ import pytest
 
 import engine as wp
 from adtool import codec, last
+from adtool.captures.container import HEAD, MAGIC, TRACES
 from adtool.cli import main
 from adtool.exits import ToolError
 from adtool.job import CheckOptions, Target
+from adtool.keeping import keeping
 from adtool.session import Session
 from adtool.traces import Traces
 from engine.autograd import GraphOptions, Mark, dot, trace
@@ -53,6 +56,11 @@ def record(steps: int, broken: int = -1) -> Session:
     return Session(Target("script.py"), CheckOptions(), (), traces=text)
 
 
+def remember(session: Session) -> None:
+    with keeping() as keep:
+        last.remember(session, None, keep)
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with nothing in it."""
@@ -78,7 +86,7 @@ Graph = Callable[..., tuple[int, str, str]]
 
 
 def test_dot_is_printed_where_no_file_is_named(graph: Graph) -> None:
-    last.remember(record(8), None)
+    remember(record(8))
     code, text, err = graph()
     assert (code, err) == (0, "")
     assert text.startswith("digraph tape {")
@@ -90,7 +98,7 @@ def test_dot_is_printed_where_no_file_is_named(graph: Graph) -> None:
 
 
 def test_options_of_the_picture(graph: Graph) -> None:
-    last.remember(record(8), None)
+    remember(record(8))
     code, text, _ = graph(
         "--no-simplify", "--hide-readonly", "--direction", "TB", "--track-input", "unused",
         "--label", "states[8]=the end", "--no-health",
@@ -105,7 +113,7 @@ def test_options_of_the_picture(graph: Graph) -> None:
 
 
 def test_failing_is_the_path_of_the_first_failure(graph: Graph) -> None:
-    last.remember(record(8, 5), None)
+    remember(record(8, 5))
     assert '"unused' in graph()[1]
     part = graph("--failing")[1]
     assert '"unused' not in part
@@ -143,13 +151,13 @@ def test_a_loop_whose_last_state_nothing_reads_is_no_broken_one() -> None:
 
 
 def test_nothing_has_failed(graph: Graph) -> None:
-    last.remember(record(4), None)
+    remember(record(4))
     out = graph("--failing", "--out", "x.dot")[1]
     assert "nothing has failed: the whole tape is drawn" in out
 
 
 def test_ten_thousand_launches(graph: Graph) -> None:
-    last.remember(record(10_000), None)
+    remember(record(10_000))
     start = time.process_time()
     code, out, _ = graph("--out", "tape.dot")
     assert code == 0
@@ -169,7 +177,7 @@ def test_ten_thousand_launches(graph: Graph) -> None:
     ],
 )
 def test_wrong_usage(graph: Graph, args: tuple[str, ...], words: str) -> None:
-    last.remember(record(2), None)
+    remember(record(2))
     code, _, err = graph(*args)
     assert code == 2
     assert f"error: {words}" in err
@@ -178,7 +186,7 @@ def test_wrong_usage(graph: Graph, args: tuple[str, ...], words: str) -> None:
 def test_without_graphviz_dot_works_and_the_rest_says_what_to_do(
     graph: Graph, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last.remember(record(2), None)
+    remember(record(2))
     monkeypatch.setenv("PATH", str(here))
     assert graph("--out", "tape.dot")[0] == 0
     code, _, err = graph("--out", "tape.svg")
@@ -192,7 +200,7 @@ def test_without_graphviz_dot_works_and_the_rest_says_what_to_do(
 def test_a_program_that_is_not_graphviz(
     graph: Graph, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last.remember(record(2), None)
+    remember(record(2))
     (here / "dot").write_text(f"#!{sys.executable}\nimport sys; sys.exit('no such layout')\n")
     (here / "dot").chmod(0o700)
     monkeypatch.setenv("PATH", str(here))
@@ -206,7 +214,7 @@ def test_a_program_that_is_not_graphviz(
 
 def test_what_is_read_is_what_was_written(here: Path) -> None:
     session = record(3)
-    last.remember(session, None)
+    remember(session)
     found = last.read()
     assert found == last.last_of(session, None)
     assert found.script == "script.py"
@@ -222,19 +230,20 @@ def test_there_is_no_last_run(graph: Graph) -> None:
 
 
 def test_the_file_is_private_and_in_no_repository(here: Path) -> None:
-    last.remember(record(2), None)
+    remember(record(2))
     folder = here / ".adtool"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "last").stat().st_mode) == 0o600
     assert sorted(os.listdir(folder)) == [".gitignore", "last"]
     assert (folder / ".gitignore").read_text() == "*\n"
-    data = json.loads((folder / "last").read_text())
-    assert (data["format"], data["version"], data["script"]) == ("adtool-last", 1, "script.py")
+    with zipfile.ZipFile(folder / "last") as file:
+        assert file.namelist()[0] == MAGIC
+        assert json.loads(file.read(HEAD))["script"] == "script.py"
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(here: Path) -> None:
     (here / ".adtool").write_text("a file is in the way")
-    last.remember(record(2), None)
+    remember(record(2))
     with pytest.raises(ToolError, match="cannot be read"):
         last.read()
 
@@ -243,26 +252,33 @@ def test_nothing_is_written_through_a_link(here: Path) -> None:
     other = here / "other"
     other.mkdir()
     (here / ".adtool").symlink_to(other)
-    last.remember(record(2), None)
+    remember(record(2))
     assert os.listdir(other) == []
 
 
+def changed(path: Path, member: str, text: str | None) -> None:
+    """Puts another text in the place of a member; None leaves it out."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    if text is None:
+        del members[member]
+    else:
+        members[member] = text.encode()
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+
+
 def damaged(data: dict[str, Any], kind: str) -> str:
+    tapes = data["tapes"]
+    listing = tapes[0]["listing"]
     if kind == "cut":
         return json.dumps(data)[:-40]
-    tapes = data["traces"]["tapes"]
-    listing = tapes[0]["listing"]
-    if kind == "newer":
-        data["version"] = 2
-    elif kind == "no version":
-        del data["version"]
-    elif kind == "foreign":
-        return '{"format": "something else"}'
-    elif kind == "list":
+    if kind == "list":
         return "[1, 2]"
-    elif kind == "deep":
+    if kind == "deep":
         return "[" * 100_000
-    elif kind == "index":
+    if kind == "index":
         listing["operations"][0]["arrays"][0] = 10_000
     elif kind == "kernel":
         listing["operations"][0]["kernel"] = -1
@@ -278,23 +294,43 @@ def damaged(data: dict[str, Any], kind: str) -> str:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("cut", "it is no JSON"),
-        ("deep", "it is no JSON"),
-        ("foreign", "not of adtool's format"),
-        ("list", "not of adtool's format"),
-        ("newer", "it has version 2 (adtool "),
-        ("no version", "does not say its version"),
+        ("cut", "not JSON"),
+        ("deep", "not JSON"),
+        ("list", "expected an object"),
         ("index", "it is damaged (tape 0, operation 0: 10000 is not from -1 to"),
         ("kernel", "it is damaged (tape 0, operation 0: -1 is not from 0 to"),
-        ("type", "it is damaged ($.traces.tapes[0].listing.arrays[0].shape: expected a list"),
+        ("type", "is damaged ($.tapes[0].listing.arrays[0].shape: expected a list"),
         ("flow", "2 parameters are expected"),
         ("missing", "`kernels` is missing"),
     ],
 )
 def test_a_file_that_is_not_right_is_refused(graph: Graph, kind: str, words: str) -> None:
-    last.remember(record(2), None)
+    remember(record(2))
     path = Path(".adtool/last")
-    path.write_text(damaged(json.loads(path.read_text()), kind))
+    with zipfile.ZipFile(path) as file:
+        data = json.loads(file.read(TRACES))
+    changed(path, TRACES, damaged(data, kind))
+    refused(graph, words)
+
+
+@pytest.mark.parametrize(
+    ("member", "text", "words"),
+    [
+        (MAGIC, "2\n", "it has version 2, this adtool reads 1"),
+        (MAGIC, "one", "does not say its version"),
+        (MAGIC, None, "it is no capture"),
+        (HEAD, None, "it has no run.json"),
+    ],
+)
+def test_another_version_is_refused(
+    graph: Graph, member: str, text: str | None, words: str
+) -> None:
+    remember(record(2))
+    changed(Path(".adtool/last"), member, text)
+    refused(graph, words)
+
+
+def refused(graph: Graph, words: str) -> None:
     code, _, err = graph("--out", "tape.dot")
     assert code == 2
     assert "`.adtool/last` cannot be used: " in err
@@ -306,7 +342,10 @@ def test_binary_and_strange_files_are_refused(here: Path) -> None:
     path = here / ".adtool" / "last"
     path.parent.mkdir()
     path.write_bytes(b"\x80\x04\x95pickle")
-    with pytest.raises(ToolError, match="it is no JSON"):
+    with pytest.raises(ToolError, match="it is no capture"):
+        last.read()
+    path.write_text('{"format": "adtool-last", "version": 1}')
+    with pytest.raises(ToolError, match="it is no capture"):
         last.read()
     path.unlink()
     path.mkdir()

@@ -1,0 +1,112 @@
+"""Checks what was captured of tapes: in the child process, or in that of a test."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import engine
+from adtool.job import CheckOptions
+from adtool.outcome import Outcome
+from adtool.report import Problem
+from engine.autograd import CheckInterrupted, Experience, TapeResult, check_tape
+
+if TYPE_CHECKING:
+    from adtool.check_progress import CheckProgress
+    from engine import CapturedTape
+
+
+def check_tapes(
+    captured: Sequence[CapturedTape],
+    options: CheckOptions,
+    progress: CheckProgress | None = None,
+    experience: Experience | None = None,
+) -> Outcome:
+    """Checks all tapes that hold something, numbered from 0. Empties them when it is done.
+
+    progress: told of each step. experience: of the checks of other tapes of the same program.
+    """
+    tapes = recorded(captured)
+    seen = Outcome(
+        "done", kernels=kernels_of(tapes), recorded=launches_of(tapes),
+        processes=_processes(),
+    )  # fmt: skip
+    done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
+    number = 0
+    experience = experience or Experience()
+    try:
+        for number, tape in enumerate(tapes):
+            launches = options.launches_of(number)
+            if launches is None:
+                continue
+            if progress is not None:
+                progress.begin(number)
+            with calm():
+                result = check_tape(
+                    tape, **options.of_tape(), launches=launches, progress=progress,
+                    experience=experience,
+                )  # fmt: skip
+            done.append(replace(result, tape=number))
+            tape.records.clear()
+    except KeyboardInterrupt as stop:
+        if isinstance(stop, CheckInterrupted):
+            done.append(replace(stop.result, tape=number))
+        seen = replace(seen, kind="interrupted")
+    except engine.EngineError as error:
+        return refused(error, f"tape {number} could not be checked", tuple(done))
+    slowest = progress.slowest(options.durations) if progress is not None else ()
+    return replace(seen, tapes=tuple(done), durations=slowest)
+
+
+def recorded(captured: Sequence[CapturedTape]) -> list[CapturedTape]:
+    """The tapes that hold something."""
+    return [t for t in captured if t.records]
+
+
+def kernels_of(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:
+    """The names of all kernels on the tapes."""
+    kernels = (getattr(r, "kernel", None) for t in tapes for r in t.records)
+    return tuple(dict.fromkeys(k.key for k in kernels if k is not None))
+
+
+def refused(error: engine.EngineError, message: str, tapes: tuple[TapeResult, ...] = ()) -> Outcome:
+    """The outcome where the engine refused something. tapes: what was checked by then."""
+    problems = []
+    for d in error.diagnostics:
+        p = Problem(d.code, d.message, d.help, d.severity, notes=d.notes)
+        if (at := d.span) is not None:
+            p = replace(
+                p, file=at.file, line=at.line, column=at.col,
+                end_line=at.end_line, end_column=at.end_col,
+            )  # fmt: skip
+        problems.append(p)
+    return Outcome("engine", message, problems=tuple(problems), tapes=tapes)
+
+
+@contextlib.contextmanager
+def calm() -> Iterator[None]:
+    """Undoes, for the checks, a target's wish that numeric warnings be errors."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def launches_of(tapes: Sequence[CapturedTape]) -> tuple[int, ...]:
+    """How many launches each tape has."""
+    return tuple(sum(hasattr(r, "kernel") for r in t.records) for t in tapes)
+
+
+def _processes() -> int:
+    """How many processes the target started by `multiprocessing`, pools included."""
+    started = sys.modules.get("multiprocessing")
+    if started is None:
+        return 0
+    with contextlib.suppress(Exception):  # each is named for its number
+        return int(started.Process().name.rpartition("-")[2]) - 1
+    return 0

@@ -1,0 +1,154 @@
+"""`adtool capture`: run a target, keep what it recorded in a file that can be checked elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.commands.running import run
+from adtool.commands.targets import one_target
+from adtool.exits import Exit, ToolError, because
+
+if TYPE_CHECKING:
+    from adtool.report import Report
+    from adtool.session import Session
+
+_BYTES = 64 << 30  # of contents of arrays
+_RECORDS = 1 << 40
+
+
+def capture(
+    ctx: typer.Context,
+    words: opt.Words = None,
+    module: opt.Module = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The file, as run.adt (default: named like the script).",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Check gradients, too, and keep the report with the rest.",
+            rich_help_panel=opt.RUN,
+        ),
+    ] = False,
+    kernels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            metavar="PATTERN",
+            rich_help_panel=opt.RUN,
+            help="Keep only what kernels of this name read; may be repeated.",
+        ),
+    ] = None,
+    device: opt.DeviceName = None,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    memory: opt.Memory = None,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Run a script and keep what its tapes recorded, to be checked elsewhere: `check run.adt`.
+
+    The file holds the kernels (as typed code and as source), the contents of all arrays that
+    they read, and the source files that they come from; reading it executes nothing.
+    Exit code 0: written, whatever the gradients are like. 2: it could not be done.
+    """  # fmt: skip
+    from adtool.job import TRACES, CheckOptions, Job, Keep
+
+    target = one_target("capture", words, module)
+    if target.capture:
+        raise ToolError(f"`{target.script}` is a capture already", "copy it")
+    path = out or Path(f"{Path(target.name.removeprefix('-m ')).stem or 'run'}.adt")
+    plain = no_color or bool(ctx.obj)
+    with partial_of(path) as partial:
+        job = Job(
+            target, CheckOptions(device=device, memory=memory, kernels=tuple(kernels or ())),
+            check=check, traces=TRACES, keep=Keep(partial, _BYTES, _RECORDS),
+        )  # fmt: skip
+        session = run(job, timeout, stdout_to_stderr=False, no_color=plain)
+        if session.failure is not None:
+            from adtool.render import text
+
+            text.print_failure(session.failure, text.make_console(sys.stderr, plain))
+            raise typer.Exit(Exit.FAILURE)
+        finished(session, partial, path)
+    tapes, launches = len(session.recorded), sum(session.recorded)
+    size = path.stat().st_size
+    print(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
+          f"captured to {path}, {size_of(size)}")  # fmt: skip
+
+
+@contextmanager
+def partial_of(path: Path) -> Iterator[str]:
+    """A file beside the one that is to be written. Raises ToolError where there can be none."""
+    if path.is_dir():
+        raise ToolError(f"`{path}` is a directory", "name a file in it")
+    if path.suffix in (".py", ".pyi", ".pyw"):
+        raise ToolError(f"`{path}` would be taken for a Python file", "name it as in run.adt")
+    if path.exists() and not path.is_file():
+        raise ToolError(f"`{path}` is no file that can be replaced", "name another one")
+    name = ""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent.absolute(), prefix=".adtool-")
+        os.close(descriptor)
+    except OSError as error:
+        raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
+                        "environment") from None  # fmt: skip
+    try:
+        yield name
+    finally:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def finished(session: Session, partial: str, path: Path) -> None:
+    """Completes a capture and gives it its name. Raises ToolError."""
+    from adtool import last
+
+    written = session.written
+    if not session.recorded:
+        raise ToolError(
+            "nothing to capture: the script recorded no launch on a tape",
+            "move the launches into the block of `with engine.Tape() as tape:`",
+        )
+    if written is None or written.why:
+        why = "it was not written" if written is None else written.why
+        raise ToolError(f"`{path}` cannot be written: {why}", "", "environment")
+    try:
+        last.capture(session, _report(session), Path(partial))
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(partial, 0o666 & ~mask)
+        os.replace(partial, path)
+    except OSError as error:
+        raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
+                        "environment") from None  # fmt: skip
+
+
+def _report(session: Session) -> Report | None:
+    if not session.tapes:
+        return None
+    from adtool.assemble import build_report
+
+    return build_report(session, "error")
+
+
+def size_of(count: int) -> str:
+    """A number of bytes in words."""
+    for limit, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= limit:
+            return f"{count / limit:.1f} {unit}"
+    return f"{count} bytes"

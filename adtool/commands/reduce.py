@@ -1,0 +1,78 @@
+"""`adtool reduce`: shrink a capture to what still shows a finding."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.commands.capture import finished, partial_of, size_of
+from adtool.commands.running import run
+from adtool.commands.targets import one_target
+from adtool.exits import Exit, ToolError
+
+
+def reduce(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="CAPTURE", help="A file of `adtool capture`.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="The smaller capture (default: NAME.min.adt)."),
+    ] = None,
+    code: Annotated[
+        str, typer.Option(metavar="CODE", help="The finding to keep; the worst, at first.")
+    ] = "",
+    kernel: Annotated[
+        str, typer.Option(metavar="PATTERN", help="The kernel whose finding to keep.")
+    ] = "*",
+    most: Annotated[int, typer.Option(metavar="N", min=1, help="Checks that may be run.")] = 300,
+    seed: Annotated[int, typer.Option(help="Seed of the random directions.", min=0)] = 0,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    trust: opt.Trust = False,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Shrink a capture to the fewest launches, threads and elements that still show a finding.
+
+    Exit code 0: written. 2: it could not be done, or the capture has no such finding.
+    """  # fmt: skip
+    from adtool.job import CheckOptions, Job, Keep, ReduceOptions
+    from adtool.suppressions import codes
+
+    target = one_target("reduce", words, None)
+    if not target.capture:
+        raise ToolError(
+            f"`{target.name}` is no capture", "make one: adtool capture SCRIPT --out run.adt"
+        )
+    wanted = codes("--code", [code])[0] if code else ""
+    source = Path(target.name)
+    path = out or source.with_suffix(".min.adt")
+    plain = no_color or bool(ctx.obj)
+    with partial_of(path) as partial:
+        job = Job(
+            target, CheckOptions(seed=seed, trust=trust, end_to_end=True),
+            keep=Keep(partial, 1 << 62, 1 << 62), reduce=ReduceOptions(wanted, kernel, most),
+        )  # fmt: skip
+        session = run(job, timeout, stdout_to_stderr=False, no_color=plain)
+        if session.failure is not None or session.found is None:
+            from adtool.render import text
+
+            if session.failure is not None:
+                text.print_failure(session.failure, text.make_console(sys.stderr, plain))
+            raise typer.Exit(Exit.FAILURE)
+        before = source.stat().st_size
+        finished(session, partial, path)
+    found = session.found
+    of = f" of kernel `{found.kernel}`" if found.kernel else ""
+    launches = [x for t in session.tapes for x in t.launches]
+    print(f"{found.code} {found.name}{of} stays in {len(launches)} launch"
+          f"{'es' * (len(launches) != 1)}:")  # fmt: skip
+    for x in launches[:12]:
+        print(f"  {x.kernel}, dim {' x '.join(map(str, x.dim))}")
+    if len(launches) > 12:
+        print(f"  and {len(launches) - 12} more")
+    print(f"reduced to {path}, {size_of(path.stat().st_size)} of {size_of(before)}")

@@ -1,0 +1,43 @@
+"""The file that a run is kept in, for `.adtool/last`. Light: made before the engine is there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from adtool.job import Keep
+
+FOLDER = ".adtool"
+NAME = "last"
+# What is kept of every run must cost next to nothing.
+_BYTES, _RECORDS = 4 << 20, 200
+
+
+@contextmanager
+def keeping() -> Iterator[Keep | None]:
+    """A file beside that of the last run, for the next one; None where none can be written."""
+    name = ""
+    with suppress(OSError, ValueError):
+        name = _made(Path(FOLDER))
+    try:
+        yield Keep(name, _BYTES, _RECORDS) if name else None
+    finally:
+        with suppress(OSError, ValueError):
+            if name:
+                os.unlink(name)
+
+
+def _made(folder: Path) -> str:
+    """A new file in a folder that is the user's alone; empty where it is not. Raises OSError."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        # The folder is made by runs, and belongs into no repository.
+        (folder / ".gitignore").write_text("*\n", encoding="ascii")
+    if folder.is_symlink() or os.stat(folder).st_uid != os.getuid():
+        return ""  # someone else's: nothing is written through it
+    descriptor, name = tempfile.mkstemp(dir=folder.absolute(), prefix=".last-")  # private: 0600
+    os.close(descriptor)
+    return name

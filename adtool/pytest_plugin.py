@@ -1,0 +1,145 @@
+"""The pytest plugin: fixture `gradcheck`, marker `adtool`, option `--adtool`.
+
+Every run of pytest loads this file where adtool is installed, so it imports nothing but pytest;
+`adtool.testing` does the work, and is loaded when some test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from adtool.in_process import Terms
+    from adtool.testing.gradcheck import Gradcheck
+
+_MARKER = (
+    "adtool(gate='error', ignore=(), kernels=(), expect=(), enabled=True, ...): check the "
+    "gradients of every tape that the test makes; see docs/ci.md of adtool"
+)
+_RUNNER = "adtool-runner"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the command line."""
+    group = parser.getgroup("adtool", "gradients (adtool)")
+    group.addoption(
+        "--adtool", action="store_true",
+        help="check the gradients of every tape that a test makes",
+    )  # fmt: skip
+    group.addoption(
+        "--adtool-gate", choices=("error", "warning", "note"), default=None,
+        help="the least severity of a finding that fails a test (default: [tool.adtool], or error)",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known, and with `--adtool` has all tests checked."""
+    config.addinivalue_line("markers", _MARKER)
+    config.pluginmanager.register(_Reports(config), "adtool-reports")
+    if config.getoption("adtool"):
+        _run_checks(config)
+
+
+def _run_checks(config: pytest.Config) -> None:
+    """Puts in place what captures and checks tapes."""
+    if not config.pluginmanager.has_plugin(_RUNNER):
+        if pytest.version_tuple < (8, 0):
+            raise pytest.UsageError("adtool: checks of tests need pytest 8 or newer")
+        terms = _terms(config)
+        from adtool.testing.runner import Runner
+
+        config.pluginmanager.register(Runner(terms, config.getoption("adtool")), _RUNNER)
+
+
+def _terms(config: pytest.Config) -> Terms:
+    """What the project's settings and the command line say. Raises UsageError."""
+    from dataclasses import replace
+
+    from adtool.exits import ToolError
+    from adtool.testing.settings import project_terms
+
+    found: Terms | None = getattr(config, "_adtool_terms", None)
+    if found is None:
+        try:
+            found = project_terms(config.rootpath)
+        except ToolError as error:
+            help = f"\nhelp: {error.help}" if error.help else ""
+            raise pytest.UsageError(f"adtool: {error.message}{help}") from None
+        if gate := config.getoption("adtool_gate"):
+            found = replace(found, gate=gate)
+        config._adtool_terms = found  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, Any, None]:
+    """Looks for tests with the marker: refuses what it does not take, has the others checked."""
+    outcome = yield
+    report = outcome.get_result()
+    marked = [
+        item
+        for item in report.result or ()
+        if isinstance(item, pytest.Item) and item.get_closest_marker("adtool")
+    ]
+    if not marked:
+        return
+    from adtool.exits import ToolError
+    from adtool.testing.runner import refuse_markers
+
+    try:
+        for item in marked:
+            refuse_markers(item)
+        _run_checks(collector.config)
+    except ToolError as error:
+        help = f"\nhelp: {error.help}" if error.help else ""
+        report.outcome, report.result = "failed", []
+        report.longrepr = f"adtool: {error.message}{help}"
+    except pytest.UsageError as error:
+        report.outcome, report.result = "failed", []
+        report.longrepr = str(error)
+
+
+@pytest.fixture
+def gradcheck(request: pytest.FixtureRequest) -> Iterator[Gradcheck]:
+    """`gradcheck(kernel, dim, inputs, outputs)`, `gradcheck(function, inputs=...)` or
+    `gradcheck(tape)`: fails the test where a gradient is wrong, or nothing could be checked.
+    """
+    terms = _terms(request.config)
+    from adtool.testing.gradcheck import Gradcheck, observation_of
+
+    observation = observation_of(terms)
+    observation.open()
+    try:
+        yield Gradcheck(request.node.nodeid, terms, observation)
+    finally:
+        observation.close()
+
+
+class _Reports:
+    """Sums up what the reports of tests say, also of those that other processes ran."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._data: list[dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes what adtool put into a report."""
+        data = getattr(report, "adtool", None)
+        if data is not None:
+            self._data.append(data)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tells what was checked, and what was found."""
+        asked = self._config.getoption("adtool") and not self._config.option.collectonly
+        if not (asked or self._data):
+            return
+        from adtool.testing.summary import lines
+
+        terminalreporter.section("adtool")
+        for line, colour in lines(self._data, asked):
+            terminalreporter.write_line(line, **({colour: True} if colour else {}))

@@ -1,0 +1,1 @@
+"""What the pytest plugin does, loaded when something of it is used. See `adtool.pytest_plugin`."""

@@ -1,0 +1,125 @@
+"""How tests are checked: `[tool.adtool]`, and keywords of the marker and the fixture."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+from adtool.exits import ToolError
+from adtool.in_process import Terms
+from adtool.job import CheckOptions
+from adtool.report import Severity
+from adtool.suppressions import Choice, codes
+
+GATES = get_args(Severity)
+_OVERWRITES = ("restore", "present", "warn", "error")
+
+
+def project_terms(folder: Path) -> Terms:
+    """What `[tool.adtool]` says of `adtool check`, for a project at `folder`.
+
+    Raises ToolError where the table, or a value in it, is wrong.
+    """
+    import typer.main
+
+    from adtool import configuration, usage
+    from adtool.cli import app
+    from adtool.commands import options as opt
+
+    commands: Any = typer.main.get_command(app)
+    found = configuration.settings(folder, commands.commands).get("check", {})
+    try:
+        context = commands.commands["check"].make_context("adtool check", [], default_map=found)
+    except usage.ClickException as error:
+        raise ToolError(*usage.words(error)) from None
+    given = context.params
+    choice = Choice(codes("ignore", ()), codes("ignore", given["ignore"] or ()))
+    choice = replace(choice, select=codes("select", given["select"] or ()))
+    return Terms(opt.chosen(CheckOptions, context), given["gate"].value, choice)
+
+
+def terms_with(base: Terms, given: Mapping[str, Any]) -> Terms:
+    """Terms with the values of keywords, which `checked` has passed."""
+    options: dict[str, Any] = {
+        k: _words(v) if k in ("kernels", "skip_kernels") else v
+        for k, v in given.items()
+        if k in _OF_CHECK
+    }
+    choice = base.choice
+    for name in ("select", "ignore"):
+        if name in given:
+            found = codes(name, _words(given[name]))
+            choice = replace(choice, **{name: found})
+    return Terms(replace(base.options, **options), given.get("gate", base.gate), choice)
+
+
+def checked(given: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+    """Raises ToolError for a keyword that is none, or a value that is not one of its own.
+
+    more: further keywords that are known.
+    """
+    for name, value in given.items():
+        if name in more:
+            continue
+        if name not in _KINDS:
+            known = [*_KINDS, *more]
+            near = difflib.get_close_matches(name, known, 2)
+            help = "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else (
+                "known are " + ", ".join(sorted(known))
+            )  # fmt: skip
+            raise ToolError(f"`{name}` is no option", help)
+        wanted, fits = _KINDS[name]
+        if not fits(value):
+            raise ToolError(f"{name} is {wanted}, not {value!r}")
+        if name in ("select", "ignore"):
+            codes(name, _words(value))
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_Kind = tuple[str, Callable[[Any], bool]]
+_STEP: _Kind = ("a number above 0", lambda v: v is None or (_is_number(v) and v > 0))
+_SIZE: _Kind = ("a number, 0 or more", lambda v: v is None or (_is_number(v) and v >= 0))
+_NAMES: _Kind = ("a pattern of names, or a list of them", lambda v: _is_list(_several(v)))
+_CODES: _Kind = ("a code of a finding, or a list of them", lambda v: _is_list(_several(v)))
+_COUNT: _Kind = ("a whole number", _is_whole)
+_SWITCH: _Kind = ("True or False", _is_switch)
+_OF_CHECK: dict[str, _Kind] = {
+    "eps": _STEP, "atol": _SIZE, "rtol": _SIZE, "kernels": _NAMES, "skip_kernels": _NAMES,
+    "max_inputs": _COUNT, "max_outputs": _COUNT,
+    "seed": ("a whole number, 0 or more", lambda v: _is_whole(v) and v >= 0),
+    "order": ("1 or 2", lambda v: _is_whole(v) and v in (1, 2)),
+    "end_to_end": _SWITCH, "bounds": _SWITCH, "memory": _SIZE,
+    "overwrites": ("one of " + ", ".join(_OVERWRITES), lambda v: v in _OVERWRITES),
+}  # fmt: skip
+_KINDS: dict[str, _Kind] = {
+    **_OF_CHECK, "select": _CODES, "ignore": _CODES,
+    "gate": ("one of " + ", ".join(GATES), lambda v: v in GATES),
+}  # fmt: skip
