@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from engine import CapturedTape
 
 
+__engine_tool__ = True  # places of errors and launches are those of who called
+
+
 def check_tapes(
     captured: Sequence[CapturedTape],
     options: CheckOptions,

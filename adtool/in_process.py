@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from engine import Capture, CapturedTape
 
 
+__engine_tool__ = True  # places of errors and launches are those of who called
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """How tapes are checked and judged. gate, choice: as for `build_report`."""

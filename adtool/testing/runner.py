@@ -123,7 +123,7 @@ class Runner:
             return
         report = seen.report(item.nodeid, plan.terms)
         text = _objection(report, plan, at_end)
-        item.stash[_DATA] = _summary(report, bool(text))
+        item.stash[_DATA] = _summary(report, plan.expect, bool(text))
         if text:
             pytest.fail(text, pytrace=False)
 
@@ -179,9 +179,10 @@ def _head(finding: Finding, count: int) -> str:
     return f"{finding.code} {finding.name}{of}{more}"
 
 
-def _summary(report: Report, failed: bool) -> dict[str, Any]:
+def _summary(report: Report, expect: tuple[str, ...], failed: bool) -> dict[str, Any]:
     """What the end of the run tells, as plain data."""
     error = report.error
+    shown = [f for f in report.findings if not f.suppressed]
     return {
         "test": report.script,
         "failed": failed,
@@ -189,6 +190,7 @@ def _summary(report: Report, failed: bool) -> dict[str, Any]:
         "launches": len(report.launches),
         "pairs": report.decided,
         "suppressed": sum(f.suppressed for f in report.findings),
-        "findings": [[f.code, f.severity, f.message] for f in report.findings if not f.suppressed],
+        "expected": sum(f.code in expect for f in shown),
+        "findings": [[f.code, f.severity, f.message] for f in shown if f.code not in expect],
         "unchecked": "" if error is None else error.message,
     }
