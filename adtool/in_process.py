@@ -58,7 +58,7 @@ class Observation:
         self._open = True
         self._stack.enter_context(_configured(options))
         self.capture = self._stack.enter_context(
-            engine.capturing(None, lambda k: not options.deselects(k), Witness())
+            engine.capturing(None, lambda k: not options.deselects(k), Witness(), late=True)
         )
         if options.bounds:
             self._stack.enter_context(engine.watching(self._faults, races=True))
