@@ -159,7 +159,7 @@ def test_fixture_and_marker(project: Project) -> None:
     assert "--> test_all.py:17:1" in done.text("test_cut_function")
     assert "G008" in done.text("test_kernel_outside")
     assert "the test recorded no tape" in done.text("test_marked_nothing")
-    assert done.section[0].startswith("5 tests, 5 tapes, 6 launches, 4 pairs checked: 2 tests")
+    assert done.section[0].startswith("5 tests, 4 tapes, 4 launches, 4 pairs checked: 2 tests")
 
 
 def test_markers_that_are_wrong_stop_at_collection(project: Project) -> None:
