@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.gate.machine import Machine
-from tests.gate.options import needs
 
 yaml = pytest.importorskip("yaml", reason="pyyaml is in the extra `ci`")
 REPOSITORY = Path("tests/gate/repository")
@@ -77,31 +76,55 @@ def test_commands_are_clean_shell(root: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-@needs("FORMAT=FILE", "--annotations", "--jobs", "--changed-since")
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"scripts": "a b.py\n\n  $(touch hit).py  \n"}, ["--", "a b.py", "$(touch hit).py"]),
-        ({"scripts": "a.py", "args": "x y\n`touch hit`\n"}, ["a.py", "--", "x y", "`touch hit`"]),
+        ({"scripts": "a b.py\n\n  $(touch hit).py  \n"}, "--each|a b.py|$(touch hit).py|--"),
+        ({"scripts": "a.py", "args": "x y\n`touch hit`\n;touch hit"},
+         "--each|a.py|--|x y|`touch hit`|;touch hit"),
         ({"scripts": "a.py", "gate": "note", "jobs": "2", "summary": "false"},
-         ["--gate", "note", "--jobs", "2", "--no-annotations"]),
-        ({"scripts": "a.py", "changed-since": "v1", "options": "--ignore\nG005"},
-         ["--changed-since", "v1", "--ignore", "G005"]),
+         "--gate|note|--jobs|2|--no-annotations|--each|a.py|--"),
+        ({"scripts": "*.py", "changed-since": "v1", "options": "--ignore\nG005\n"},
+         "--changed-since|v1|--ignore|G005|--each|*.py|--"),
+        ({"scripts": "a.py", "baseline": "gradients.txt"},
+         "--baseline|gradients.txt|--each|a.py|--"),
     ],
 )  # fmt: skip
 def test_inputs_are_words_of_the_command(
-    machine: Machine, root: Path, given: dict[str, str], words: list[str]
+    machine: Machine, root: Path, given: dict[str, str], words: str
 ) -> None:
+    """Each line is one word, and none of them is read by the shell."""
     command = machine.folder / "bin" / "adtool"
     command.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > words.txt\nexit 2\n')
     (machine.folder / "temp").mkdir()
     outputs = machine.action({**given, "html": "false"}, read(root / "action.yml"))
     said = (machine.home / "words.txt").read_text().splitlines()
     assert said[0] == "check"
-    assert [w for w in said if w in words] == [w for w in words if w in said] or words[0] == "--"
-    assert set(words) <= set(said)
+    assert said[1:7:2] == ["--output"] * 3
+    assert [w.partition("=")[0] for w in said[2:8:2]] == ["json", "junit", "sarif"]
+    assert "|".join(said[7:]) == words
     assert not (machine.home / "hit").exists()
     assert outputs["exit-code"] == "2"
-    assert (outputs["json"], outputs["html"]) == ("", "")
+    assert (outputs["json"], outputs["html"]) == ("", "")  # as nothing was written
     assert machine.outcome == "failure"
     assert machine.installed == [f'python -m pip install --quiet "{root}"']
+
+
+def test_the_template_passes_lines_as_words(machine: Machine, root: Path) -> None:
+    command = machine.folder / "bin" / "adtool"
+    command.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > words.txt\nexit 2\n')
+    job = read(root / "templates/adtool.gitlab-ci.yml")["adtool"]
+    job["variables"] |= {
+        "ADTOOL_SCRIPTS": "a b.py\n*.py\n", "ADTOOL_ARGS": "$(touch hit)", "ADTOOL_GATE": "note",
+        "ADTOOL_JOBS": "2", "ADTOOL_BASELINE": "b.txt", "ADTOOL_OPTIONS": "--ignore\nG005",
+    }  # fmt: skip
+    machine.gitlab(job, "sh")
+    said = (machine.home / "words.txt").read_text().splitlines()
+    assert "|".join(said[5:]) == (
+        "--gate|note|--jobs|2|--baseline|b.txt|--ignore|G005|--each|a b.py|*.py|--|$(touch hit)"
+    )
+    assert not (machine.home / "hit").exists()
+    assert machine.outcome == "failure"
+    assert machine.installed == [
+        'if [ -n "$ADTOOL_PACKAGE" ]; then python -m pip install --quiet "$ADTOOL_PACKAGE"; fi'
+    ]
