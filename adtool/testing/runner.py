@@ -21,6 +21,10 @@ from adtool.suppressions import codes
 from adtool.testing.settings import checked, terms_with
 
 NAME = "adtool"
+_UNABLE = (
+    "help: checks run before the test's fixtures are torn down: what it replaces (`monkeypatch`) "
+    "may be what they need. `@pytest.mark.adtool(enabled=False)` leaves the test out"
+)
 _OWN = ("expect", "enabled")  # keywords of the marker alone
 _SEEN = pytest.StashKey[Observation]()
 _DATA = pytest.StashKey[dict[str, Any]]()
@@ -121,7 +125,11 @@ class Runner:
         at_end = when == "teardown"
         if not seen.tapes and (at_end or not (plan.asked or (seen.capture and seen.capture.tapes))):
             return
-        report = seen.report(item.nodeid, plan.terms)
+        try:
+            report = seen.report(item.nodeid, plan.terms)
+        except Exception as error:  # as where the test has replaced what checks need
+            pytest.fail(f"adtool: the check failed: {type(error).__name__}: {error}\n{_UNABLE}",
+                        pytrace=False)  # fmt: skip
         text = _objection(report, plan, at_end)
         item.stash[_DATA] = _summary(report, plan.expect, bool(text))
         if text:

@@ -17,6 +17,7 @@ LATE = wp.Tape()
 def test_right(): launch(right)
 def test_wrong(): launch(wrong)
 def test_without_a_tape(): pass
+def test_empty_tape(): wp.Tape()
 def test_without_a_gradient(): launch(right, gradient=False)
 def test_outside(): launch(outside)
 def test_two_tapes(): launch(right), launch(wrong)
@@ -57,6 +58,10 @@ def test_monkeypatch(monkeypatch, capsys, tmp_path):
     print("own words")
     assert capsys.readouterr().out == "own words\\n"
 
+def test_replaces_what_checks_need(monkeypatch):
+    launch(right)
+    monkeypatch.setattr("engine.autograd.tape.check.check_launch", None)
+
 def test_own_capture():
     with wp.capturing() as capture:
         launch(wrong)
@@ -82,7 +87,8 @@ def test_shared_b(shared): pass
 FAILED = {
     "test_wrong", "test_outside", "test_two_tapes", "test_entered_again", "test_fails_by_itself",
     "test_parametrised[wrong]", "test_one_of_two_expected", "test_gate_of_its_own",
-    "test_monkeypatch", "test_own_capture", "test_unit_wrong", "test_unit_fails",
+    "test_monkeypatch", "test_replaces_what_checks_need", "test_own_capture",
+    "test_unit_wrong", "test_unit_fails",
 }  # fmt: skip
 SKIPPED = {"test_xfail", "test_skips_itself", "test_unit_expected"}
 
@@ -115,6 +121,8 @@ def test_findings_fail_the_tests_that_made_the_tapes(project: Project, workers: 
     assert "site-packages" not in wrong
     assert "G008" in done.text("test_outside")
     assert "2 tapes, 2 launches, 2 pairs checked" in done.text("test_two_tapes")
+    assert "adtool: the check failed: TypeError" in done.text("test_replaces_what_checks_need")
+    assert "enabled=False" in done.text("test_replaces_what_checks_need")
     assert "assert 1 == 2" in done.text("test_fails_by_itself")
     assert "adtool" not in done.text("test_fails_by_itself")
     assert "own failure" in done.text("test_unit_fails")
