@@ -177,15 +177,27 @@ def test_nothing_checked_is_said(project: Project) -> None:
 
 def test_gate_and_settings(project: Project) -> None:
     project.write(
-        "test_a.py", "from kernels import kinked, launch, wrong\n"
-        "def test_kink(): launch(kinked)\ndef test_wrong(): launch(wrong)\n",
+        "test_a.py", "import engine as wp\nfrom kernels import kinked, launch, wrong\n"
+        "def test_kink(): launch(kinked)\ndef test_wrong(): launch(wrong)\n"
+        "@wp.kernel\n"
+        "def plain(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    y[wp.tid()] = x[wp.tid()]  # adtool: ignore[G005]\n"
+        "def test_comment(): launch(plain)\n",  # of use to another test, perhaps: no note
     )  # fmt: skip
     project.write("pyproject.toml", '[tool.adtool]\nignore = ["G001"]\ngate = "warning"\n')
     done = project("--adtool")
-    assert done.kinds() == {"test_kink": ["passed"], "test_wrong": ["passed"]}, done.out
+    assert done.kinds() == {
+        "test_kink": ["passed"],
+        "test_wrong": ["passed"],
+        "test_comment": ["passed"],
+    }, done.out
     assert "1 suppressed" in done.section[0]
     done = project("--adtool", "--adtool-gate", "note")
-    assert done.kinds() == {"test_kink": ["failure"], "test_wrong": ["passed"]}, done.out
+    assert done.kinds() == {
+        "test_kink": ["failure"],
+        "test_wrong": ["passed"],
+        "test_comment": ["passed"],
+    }, done.out
     project.write("pyproject.toml", '[tool.adtool]\nignor = ["G001"]\n')
     done = project("--adtool")
     assert done.code == 4
