@@ -70,7 +70,7 @@ class Project:
         }  # fmt: skip
         self.env |= {"PYTHONPATH": str(root), "ENGINE_CACHE_DIR": str(cache), "COLUMNS": "200"}
         self.write("kernels.py", KERNELS)
-        self.write("pytest.ini", "[pytest]\naddopts = --strict-markers -p no:cacheprovider\n"
+        self.write("pytest.ini", "[pytest]\naddopts = --strict-markers -p no:cacheprovider -p no:randomly\n"
                    "pythonpath = .\nfilterwarnings = error\n")  # fmt: skip
 
     def write(self, name: str, text: str) -> Path:
