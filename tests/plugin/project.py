@@ -70,8 +70,12 @@ class Project:
         }  # fmt: skip
         self.env |= {"PYTHONPATH": str(root), "ENGINE_CACHE_DIR": str(cache), "COLUMNS": "200"}
         self.write("kernels.py", KERNELS)
-        self.write("pytest.ini", "[pytest]\naddopts = --strict-markers -p no:cacheprovider -p no:randomly\n"
-                   "pythonpath = .\nfilterwarnings = error\n")  # fmt: skip
+        # In the order that each test chooses, whatever else is installed.
+        options = "--strict-markers -p no:cacheprovider -p no:randomly"
+        self.write(
+            "pytest.ini",
+            f"[pytest]\naddopts = {options}\npythonpath = .\nfilterwarnings = error\n",
+        )
 
     def write(self, name: str, text: str) -> Path:
         """Writes a file into it."""
