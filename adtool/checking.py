@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     from engine import CapturedTape
 
 
+__engine_tool__ = True  # places of errors and launches are those of who called
+
+
 def check_tapes(
     captured: Sequence[CapturedTape],
     options: CheckOptions,
     progress: CheckProgress | None = None,
     experience: Experience | None = None,
+    also: Callable[[CapturedTape, TapeResult, int], None] | None = None,
 ) -> Outcome:
     """Checks all tapes that hold something, numbered from 0. Empties them when it is done.
 
     progress: told of each step. experience: of the checks of other tapes of the same program.
+    also: called with each tape, its result and its number, before it is emptied.
     """
     tapes = recorded(captured)
     seen = Outcome(
@@ -52,7 +57,9 @@ def check_tapes(
                     tape, **options.of_tape(), launches=launches, progress=progress,
                     experience=experience,
                 )  # fmt: skip
-            done.append(replace(result, tape=number))
+                done.append(replace(result, tape=number))
+                if also is not None:
+                    also(tape, result, number)
             tape.records.clear()
     except KeyboardInterrupt as stop:
         if isinstance(stop, CheckInterrupted):

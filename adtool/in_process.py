@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from engine import Capture, CapturedTape
 
 
+__engine_tool__ = True  # places of errors and launches are those of who called
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """How tapes are checked and judged. gate, choice: as for `build_report`."""
@@ -55,7 +58,7 @@ class Observation:
         self._open = True
         self._stack.enter_context(_configured(options))
         self.capture = self._stack.enter_context(
-            engine.capturing(None, lambda k: not options.deselects(k), Witness())
+            engine.capturing(None, lambda k: not options.deselects(k), Witness(), late=True)
         )
         if options.bounds:
             self._stack.enter_context(engine.watching(self._faults, races=True))

@@ -19,7 +19,7 @@ _MARKER = (
     "adtool(gate='error', ignore=(), kernels=(), expect=(), enabled=True, ...): check the "
     "gradients of every tape that the test makes; see docs/ci.md of adtool"
 )
-_RUNNER = "adtool-runner"
+_RUNNER, _REPORTS = "adtool-runner", "adtool-reports"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marker known, and with `--adtool` has all tests checked."""
     config.addinivalue_line("markers", _MARKER)
-    config.pluginmanager.register(_Reports(config), "adtool-reports")
+    config.pluginmanager.register(_Reports(config), _REPORTS)
     if config.getoption("adtool"):
         _run_checks(config)
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _run_checks(config: pytest.Config) -> None:
     """Puts in place what captures and checks tapes."""
     if not config.pluginmanager.has_plugin(_RUNNER):
-        if pytest.version_tuple < (8, 0):
+        if getattr(pytest, "version_tuple", (0,)) < (8,):
             raise pytest.UsageError("adtool: checks of tests need pytest 8 or newer")
         terms = _terms(config)
         from adtool.testing.runner import Runner
@@ -61,7 +61,8 @@ def _terms(config: pytest.Config) -> Terms:
     from adtool.exits import ToolError
     from adtool.testing.settings import project_terms
 
-    found: Terms | None = getattr(config, "_adtool_terms", None)
+    kept: Any = config.pluginmanager.get_plugin(_REPORTS)
+    found: Terms | None = kept.terms
     if found is None:
         try:
             found = project_terms(config.rootpath)
@@ -70,7 +71,7 @@ def _terms(config: pytest.Config) -> Terms:
             raise pytest.UsageError(f"adtool: {error.message}{help}") from None
         if gate := config.getoption("adtool_gate"):
             found = replace(found, gate=gate)
-        config._adtool_terms = found  # type: ignore[attr-defined]
+        kept.terms = found
     return found
 
 
@@ -121,11 +122,15 @@ def gradcheck(request: pytest.FixtureRequest) -> Iterator[Gradcheck]:
 
 
 class _Reports:
-    """Sums up what the reports of tests say, also of those that other processes ran."""
+    """Sums up what the reports of tests say, also of those that other processes ran.
+
+    terms: what the project's settings say, once somebody has asked.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._data: list[dict[str, Any]] = []
+        self.terms: Terms | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes what adtool put into a report."""

@@ -15,6 +15,8 @@
         wp.launch(square, dim=len(x), inputs=[x], outputs=[y])
     tape.backward(grads={y: wp.ones_like(y)})
     print(x.grad)  # [2. 4. 6.]
+
+PYTEST_DONT_REWRITE: pytest leaves its assertions alone, and does not warn where it is there first.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import engine
@@ -14,6 +16,8 @@ from adtool.render.verdict import verdict_text
 from adtool.report import Report
 from adtool.testing.settings import checked, terms_with
 from engine.autograd import TapeResult, check_function, check_tape
+
+__engine_tool__ = True  # places of errors and launches are those of who called
 
 # What the check of a single launch or function has no use for.
 _OF_TAPES = ("kernels", "skip_kernels", "end_to_end")
@@ -84,19 +88,23 @@ class Gradcheck:
     def _of_function(self, function: Any, call: dict[str, Any], terms: Terms) -> Report:
         o = terms.options
         noted = FaultLog(None)
+        kernel = isinstance(function, engine.Kernel)
 
         def check() -> TapeResult:
-            return check_function(
+            if kernel and o.bounds:
+                _launch_copies(function, call)
+            found = check_function(
                 function, **call, eps=o.eps, atol=o.atol, rtol=o.rtol, max_inputs=o.max_inputs,
-                max_outputs=o.max_outputs, seed=o.seed,
-                order=o.order if isinstance(function, engine.Kernel) else 1,
+                max_outputs=o.max_outputs, seed=o.seed, order=o.order if kernel else 1,
             )  # fmt: skip
+            return found if kernel else _placed(found, function)
 
-        name = function.key if isinstance(function, engine.Kernel) else _name_of(function)
-        return report_of(
+        name = function.key if kernel else _name_of(function)
+        report = report_of(
             self._name, terms, lambda: outcome_of(check, (name,), f"`{name}`"),
             lambda: noted.seen, noted,
         )  # fmt: skip
+        return report if kernel else _worded(report, name)
 
     def _refuse_misfits(self, what: Any, call: dict[str, Any], options: dict[str, Any]) -> None:
         __tracebackhide__ = True
@@ -118,6 +126,57 @@ def observation_of(terms: Terms) -> Observation:
     """What sees the tapes of a test that asks for the fixture."""
     o = terms.options
     return Observation(CheckOptions(bounds=o.bounds, memory=o.memory, overwrites=o.overwrites))
+
+
+def _launch_copies(kernel: engine.Kernel, call: dict[str, Any]) -> None:
+    """Launches a kernel on copies of its arrays, for who looks at what launches do wrong.
+
+    Not where an argument may hold arrays of its own.
+    """
+    known: dict[int, Any] = {}
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, engine.array):
+            return known.setdefault(id(value), engine.clone(value))
+        return value
+
+    given = [*(call["inputs"] or ()), *(call["outputs"] or ())]
+    if any(hasattr(type(v), "__annotations__") for v in given if not isinstance(v, engine.array)):
+        return
+    with suppress(engine.EngineError):  # the check says so, too
+        engine.launch(
+            kernel, call["dim"], list(map(copied, call["inputs"] or ())),
+            list(map(copied, call["outputs"] or ())), device=call["device"],
+        )  # fmt: skip
+
+
+def _placed(found: TapeResult, function: Any) -> TapeResult:
+    """The result for a function, placed where it is defined; at its launches if one is wrong."""
+    own, *inner = found.launches
+    if any(p.verdict in ("fail", "nan") for launch in inner for p in launch.pairs):
+        return replace(found, launches=tuple(inner))
+    code = getattr(function, "__code__", None) or getattr(
+        getattr(function, "__call__", None), "__code__", None  # noqa: B004
+    )  # fmt: skip
+    if code is not None:
+        line = code.co_firstlineno
+        own = replace(own, span=engine.Span(code.co_filename, line, 1, line, 1))
+    return replace(found, launches=(own, *inner))
+
+
+def _worded(report: Report, name: str) -> Report:
+    """Findings about a function itself, which is no launch, in words that say so."""
+
+    def said(text: str) -> str:
+        return text.replace(" in launch -1 of tape 0", "").replace(
+            f"kernel `{name}`", f"function `{name}`"
+        )
+
+    findings = tuple(
+        replace(f, message=said(f.message)) if f.launch == -1 and f.kernel == name else f
+        for f in report.findings
+    )
+    return replace(report, findings=findings)
 
 
 def _name_of(function: Any) -> str:

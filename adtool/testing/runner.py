@@ -21,6 +21,10 @@ from adtool.suppressions import codes
 from adtool.testing.settings import checked, terms_with
 
 NAME = "adtool"
+_UNABLE = (
+    "help: checks run before the test's fixtures are torn down: what it replaces (`monkeypatch`) "
+    "may be what they need. `@pytest.mark.adtool(enabled=False)` leaves the test out"
+)
 _OWN = ("expect", "enabled")  # keywords of the marker alone
 _SEEN = pytest.StashKey[Observation]()
 _DATA = pytest.StashKey[dict[str, Any]]()
@@ -119,11 +123,15 @@ class Runner:
         if seen is None or plan is None:
             return
         at_end = when == "teardown"
-        if not seen.tapes and (at_end or not (plan.asked or (seen.capture and seen.capture.tapes))):
-            return
-        report = seen.report(item.nodeid, plan.terms)
+        if not seen.tapes and (at_end or not plan.asked):
+            return  # tapes that hold nothing are not worth a word
+        try:
+            report = seen.report(item.nodeid, plan.terms)
+        except Exception as error:  # as where the test has replaced what checks need
+            pytest.fail(f"adtool: the check failed: {type(error).__name__}: {error}\n{_UNABLE}",
+                        pytrace=False)  # fmt: skip
         text = _objection(report, plan, at_end)
-        item.stash[_DATA] = _summary(report, bool(text))
+        item.stash[_DATA] = _summary(report, plan.expect, bool(text))
         if text:
             pytest.fail(text, pytrace=False)
 
@@ -179,9 +187,10 @@ def _head(finding: Finding, count: int) -> str:
     return f"{finding.code} {finding.name}{of}{more}"
 
 
-def _summary(report: Report, failed: bool) -> dict[str, Any]:
+def _summary(report: Report, expect: tuple[str, ...], failed: bool) -> dict[str, Any]:
     """What the end of the run tells, as plain data."""
     error = report.error
+    shown = [f for f in report.findings if not f.suppressed]
     return {
         "test": report.script,
         "failed": failed,
@@ -189,6 +198,7 @@ def _summary(report: Report, failed: bool) -> dict[str, Any]:
         "launches": len(report.launches),
         "pairs": report.decided,
         "suppressed": sum(f.suppressed for f in report.findings),
-        "findings": [[f.code, f.severity, f.message] for f in report.findings if not f.suppressed],
+        "expected": sum(f.code in expect for f in shown),
+        "findings": [[f.code, f.severity, f.message] for f in shown if f.code not in expect],
         "unchecked": "" if error is None else error.message,
     }

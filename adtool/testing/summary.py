@@ -24,6 +24,8 @@ def lines(data: Sequence[dict[str, Any]], asked: bool) -> Iterator[tuple[str, st
         for severity in ("error", "warning", "note")
         if (n := sum(f[2] == severity for f in found))
     ]
+    if expected := sum(d["expected"] for d in data):
+        numbers.append(f"{expected} expected")
     if hidden := sum(d["suppressed"] for d in data):
         numbers.append(f"{hidden} suppressed")
     failed = len({d["test"] for d in data if d["failed"]})

@@ -65,9 +65,13 @@ _KEPT = 4096
 
 
 def is_own(frame: FrameType) -> bool:
-    """Whether a frame is the package's, or of code that was generated for it (dataclasses)."""
+    """Whether a frame is the package's, or of code that was generated for it (dataclasses).
+
+    So is that of a tool that calls on behalf of its own caller, and whose module says so by
+    `__engine_tool__ = True`.
+    """
     file = frame.f_code.co_filename
-    if file.startswith(_PACKAGE):
+    if file.startswith(_PACKAGE) or "__engine_tool__" in frame.f_globals:
         return True
     return file == "<string>" and str(frame.f_globals.get("__name__")).startswith(_NAME)
 

@@ -140,7 +140,7 @@ class Capture:
     """Everything captured so far. launches: how many launches ran, on a tape or not.
 
     wants: says for a kernel's key whether to copy what its launches read; None for all.
-    traces: how many more operations to trace; budget: for their names.
+    traces: how many more operations to trace; budget: for their names. late: see `capturing`.
     """
 
     tapes: list[CapturedTape] = field(default_factory=list)
@@ -151,6 +151,7 @@ class Capture:
     open: bool = True
     traces: int = 0
     budget: Budget = field(default_factory=Budget)
+    late: bool = False
 
     def copies(self, kernel: str) -> bool:
         """Whether to copy what launches of a kernel read."""
@@ -237,9 +238,9 @@ class Captures:
     def join(self, records: list[Record]) -> None:
         """To be called where a block of recording begins.
 
-        Captures that were opened since the tape was made get what it has recorded, too.
+        Captures of late tapes that were opened since this one was made get what it has recorded.
         """
-        late = [c for c in _open if not any(t.capture is c for t in self._tapes)]
+        late = [c for c in _open if c.late and not any(t.capture is c for t in self._tapes)]
         if not late or (records is not self._records and self._tapes):
             return  # all know it, or will when it records
         self._records = records
@@ -372,8 +373,9 @@ def capturing(
     wants: Callable[[str], bool] | None = None,
     watcher: Watcher | None = None,
     traces: int = 0,
+    late: bool = False,
 ) -> Iterator[Capture]:
-    """While active, every tape that is made or entered is captured, with copies of launch inputs.
+    """While active, every tape that is made is captured, with copies of all launch inputs.
 
     What is captured outlives its tape (`Tape.reset` included) and keeps no array of the
     program alive. The copies take up to `config.snapshot_limit_bytes`; inputs of launches
@@ -383,9 +385,10 @@ def capturing(
     for a kernel's key whether its launches will be checked; what others read is not copied.
     watcher: is told what the program does, and may add `facts` to tapes. traces: how many
     operations to trace (see `engine.autograd.trace`), so that one long program costs no more than
-    that.
+    that. late: captures tapes that were made before, too, from where they are entered again, with
+    all that they have recorded by then.
     """
-    capture = Capture(on_launch=on_launch, wants=wants, watcher=watcher, traces=traces)
+    capture = Capture(on_launch=on_launch, wants=wants, watcher=watcher, traces=traces, late=late)
     with _lock:
         _open.append(capture)
     recording.observers.append(capture._observe)

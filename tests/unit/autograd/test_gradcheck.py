@@ -146,3 +146,13 @@ def test_arrays_stay_bit_for_bit() -> None:
         with pytest.raises(ValueError):
             check()
         assert contents(*inputs, *outputs) == before
+
+
+def test_second_derivatives_of_a_kernel() -> None:
+    inputs, outputs = spoiled_arguments()
+    first = check_function(k.kinked, 2, [floats(1.0, 3.0)], [floats(0.0, 0.0)])
+    second = check_function(k.kinked, 2, [floats(1.0, 3.0)], [floats(0.0, 0.0)], order=2)
+    assert len(second.launches[0].pairs) > len(first.launches[0].pairs)
+    with pytest.raises(wp.LaunchError) as refused:
+        check_function(k.kinked, 2, inputs, outputs, order=3)
+    assert refused.value.diagnostics[0].code == "E405"

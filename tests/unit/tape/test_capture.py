@@ -9,7 +9,7 @@ import pytest
 
 import engine as wp
 from engine import config
-from engine.autograd import check_tape
+from engine.autograd import Witness, check_tape
 from engine.runtime import chunks
 
 
@@ -41,6 +41,47 @@ def test_tapes_are_captured_in_order():
     assert [len(t.records) for t in capture.tapes] == [1, 2, 0]
     assert capture.launches == 4
     del empty
+
+
+def test_a_capture_of_late_tapes_gets_those_that_are_entered_again():
+    x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+    empty, begun, reset, left = wp.Tape(), wp.Tape(), wp.Tape(), wp.Tape()
+    for tape in (begun, reset, left):
+        with tape:
+            launch(x, y)
+    reset.reset()
+    with wp.capturing(late=True) as capture:
+        x.fill_(5.0)
+        for tape in (empty, begun, reset):
+            for _ in range(2):
+                with tape:
+                    launch(x, y)
+    assert [len(t.records) for t in capture.tapes] == [2, 3, 2]
+    assert [capture.of(t) for t in (empty, begun, reset)] == capture.tapes
+    assert capture.of(left) is None
+    # What came before the capture is there with the values of then, and counts no launch of it.
+    held = [r.inputs_at_record()[0].tolist() for r in capture.tapes[1].records]
+    assert held == [[1, 1, 1], [5, 5, 5], [5, 5, 5]]
+    assert capture.tapes[1].numbers == [0, 3, 4]
+    verdicts = [[p.verdict for x in check_tape(t).launches for p in x.pairs] for t in capture.tapes]
+    assert verdicts == [["pass"] * 2, ["pass"] * 3, ["pass"] * 2]
+
+
+def test_late_tapes_go_to_captures_that_follow_each_other():
+    x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+    tape = wp.Tape()
+    lengths = []
+    for _ in range(3):
+        with wp.capturing(watcher=Witness(), late=True) as capture:
+            with tape:
+                launch(x, y)
+            tape.backward(grads={y: wp.ones_like(y)})
+            tape.zero()
+        (captured,) = capture.tapes
+        lengths.append((len(captured.records), captured.passes))
+        assert captured.first_backward is not None
+        assert capture.of(tape) is captured
+    assert lengths == [(1, 1), (2, 1), (3, 1)]
 
 
 def test_snapshots_are_eager():

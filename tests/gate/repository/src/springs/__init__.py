@@ -1,0 +1,1 @@
+"""Springs whose stiffness is fitted to measurements."""
