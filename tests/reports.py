@@ -18,8 +18,9 @@ from adtool.report import (
 )
 
 HOSTILE = (
-    "<script>alert(1)</script>", "]]>", "::error::x", "a\nb", "\x00\x1b[31mred\x7f\ufffe\r", "a|b\\|c",
-    "🎉𝑦", "\udc80\ud800", "``` `` `", "@everyone #1", "{0} {{", "%0A%25", "-->", "&amp;", "$x$",
+    "<script>alert(1)</script>", "]]>", "::error::x", "a\nb", "\x00\x1b[31mred\x7f\ufffe\r",
+    "a|b\\|c", "🎉𝑦", "\udc80\ud800", "``` `` `",
+    "@everyone #1", "{0} {{", "%0A%25", "-->", "&amp;", "$x$",
 )  # fmt: skip
 
 
@@ -27,7 +28,8 @@ def pair(verdict: Any = "pass", **given: Any) -> Pair:
     """A pair; by default one that passes."""
     error = 0.5 if verdict == "fail" else 1e-9
     values: dict[str, Any] = {
-        "input": "x", "output": "y", "verdict": verdict, "checked": 0 if verdict == "skipped" else 9,
+        "input": "x", "output": "y", "verdict": verdict,
+        "checked": 0 if verdict == "skipped" else 9,
         "max_abs_error": error, "max_rel_error": error, "worst": Worst(0, 0, 1.0, 1.0),
     }  # fmt: skip
     return Pair(**(values | given))
