@@ -1,21 +1,21 @@
-"""The report as JSON on standard output."""
+"""The report as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING
 
 from adtool.codec import dumps
 from adtool.report import SCHEMA, Report, to_json
 
-
-def print_report(report: Report, stream: TextIO) -> None:
-    """Writes the report as one strict JSON object and a line's end."""
-    stream.write(to_json(report) + "\n")
+if TYPE_CHECKING:
+    from adtool.render.formats import Setting
 
 
-def print_runs(reports: Sequence[Report], stream: TextIO) -> None:
-    """Writes the reports of several scripts as one object: `runs` has one for each."""
+def render(reports: Sequence[Report], setting: Setting) -> str:
+    """One strict JSON object and a line's end; of several scripts `runs` has one for each."""
+    if not setting.several:
+        return to_json(reports[0]) + "\n"
     data = {
         "schema": SCHEMA,
         "tool": reports[0].tool,
@@ -23,4 +23,4 @@ def print_runs(reports: Sequence[Report], stream: TextIO) -> None:
         "exit_code": max(r.exit_code for r in reports),
         "runs": reports,
     }
-    stream.write(dumps(data, indent=2) + "\n")
+    return dumps(data, indent=2) + "\n"
