@@ -63,6 +63,7 @@ def _globals(
     commands: Any = ctx.command
     if ctx.invoked_subcommand not in ("doctor", "explain"):  # these help where settings are wrong
         ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
+        ctx.meta["adtool.project"] = configuration.project(Path.cwd(), commands.commands)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

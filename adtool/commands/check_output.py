@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -39,23 +40,31 @@ class Style:
 class CheckOutput:
     """The reports of one call. To be told of each target in their order, then to finish.
 
+    notes: what is to be said of the choice of targets, where there was one; what is written has
+    the form of several reports then, however many there are.
     Raises ToolError where what is asked for cannot be written.
     """
 
-    def __init__(self, style: Style, count: int) -> None:
+    def __init__(self, style: Style, count: int, notes: Sequence[str] = ()) -> None:
         self.style = style
+        self._notes = tuple(notes)
+        self._several = count != 1 or bool(notes)
         self._count = count
         self._reports: list[Report] = []
+        self._left: set[int] = set()  # places of those that were not begun
         self._written = io.StringIO()
         if style.output:
             spare_sources(Path(style.output))
+        for note in notes:
+            self._say(f"note: {note}")
 
     def begin(self, target: Target, number: int) -> None:
         """Says which target comes now, of several. number: from 1."""
-        if self._count == 1:
-            return
+        if self._several:
+            self._say(f"{number} of {self._count}: {target.name}")
+
+    def _say(self, line: str) -> None:
         stream = sys.stderr if self.style.json else sys.stdout
-        line = f"{number} of {self._count}: {target.name}"
         print(line, file=stream, flush=True)
         if self.style.output:
             print(line, file=self._written)
@@ -66,6 +75,11 @@ class CheckOutput:
         if not self.style.json:
             self._print(report)
 
+    def leave_out(self, report: Report) -> None:
+        """Takes the report of a target that was not begun: it is named among all, no more."""
+        self._left.add(len(self._reports))
+        self._reports.append(report)
+
     def finish(self) -> None:
         """Writes what needs all reports. Some may be missing, after an interrupt."""
         from adtool.render import json, text
@@ -73,22 +87,23 @@ class CheckOutput:
         reports = self._reports
         to: Any = self._written if self.style.output else sys.stdout
         if self.style.json:
-            if self._count > 1:
-                json.print_runs(reports, to)
+            if self._several:
+                json.print_runs(reports, to, self._notes)
             else:
                 json.print_report(reports[0], to)
             to.flush()
-            for report in reports:
-                if report.error is not None:
+            for number, report in enumerate(reports):
+                if report.error is not None and number not in self._left:
                     text.print_failure(report.error, self._console(sys.stderr))
-        elif self._count > 1:
+        elif self._several and reports:
             text.print_runs(reports, self._console(to))
         if self.style.output:
             write_file(self._written.getvalue().encode("utf-8", "backslashreplace"),
                        Path(self.style.output))  # fmt: skip
             if not self.style.quiet:
-                for report in reports:
-                    text.print_summary(report, self._console(sys.stdout))
+                for number, report in enumerate(reports):
+                    if number not in self._left:
+                        text.print_summary(report, self._console(sys.stdout))
                 print(f"report written to {self.style.output}", flush=True)
 
     def _print(self, report: Report) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
+from adtool import __version__
 from adtool.codec import dumps
-from adtool.report import SCHEMA, Report, to_json
+from adtool.report import SCHEMA, Report, runs_exit_code, to_json
 
 
 def print_report(report: Report, stream: TextIO) -> None:
@@ -14,13 +15,18 @@ def print_report(report: Report, stream: TextIO) -> None:
     stream.write(to_json(report) + "\n")
 
 
-def print_runs(reports: Sequence[Report], stream: TextIO) -> None:
-    """Writes the reports of several scripts as one object: `runs` has one for each."""
-    data = {
+def print_runs(reports: Sequence[Report], stream: TextIO, notes: Sequence[str] = ()) -> None:
+    """Writes the reports of several scripts as one object: `runs` has one for each.
+
+    notes: what is to be said of the choice of scripts.
+    """
+    data: dict[str, Any] = {
         "schema": SCHEMA,
-        "tool": reports[0].tool,
+        "tool": f"adtool {__version__}",
         "ok": all(r.ok for r in reports),
-        "exit_code": max(r.exit_code for r in reports),
+        "exit_code": runs_exit_code(reports),
         "runs": reports,
     }
+    if notes:
+        data["notes"] = notes
     stream.write(dumps(data, indent=2) + "\n")

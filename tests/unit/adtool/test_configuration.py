@@ -9,10 +9,14 @@ import pytest
 import typer.main
 
 from adtool.cli import app
-from adtool.configuration import settings
+from adtool.configuration import kind_of, settings
 from adtool.exits import ToolError
 
 COMMANDS: Any = typer.main.get_command(app)
+
+VALUES = {"switch": "true", "text": "'x'"}
+# Options that take one of some words.
+WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'"}
 
 
 def read(folder: Path, text: str, where: str = ".") -> dict[str, dict[str, Any]]:
@@ -39,10 +43,11 @@ def test_values_by_command(tmp_path: Path) -> None:
 
 def test_every_option_of_check_can_be_set(tmp_path: Path) -> None:
     for p in COMMANDS.commands["check"].params:
-        if p.param_type_name != "option" or p.name in ("module", "each", "help"):
+        if p.param_type_name != "option" or p.name in ("module", "each", "changed_since", "help"):
             continue
         for name in (o[2:] for o in (*p.opts, *p.secondary_opts) if o.startswith("--")):
-            value = "true" if p.is_flag else "1"
+            value = VALUES.get(kind_of(COMMANDS.commands["check"], p), "1")
+            value = WORDS.get(name, value)
             assert p.name in read(tmp_path, f"[tool.adtool]\n{name} = {value}\n")["check"], name
 
 
@@ -58,8 +63,8 @@ def test_nothing_to_read(tmp_path: Path) -> None:
         ("max-input = 1", "max-input is no option of adtool", "max-inputs"),
         ("each = true", "each is no option", ""),
         ("verbose = 'yes'", "verbose is a switch", ""),
-        ("eps = [1]", "eps takes one value", ""),
-        ("ignore = [true]", "ignore takes a text or a list", ""),
+        ("eps = [1]", "eps takes a number, not [1]", ""),
+        ("ignore = [true]", "ignore takes a text, or a list of such", ""),
         ("check.bogus = 1", "[tool.adtool.check] bogus is no option", ""),
         ("eps = ", "is no TOML", ""),
     ],
