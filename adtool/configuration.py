@@ -101,6 +101,10 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
     return tuple(out)
 
 
+# Options that mean something else to another command, and whose keys they are.
+_OWNERS = {"output": "check"}
+
+
 def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Defaults of parameters, by command. commands: those of the command line, by name.
 
@@ -122,7 +126,7 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
         if key in (OVERRIDES, SCRIPTS) or (key in commands and isinstance(value, dict)):
             continue
         name = key.replace("_", "-")
-        having = [c for c in commands if name in options[c]]
+        having = [c for c in commands if name in options[c] and _OWNERS.get(name, c) == c]
         if not having:
             known = {o for c in options.values() for o in c} | set(commands)
             raise _unknown(path, f"[tool.adtool] {key}", name, known | {SCRIPTS, OVERRIDES})

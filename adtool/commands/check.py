@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from adtool.commands import options as opt
-from adtool.commands.options import Format, Gate, Overwrites
+from adtool.commands.options import CheckFormat, Gate, Overwrites
 from adtool.commands.targets import targets_of
 from adtool.configuration import Project
 from adtool.exits import ToolError
@@ -170,7 +170,14 @@ def check(
             rich_help_panel=opt.CHOICE,
         ),
     ] = True,
-    format: opt.FormatOption = Format.text,
+    format: Annotated[
+        CheckFormat,
+        typer.Option(
+            rich_help_panel=opt.OUTPUT,
+            help="What goes to standard output. With any but text, what the script prints goes "
+            "to standard error.",
+        ),
+    ] = CheckFormat.text,
     gate: Annotated[
         Gate,
         typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=opt.OUTPUT),
@@ -198,13 +205,22 @@ def check(
         ),
     ] = False,
     output: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
-            metavar="FILE",
-            help="Write the report to a file; standard output is left to the script.",
+            metavar="[FORMAT=]FILE",
+            help="Write a report in this format to a file, too; may be repeated. Without FORMAT "
+            "it is that of --format, and standard output is left to the script.",
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
+    annotations: Annotated[
+        bool,
+        typer.Option(
+            "--annotations/--no-annotations",
+            help="In a step of GitHub Actions, add annotations and a summary.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = True,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -233,7 +249,7 @@ def check(
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
-    from adtool.commands.check_output import Style
+    from adtool.commands.check_output import Style, outputs_of
     from adtool.commands.check_runs import CheckRuns
     from adtool.commands.check_tasks import tasks_of
 
@@ -249,9 +265,9 @@ def check(
         format_of(plot)
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
+    files, stdout = outputs_of(output or (), format.value)
     style = Style(
-        format.value, str(output) if output is not None else "", verbose, quiet,
-        no_color or bool(ctx.obj),
+        format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
     )  # fmt: skip
     notes: tuple[str, ...] = ()
     if changed_since is not None:

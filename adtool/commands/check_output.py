@@ -2,39 +2,80 @@
 
 from __future__ import annotations
 
-import io
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from adtool.commands import step
+from adtool.exits import ToolError
 from adtool.job import Target
+from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
 from adtool.writing import spare_sources, write_file
 
-_WIDTH = 100  # columns of a report in a file
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file that a report goes to."""
+
+    format: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How reports are written. output: a file's name, empty for standard output."""
+    """How reports are written. format: that of standard output, or of the files without one.
+
+    files: what is written beside. stdout: whether a report goes to standard output at all.
+    annotations: whether GitHub is told where the environment says that it listens.
+    """
 
     format: str
-    output: str = ""
+    files: tuple[Output, ...] = ()
+    stdout: bool = True
     verbose: bool = False
     quiet: bool = False
     no_color: bool = False
+    annotations: bool = True
 
     @property
-    def json(self) -> bool:
-        """Whether reports are data."""
-        return self.format == "json"
+    def text(self) -> bool:
+        """Whether the report is for people, and may come piece by piece."""
+        return self.format == "text"
 
     @property
     def data_on_stdout(self) -> bool:
         """Whether standard output is for a reader that takes nothing else there."""
-        return self.json and not self.output
+        return self.stdout and not self.text
+
+
+def outputs_of(words: Sequence[str], format: str) -> tuple[tuple[Output, ...], bool]:
+    """The files that `--output` names, and whether standard output still gets a report.
+
+    `FORMAT=FILE` where the word before the first `=` is the name of a format; else the word is
+    a file for a report in `format`, and standard output is left to the script.
+
+    Raises:
+        ToolError: a file is named twice, or has no name.
+    """
+    found: list[Output] = []
+    stdout = True
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not equals or name not in FORMATS:
+            name, path, stdout = format, word, False
+        if not path:
+            raise ToolError(f"--output {word} names no file", "write --output sarif=FILE, or FILE")
+        found.append(Output(name, path))
+    paths = [os.path.abspath(o.path) for o in found]
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            raise ToolError(f"two reports go to `{found[number].path}`", "name another file")
+    return tuple(found), stdout
 
 
 class CheckOutput:
@@ -42,7 +83,7 @@ class CheckOutput:
 
     notes: what is to be said of the choice of targets, where there was one; what is written has
     the form of several reports then, however many there are.
-    Raises ToolError where what is asked for cannot be written.
+    Raises ToolError where what is asked for cannot be written: at once where that is known.
     """
 
     def __init__(self, style: Style, count: int, notes: Sequence[str] = ()) -> None:
@@ -52,9 +93,14 @@ class CheckOutput:
         self._count = count
         self._reports: list[Report] = []
         self._left: set[int] = set()  # places of those that were not begun
-        self._written = io.StringIO()
-        if style.output:
-            spare_sources(Path(style.output))
+        for output in style.files:
+            path = Path(output.path)
+            spare_sources(path)
+            if path.is_dir():
+                raise ToolError(f"`{path}` cannot be written: it is a folder", "", "environment")
+            if not path.parent.is_dir():
+                raise ToolError(f"`{path}` cannot be written: no folder `{path.parent}`", "",
+                                "environment")  # fmt: skip
         for note in notes:
             self._say(f"note: {note}")
 
@@ -64,16 +110,22 @@ class CheckOutput:
             self._say(f"{number} of {self._count}: {target.name}")
 
     def _say(self, line: str) -> None:
-        stream = sys.stderr if self.style.json else sys.stdout
-        print(line, file=stream, flush=True)
-        if self.style.output:
-            print(line, file=self._written)
+        print(line, file=sys.stdout if self.style.text else sys.stderr, flush=True)
 
     def add(self, report: Report) -> None:
         """Takes the report of the target that was begun last."""
+        from adtool.render import text
+
         self._reports.append(report)
-        if not self.style.json:
-            self._print(report)
+        if not self.style.text:
+            return
+        if self.style.stdout:
+            text.print_report(
+                report, self._console(sys.stdout), self.style.verbose, self.style.quiet
+            )
+            sys.stdout.flush()
+        if report.error is not None:
+            text.print_failure(report.error, self._console(sys.stderr))
 
     def leave_out(self, report: Report) -> None:
         """Takes the report of a target that was not begun: it is named among all, no more."""
@@ -81,45 +133,60 @@ class CheckOutput:
         self._reports.append(report)
 
     def finish(self) -> None:
-        """Writes what needs all reports. Some may be missing, after an interrupt."""
-        from adtool.render import json, text
+        """Writes what needs all reports. Some may be missing, after an interrupt.
 
-        reports = self._reports
-        to: Any = self._written if self.style.output else sys.stdout
-        if self.style.json:
-            if self._several:
-                json.print_runs(reports, to, self._notes)
-            else:
-                json.print_report(reports[0], to)
-            to.flush()
+        Every file is tried, then the first that could not be written is an error.
+        """
+        from adtool.render import text
+
+        style, reports = self.style, self._reports
+        if style.text and style.stdout and self._several:
+            text.print_runs(reports, self._console(sys.stdout))
+            sys.stdout.flush()
+        self._write_files()
+        if style.data_on_stdout:
+            sys.stdout.write(self._rendered(style.format))
+            sys.stdout.flush()
+        if not style.text:
             for number, report in enumerate(reports):
                 if report.error is not None and number not in self._left:
                     text.print_failure(report.error, self._console(sys.stderr))
-        elif self._several and reports:
-            text.print_runs(reports, self._console(to))
-        if self.style.output:
-            write_file(self._written.getvalue().encode("utf-8", "backslashreplace"),
-                       Path(self.style.output))  # fmt: skip
-            if not self.style.quiet:
+        if not style.quiet and not style.data_on_stdout:
+            if not style.stdout:
                 for number, report in enumerate(reports):
                     if number not in self._left:
                         text.print_summary(report, self._console(sys.stdout))
-                print(f"report written to {self.style.output}", flush=True)
+            for o in style.files:
+                which = "report" if o.format == style.format else f"{o.format} report"
+                print(f"{which} written to {o.path}", flush=True)
+        if style.annotations:
+            step.tell(style.format, style.data_on_stdout, self._rendered)
 
-    def _print(self, report: Report) -> None:
-        from adtool.render import text
+    def _write_files(self) -> None:
+        known: dict[str, bytes] = {}
+        failed: ToolError | None = None
+        for o in self.style.files:
+            if o.format not in known:
+                text = self._rendered(o.format)
+                known[o.format] = text.encode("utf-8", "backslashreplace")
+            try:
+                write_file(known[o.format], Path(o.path))
+            except ToolError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
-        to: Any = self._written if self.style.output else sys.stdout
-        text.print_report(report, self._console(to), self.style.verbose, self.style.quiet)
-        to.flush()
-        if report.error is not None:
-            text.print_failure(report.error, self._console(sys.stderr))
-            if self.style.output:
-                text.print_failure(report.error, self._console(self._written))
+    def _rendered(self, format: str) -> str:
+        folder = ""
+        with suppress(OSError):  # it was removed
+            folder = os.getcwd()
+        root = os.environ.get("GITHUB_WORKSPACE") or folder
+        setting = Setting(
+            folder, root, self._count, self.style.verbose, self.style.quiet, self._notes
+        )
+        return render(format, self._reports, setting)
 
     def _console(self, stream: TextIO) -> Any:
         from adtool.render.text import make_console
 
-        if isinstance(stream, io.StringIO):
-            return make_console(stream, True, width=_WIDTH)
         return make_console(stream, self.style.no_color)

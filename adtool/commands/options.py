@@ -28,6 +28,17 @@ class Format(str, Enum):
     json = "json"
 
 
+class CheckFormat(str, Enum):
+    """Formats of `adtool check`: those of `adtool.render.formats`."""
+
+    text = "text"
+    json = "json"
+    junit = "junit"
+    sarif = "sarif"
+    github = "github"
+    markdown = "markdown"
+
+
 class Overwrites(str, Enum):
     """Values of `engine.config.overwrites`."""
 

@@ -1,25 +1,22 @@
-"""The report as JSON on standard output."""
+"""The report as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from adtool import __version__
 from adtool.codec import dumps
 from adtool.report import SCHEMA, Report, runs_exit_code, to_json
 
-
-def print_report(report: Report, stream: TextIO) -> None:
-    """Writes the report as one strict JSON object and a line's end."""
-    stream.write(to_json(report) + "\n")
+if TYPE_CHECKING:
+    from adtool.render.formats import Setting
 
 
-def print_runs(reports: Sequence[Report], stream: TextIO, notes: Sequence[str] = ()) -> None:
-    """Writes the reports of several scripts as one object: `runs` has one for each.
-
-    notes: what is to be said of the choice of scripts.
-    """
+def render(reports: Sequence[Report], setting: Setting) -> str:
+    """One strict JSON object and a line's end; of several scripts `runs` has one for each."""
+    if not setting.several:
+        return to_json(reports[0]) + "\n"
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": f"adtool {__version__}",
@@ -27,6 +24,6 @@ def print_runs(reports: Sequence[Report], stream: TextIO, notes: Sequence[str] =
         "exit_code": runs_exit_code(reports),
         "runs": reports,
     }
-    if notes:
-        data["notes"] = notes
-    stream.write(dumps(data, indent=2) + "\n")
+    if setting.notes:
+        data["notes"] = setting.notes
+    return dumps(data, indent=2) + "\n"

@@ -6,15 +6,16 @@ import os
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from adtool.places import short, shortened
-from adtool.render import styles
+from adtool.render import links, styles
 from adtool.render.rows import Row, TableData, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
@@ -32,18 +33,29 @@ _TIE = "\0"  # a space that no line is broken at: inside backquotes
 
 
 class _Console(Console):
-    """Leaves it to the caller what to do where the reader went away; rich would exit with 1."""
+    """Leaves it to the caller what to do where the reader went away; rich would exit with 1.
+
+    links: whether places are links.
+    """
+
+    links = False
 
     def on_broken_pipe(self) -> None:
         raise
 
 
 def make_console(stream: TextIO, no_color: bool = False, width: int | None = None) -> Console:
-    """A console for a stream; NO_COLOR and no_color leave no escape codes at all."""
-    plain = no_color or bool(os.environ.get("NO_COLOR"))
-    if plain:
-        return _Console(file=stream, width=width, highlight=False, color_system=None)
-    return _Console(file=stream, width=width, highlight=False)
+    """A console for a stream; NO_COLOR and no_color leave no escape codes at all.
+
+    FORCE_COLOR gives colours to what is no terminal, FORCE_HYPERLINK links.
+    """
+    environ = os.environ
+    plain = no_color or bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+    colorless = plain or environ.get("FORCE_COLOR") in ("0", "false")
+    given: dict[str, Any] = {"color_system": None} if colorless else {}
+    console = _Console(file=stream, width=width, highlight=False, **given)
+    console.links = links.wanted(environ, stream.isatty(), plain)
+    return console
 
 
 def print_report(
@@ -68,6 +80,8 @@ def print_report(
 
 def print_runs(reports: Sequence[Report], console: Console) -> None:
     """Prints a line for each of several runs, and one for all."""
+    if not reports:
+        return
     _line(console, "scripts", styles.HEAD)
     width = max(len(clean(str(r.script))) for r in reports)
     for report in reports:
@@ -204,16 +218,24 @@ def _print_finding(finding: Finding | Problem, console: Console) -> None:
         place = short(finding.file)
         if finding.line:
             place += f":{finding.line}:{finding.column or 1}"
-        console.print(
-            Text.assemble(("  --> ", styles.ARROW), clean(place)), no_wrap=True,
-            overflow="ignore", crop=False,
-        )  # fmt: skip
+        _print_place(clean(place), finding.file, console)
         _print_snippet(finding, console)
     if finding.help:
         _labelled(console, "help", styles.HELP, shortened(finding.help))
     for note in finding.notes:
         _labelled(console, "note", styles.NOTE, shortened(note))
     console.print()
+
+
+def _print_place(place: str, file: str, console: Console) -> None:
+    if not getattr(console, "links", False) or not os.path.isabs(file):
+        shown: Any = Text.assemble(("  --> ", styles.ARROW), place)
+    else:  # not by a style: that would be lost where there are no colours
+        arrow = Segment("  --> ", console.get_style(styles.ARROW))
+        shown = Segments([arrow, Segment(links.linked(place, file)), Segment.line()])
+        console.print(shown, crop=False, end="")
+        return
+    console.print(shown, no_wrap=True, overflow="ignore", crop=False)
 
 
 def _print_snippet(finding: Finding | Problem, console: Console) -> None:

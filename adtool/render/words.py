@@ -8,15 +8,9 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.table import Table
 
+from adtool.render.characters import clean as clean
+
 _LEAST = 80  # columns: on narrower terminals lines of tables are broken by these
-
-
-def clean(text: str) -> str:
-    """Text of the user's without the control characters that would drive the terminal."""
-    return "".join(
-        c if c == "\n" or c.isprintable() else " " if c == "\t" else f"\\x{ord(c):02x}"
-        for c in text
-    )
 
 
 def print_table(table: Table, console: Console, above: Sequence[str] = ()) -> None:

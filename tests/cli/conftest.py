@@ -15,6 +15,12 @@ import pytest
 # Not by PYTHONPATH: the target must not see the checkout unless plain `python` would.
 _BOOT = "import sys; sys.path[0] = {!r}; from adtool.cli import main; main()"
 
+# Variables of whoever runs the tests, which change what the tool prints.
+_OTHERS = (
+    "FORCE_COLOR", "FORCE_HYPERLINK", "PYTHONPATH", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY",
+    "GITHUB_WORKSPACE",
+)  # fmt: skip
+
 
 class Tool:
     """`adtool` in a folder, with a kernel cache that all tests of the run share."""
@@ -22,7 +28,7 @@ class Tool:
     def __init__(self, folder: Path, root: Path, cache: Path) -> None:
         self.folder = folder
         self.command = [sys.executable, "-c", _BOOT.format(str(root))]
-        self.env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "PYTHONPATH")}
+        self.env = {k: v for k, v in os.environ.items() if k not in _OTHERS}
         self.env |= {"ENGINE_CACHE_DIR": str(cache), "COLUMNS": "400"}
 
     def script(self, text: str, name: str = "script.py") -> Path:

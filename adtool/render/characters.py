@@ -1,0 +1,24 @@
+"""The user's own text, made harmless for what reads the output."""
+
+from __future__ import annotations
+
+
+def clean(text: str) -> str:
+    """Text of the user's without the control characters that would drive the terminal.
+
+    Nor has it half characters (lone surrogates, of file names that are no UTF-8) afterwards.
+    """
+    return "".join(
+        c if c == "\n" or c.isprintable() else " " if c == "\t" else f"\\x{ord(c):02x}"
+        for c in text
+    )
+
+
+def whole(text: str) -> str:
+    """The text as it is, but for half characters: these are written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def bounded(text: str, limit: int) -> str:
+    """The text, cut where it is longer than `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."

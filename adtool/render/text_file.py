@@ -1,0 +1,32 @@
+"""The report as text in a file: as on a terminal without colours, with what stops runs, too."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from adtool.render.text import make_console, print_failure, print_report, print_runs
+from adtool.report import Report
+
+if TYPE_CHECKING:
+    from adtool.render.formats import Setting
+
+_WIDTH = 100  # columns
+
+
+def render(reports: Sequence[Report], setting: Setting) -> str:
+    """The reports one below the other, and a line for each of several at the end."""
+    stream = io.StringIO()
+    console = make_console(stream, True, width=_WIDTH)
+    for note in setting.notes:
+        stream.write(f"note: {note}\n")
+    for number, report in enumerate(reports, 1):
+        if setting.several:
+            stream.write(f"{number} of {setting.count}: {report.script}\n")
+        print_report(report, console, setting.verbose, setting.quiet)
+        if report.error is not None:
+            print_failure(report.error, console)
+    if setting.several:
+        print_runs(reports, console)
+    return stream.getvalue()
