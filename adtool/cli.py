@@ -17,6 +17,7 @@ from adtool.commands.doctor import doctor
 from adtool.commands.explain import explain
 from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
+from adtool.commands.schema import schema
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
 from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
@@ -40,6 +41,7 @@ app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
 app.command()(doctor)
 app.command()(selftest)
+app.command()(schema)
 
 
 def _version(wanted: bool) -> None:
@@ -61,7 +63,11 @@ def _globals(
     """A gradient debugger for programs that run on `engine`."""
     ctx.obj = no_color
     commands: Any = ctx.command
-    if ctx.invoked_subcommand not in ("doctor", "explain"):  # these help where settings are wrong
+    if ctx.invoked_subcommand not in (
+        "doctor",
+        "explain",
+        "schema",
+    ):  # these help where settings are wrong
         ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
         ctx.meta["adtool.project"] = configuration.project(Path.cwd(), commands.commands)
 

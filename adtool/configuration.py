@@ -64,6 +64,11 @@ def project(folder: Path, commands: Mapping[str, Any]) -> Project:
     return Project(path.parent, scripts, _overrides(path, table, commands["check"]))
 
 
+def spelled(key: str) -> str:
+    """The name of an option that a key stands for."""
+    return key.replace("_", "-")
+
+
 def by_script(command: Any) -> dict[str, Any]:
     """Those of the command's options that can differ from script to script, by name."""
     from adtool.job import CheckOptions
@@ -85,7 +90,7 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
             raise ToolError(f"{path}: {where} has no paths", 'write paths = ["samples/**"]')
         values = {}
         for key, value in one.items():
-            name = key.replace("_", "-")
+            name = spelled(key)
             if key == "paths":
                 continue
             if name in known:
@@ -102,7 +107,7 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
 
 
 # Options that mean something else to another command, and whose keys they are.
-_OWNERS = {"output": "check"}
+OWNERS = {"output": "check"}
 
 
 def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -125,8 +130,8 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
     for key, value in table.items():
         if key in (OVERRIDES, SCRIPTS) or (key in commands and isinstance(value, dict)):
             continue
-        name = key.replace("_", "-")
-        having = [c for c in commands if name in options[c] and _OWNERS.get(name, c) == c]
+        name = spelled(key)
+        having = [c for c in commands if name in options[c] and OWNERS.get(name, c) == c]
         if not having:
             known = {o for c in options.values() for o in c} | set(commands)
             raise _unknown(path, f"[tool.adtool] {key}", name, known | {SCRIPTS, OVERRIDES})
@@ -140,7 +145,7 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
             raise refused[0]
     for command in commands:
         for key, value in dict(table.get(command, {})).items():
-            name = key.replace("_", "-")
+            name = spelled(key)
             if name not in options[command]:
                 where = f"[tool.adtool.{command}] {key}"
                 raise _unknown(path, where, name, set(options[command]))

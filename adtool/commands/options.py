@@ -75,6 +75,8 @@ def above(least: float, strict: bool = False) -> Any:
             raise typer.BadParameter(f"{value} is not a finite number {relation} {least:g}")
         return value
 
+    # For the schema of the settings.
+    check.least, check.strict = least, strict  # type: ignore[attr-defined]
     return check
 
 
