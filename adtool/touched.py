@@ -39,7 +39,7 @@ def touched(
     if not out:
         return (), (f"no script is touched by the changes since {revision}",)
     count = len(out)
-    words = "script is" if count == 1 else "scripts are"
+    words = ("script" if len(targets) == 1 else "scripts") + (" is" if count == 1 else " are")
     first = f"{count} of {len(targets)} {words} touched by the changes since {revision}"
     return tuple(out), (first, *outside)
 

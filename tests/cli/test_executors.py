@@ -7,12 +7,14 @@ import os
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adtool.executors import executor, names
+from adtool.report import Failure, Report, failed_report, runs_exit_code
 from tests import executing
 from tests.executing import GOOD
 
@@ -62,13 +64,22 @@ def test_fail_fast(adtool: Any) -> None:
     adtool.script(GOOD, "a.py")
     adtool.script("raise ValueError\n", "b.py")
     adtool.script(GOOD, "c.py")
-    for jobs in ("1", "2"):
-        done = adtool("check", "-x", "--jobs", jobs, "--format", "json", "a.py", "b.py", "c.py")
-        data = json.loads(done.stdout)
-        assert [r["ok"] for r in data["runs"]] == [True, False, False]
-        assert data["runs"][2]["error"]["kind"] == "not-run"
-        assert (data["exit_code"], done.returncode) == (2, 2)
-        assert done.stderr.count("error: ") == 1
+    done = adtool("check", "-x", "--jobs", "2", "--format", "json", "a.py", "b.py", "c.py")
+    data = json.loads(done.stdout)
+    assert [r["ok"] for r in data["runs"]] == [True, False, False]
+    assert data["runs"][2]["error"]["kind"] == "not-run"
+    assert (data["exit_code"], done.returncode) == (2, 2)
+    assert done.stderr.count("error: ") == 1
+
+
+def test_what_was_not_to_be_run_makes_no_exit_code() -> None:
+    def report(code: int, kind: str | None) -> Report:
+        failure = None if kind is None else Failure(kind, "why")
+        return replace(failed_report(Failure("", ""), "adtool"), exit_code=code, error=failure)
+
+    assert runs_exit_code([report(0, None), report(1, None), report(2, "not-run")]) == 1
+    assert runs_exit_code([report(1, None), report(2, "interrupted")]) == 2
+    assert runs_exit_code([]) == 0
 
 
 @pytest.mark.parametrize(("number", "jobs"), [("SIGINT", "2"), ("SIGTERM", "2"), ("SIGINT", "1")])
