@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import faulthandler
 import gc
 import os
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import engine
-from adtool import codec, files, memory, status, strays, streams, traces
+from adtool import codec, files, memory, parents, status, strays, streams, traces
 from adtool.captures.run import write_tapes
 from adtool.check_progress import CheckProgress
 from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded, refused
@@ -44,7 +43,7 @@ def main(folder: str, root: str) -> None:
     here = Path(folder)
     owner = os.getpid()
     streams.occupy()
-    _die_with_parent()
+    parents.die_with_parent()
     # Only adtool sends it one. A job in the background inherits that interrupts are ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Never closed: it is written by the handler of a fatal signal.
@@ -324,10 +323,3 @@ def _place(error: BaseException) -> str:
     libraries = tuple({os.path.join(p, "") for p in sysconfig.get_paths().values()})
     own = [f for f in frames if not f.filename.startswith(libraries)] or frames
     return f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
-
-
-def _die_with_parent() -> None:
-    """On Linux: no child outlives an adtool that is killed outright."""
-    if sys.platform == "linux":
-        with contextlib.suppress(Exception):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -19,6 +19,7 @@ from adtool.commands.explain import explain
 from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
 from adtool.commands.reduce import reduce
+from adtool.commands.schema import schema
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
 from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
@@ -44,6 +45,7 @@ app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
 app.command()(doctor)
 app.command()(selftest)
+app.command()(schema)
 
 
 def _version(wanted: bool) -> None:
@@ -65,8 +67,13 @@ def _globals(
     """A gradient debugger for programs that run on `engine`."""
     ctx.obj = no_color
     commands: Any = ctx.command
-    if ctx.invoked_subcommand not in ("doctor", "explain"):  # these help where settings are wrong
+    if ctx.invoked_subcommand not in (
+        "doctor",
+        "explain",
+        "schema",
+    ):  # these help where settings are wrong
         ctx.default_map = configuration.settings(Path.cwd(), commands.commands)
+        ctx.meta["adtool.project"] = configuration.project(Path.cwd(), commands.commands)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

@@ -3,62 +3,160 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from adtool import usage
 from adtool.exits import ToolError, because
 
 NAME = "pyproject.toml"
+OVERRIDES = "overrides"
+SCRIPTS = "scripts"
 
 # What makes sense on a command line only.
-_NOT_HERE = ("module", "words", "each", "help")
+_NOT_HERE = ("module", "words", "each", "changed_since", "help")
+# Patterns of paths: those of the file are as seen from its folder.
+_PATTERNS = ("exclude",)
+# What can differ from script to script, besides the fields of `CheckOptions`.
+_BY_SCRIPT = ("timeout", "gate", "select", "ignore", "exit_zero")
+_OF_THE_REPORT = ("durations",)  # a field of it, and not by script
+
+Kind = Literal["switch", "integer", "number", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Options of `check` for some scripts. paths: patterns, as seen from the file's folder.
+
+    values: parsed, by the names of the command's parameters.
+    """
+
+    paths: tuple[str, ...]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What the file says besides defaults of options. folder: that it lies in.
+
+    scripts: what `check` is about where nothing is named: scripts, folders and patterns.
+    """
+
+    folder: Path
+    scripts: tuple[str, ...] = ()
+    overrides: tuple[Override, ...] = ()
+
+
+def project(folder: Path, commands: Mapping[str, Any]) -> Project:
+    """The rest of the file that `settings` reads. Raises ToolError as that does."""
+    path = nearest(folder)
+    table = {} if path is None else _read(path)
+    if path is None or not table:
+        return Project(folder)
+    scripts = _texts(path, SCRIPTS, table.get(SCRIPTS, []))
+    return Project(path.parent, scripts, _overrides(path, table, commands["check"]))
+
+
+def spelled(key: str) -> str:
+    """The name of an option that a key stands for."""
+    return key.replace("_", "-")
+
+
+def by_script(command: Any) -> dict[str, Any]:
+    """Those of the command's options that can differ from script to script, by name."""
+    from adtool.job import CheckOptions
+
+    names = {f.name for f in fields(CheckOptions)}.difference(_OF_THE_REPORT).union(_BY_SCRIPT)
+    return {name: p for name, p in options_of(command).items() if p.name in names}
+
+
+def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override, ...]:
+    given = table.get(OVERRIDES, [])
+    if not isinstance(given, list) or not all(isinstance(t, dict) for t in given):
+        raise ToolError(f"{path}: overrides are tables: [[tool.adtool.{OVERRIDES}]]")
+    known, every = by_script(check), options_of(check)
+    out = []
+    for number, one in enumerate(given, 1):
+        where = f"[[tool.adtool.{OVERRIDES}]] {number}"
+        paths = _texts(path, f"{where}, paths", one.get("paths", []))
+        if not paths:
+            raise ToolError(f"{path}: {where} has no paths", 'write paths = ["samples/**"]')
+        values = {}
+        for key, value in one.items():
+            name = spelled(key)
+            if key == "paths":
+                continue
+            if name in known:
+                parameter = known[name]
+                raw = _value(path, f"{where}, {key}", check, name, value)
+                values[parameter.name] = _parsed(path, f"{where}, {key}", check, parameter, raw)
+            elif name in every:
+                raise ToolError(f"{path}: {where}, {key}: this is for the run as a whole",
+                                f"write it in [tool.adtool]: {key} = {_toml(value)}")  # fmt: skip
+            else:
+                raise _unknown(path, f"{where}, {key}", name, {*known, "paths"})
+        out.append(Override(paths, values))
+    return tuple(out)
+
 
 # Options that mean something else to another command, and whose keys they are.
-_OWNERS = {"output": "check"}
+OWNERS = {"output": "check"}
 
 
 def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Defaults of parameters, by command. commands: those of the command line, by name.
 
-    A key of the table is an option's name, and a default for each command that has it; a table
-    in it, named for a command, is for that one.
+    A key of the table is an option's name, and a default for each command that has it and takes
+    the value; a table in it, named for a command, is for that one.
 
     Raises:
-        ToolError: the file cannot be read, or has a key that is no option.
+        ToolError: the file cannot be read, or has a key that is no option, or a value that the
+            option does not take.
     """
-    path = _nearest(folder)
+    path = nearest(folder)
     table = {} if path is None else _read(path)
     if path is None or not table:
         return {}
-    options = {name: _options(command) for name, command in commands.items()}
+    options = {name: options_of(command) for name, command in commands.items()}
     found: dict[str, dict[str, Any]] = {name: {} for name in commands}
+    project(folder, commands)
     for key, value in table.items():
-        if key in commands and isinstance(value, dict):
+        if key in (OVERRIDES, SCRIPTS) or (key in commands and isinstance(value, dict)):
             continue
-        name = key.replace("_", "-")
-        having = [c for c in commands if name in options[c] and _OWNERS.get(name, c) == c]
+        name = spelled(key)
+        having = [c for c in commands if name in options[c] and OWNERS.get(name, c) == c]
         if not having:
             known = {o for c in options.values() for o in c} | set(commands)
-            raise _unknown(path, f"[tool.adtool] {key}", name, known)
-        several = any(getattr(options[c][name], "multiple", False) for c in having)
+            raise _unknown(path, f"[tool.adtool] {key}", name, known | {SCRIPTS, OVERRIDES})
+        refused = []
         for c in having:
-            if several and isinstance(value, list) and not options[c][name].multiple:
-                continue  # the command takes but one; this is for those that take several
-            found[c][options[c][name].name] = _value(path, key, options[c][name], value)
+            try:
+                found[c][options[c][name].name] = _taken(path, key, commands[c], name, value)
+            except ToolError as error:
+                refused.append(error)
+        if len(refused) == len(having):
+            raise refused[0]
     for command in commands:
         for key, value in dict(table.get(command, {})).items():
-            name = key.replace("_", "-")
+            name = spelled(key)
             if name not in options[command]:
                 where = f"[tool.adtool.{command}] {key}"
                 raise _unknown(path, where, name, set(options[command]))
+            where = f"[tool.adtool.{command}] {key}"
             parameter = options[command][name]
-            found[command][parameter.name] = _value(path, key, parameter, value)
+            found[command][parameter.name] = _taken(path, where, commands[command], name, value)
     return found
 
 
-def _nearest(folder: Path) -> Path | None:
+def nearest(folder: Path) -> Path | None:
+    """The file that counts in a folder: its own, or that of one above."""
     for place in (folder, *folder.parents):
         path = place / NAME
         if path.is_file():
@@ -71,22 +169,28 @@ def _read(path: Path) -> dict[str, Any]:
         text = path.read_bytes()
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {because(error)}") from None
-    if b"adtool" not in text:
-        return {}
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        table = tomllib.loads(text.decode("utf-8")).get("tool", {}).get("adtool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = table_in(text)
+    except ValueError as error:
         raise ToolError(f"{path} is no TOML: {error}") from None
     if not isinstance(table, dict):
         raise ToolError(f"{path}: [tool.adtool] is no table")
     return table
 
 
-def _options(command: Any) -> dict[str, Any]:
+def table_in(text: bytes) -> Any:
+    """[tool.adtool] of a file's text. Raises ValueError where it is no TOML."""
+    if b"adtool" not in text:
+        return {}
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    tool = tomllib.loads(text.decode("utf-8")).get("tool", {})
+    return tool.get("adtool", {}) if isinstance(tool, dict) else {}
+
+
+def options_of(command: Any) -> dict[str, Any]:
     """The options of a command by name, without dashes; those that can be switched, both ways."""
     found = {}
     for p in command.params:
@@ -98,21 +202,84 @@ def _options(command: Any) -> dict[str, Any]:
     return found
 
 
-def _value(path: Path, key: str, parameter: Any, value: Any) -> Any:
-    """The value as the command line's parser takes it."""
-    dashed = "--" + key.replace("_", "-")
-    if getattr(parameter, "is_flag", False):
+@cache
+def _annotations(callback: Any) -> dict[str, Any]:
+    return get_type_hints(inspect.unwrap(callback), include_extras=True)
+
+
+def annotation_of(command: Any, parameter: Any) -> tuple[Any, Any]:
+    """The type of an option's values, as its function has it, and what typer was told of it."""
+    kind, about = _annotations(command.callback)[parameter.name], None
+    while get_origin(kind) in (Annotated, Union, UnionType, list):
+        if get_origin(kind) is Annotated:
+            about = kind.__metadata__[0]
+        kind = next(k for k in get_args(kind) if k is not NoneType)
+    return kind, about
+
+
+def kind_of(command: Any, parameter: Any) -> Kind:
+    """What an option takes, or one of its values where it takes several."""
+    kind, _ = annotation_of(command, parameter)
+    kinds: dict[Any, Kind] = {bool: "switch", int: "integer", float: "number"}
+    return kinds.get(kind, "text")
+
+
+def _taken(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
+    """The value as the command line's parser takes it, which is asked whether it does."""
+    parameter = options_of(command)[name]
+    raw = _value(path, where, command, name, value)
+    _parsed(path, where, command, parameter, raw)
+    return raw
+
+
+def _parsed(path: Path, where: str, command: Any, parameter: Any, raw: Any) -> Any:
+    try:
+        return parameter.process_value(command.context_class(command), raw)
+    except usage.ClickException as error:
+        words = str(error.message).strip().rstrip(".")  # type: ignore[attr-defined]
+        raise ToolError(f"{path}: {where}: {words}") from None
+
+
+_WANTED = {"switch": "true or false", "integer": "a whole number", "number": "a number",
+           "text": "a text"}  # fmt: skip
+
+
+def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
+    """The value in the words of a command line, if it is of the right type."""
+    parameter = options_of(command)[name]
+    kind = kind_of(command, parameter)
+    if kind == "switch":
         if not isinstance(value, bool):
-            raise ToolError(f"{path}: {key} is a switch: true or false, not {value!r}")
-        return not value if dashed in parameter.secondary_opts else value
-    if getattr(parameter, "multiple", False):
-        values = value if isinstance(value, list) else [value]
-        if any(isinstance(v, (dict, list, bool)) for v in values):
-            raise ToolError(f"{path}: {key} takes a text or a list of texts, not {value!r}")
-        return [str(v) for v in values]
-    if isinstance(value, (dict, list, bool)):
-        raise ToolError(f"{path}: {key} takes one value, not {value!r}")
-    return str(value)
+            raise ToolError(f"{path}: {where} is a switch: true or false, not {_toml(value)}")
+        return not value if f"--{name}" in parameter.secondary_opts else value
+    several = bool(getattr(parameter, "multiple", False))
+    values = value if several and isinstance(value, list) else [value]
+    if not all(_is(kind, v) for v in values):
+        wanted = _WANTED[kind] + (", or a list of such" if several else "")
+        raise ToolError(f"{path}: {where} takes {wanted}, not {_toml(value)}")
+    if parameter.name in _PATTERNS:
+        values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
+    return [str(v) for v in values] if several else str(value)
+
+
+def _is(kind: Kind, value: Any) -> bool:
+    if kind == "text":
+        return isinstance(value, str)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return kind == "number" or isinstance(value, int)
+
+
+def _texts(path: Path, where: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
+        raise ToolError(f"{path}: {where} takes a list of texts, not {_toml(value)}")
+    return tuple(value)
+
+
+def _toml(value: Any) -> str:
+    """A value as the file has it, shortened."""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _unknown(path: Path, where: str, name: str, known: set[str]) -> ToolError:

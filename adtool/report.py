@@ -5,6 +5,7 @@ Fields may be added under the same schema number; none changes its meaning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -246,6 +247,15 @@ def exit_code(findings: tuple[Finding, ...], gate: str, failed: bool) -> Exit:
         return Exit.FAILURE
     wrong = any(at_gate(f.severity, gate) for f in findings if not f.suppressed)
     return Exit.FINDINGS if wrong else Exit.CLEAN
+
+
+def runs_exit_code(reports: Sequence[Report]) -> int:
+    """The exit code of several runs: the largest, but for those that were not to be begun.
+
+    That of no runs at all is 0: there was nothing to check.
+    """
+    began = [r for r in reports if r.error is None or r.error.kind != "not-run"]
+    return max((r.exit_code for r in began), default=int(Exit.CLEAN))
 
 
 def failed_report(failure: Failure, tool: str) -> Report:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from adtool import codec, files, status
 from adtool.exits import ToolError, because
@@ -92,12 +92,14 @@ def run_session(
     stdout_to_stderr: bool = False,
     watch: Callable[[status.Status], None] | None = None,
     silent: bool = False,
+    printed: tuple[BinaryIO, BinaryIO] | None = None,
 ) -> Session:
     """Runs the job's target and has its tapes checked.
 
     timeout: seconds for script and checks together, 0 for no limit. stdout_to_stderr:
     keeps standard output free of what the target prints. watch: called ten times a
     second with the child's status. silent: what the target prints and reads is nothing.
+    printed: files for its standard output and standard error, where it reads nothing either.
 
     Raises:
         ToolError: the script is not there to be run, or the system does not let it run.
@@ -105,22 +107,25 @@ def run_session(
     if job.target.script is not None:
         _require_script(job.target.script)
     start = time.monotonic()
-    nowhere = subprocess.DEVNULL if silent else None
-    with _private_folder() as folder:
+    out = subprocess.DEVNULL if silent else _stderr_descriptor() if stdout_to_stderr else None
+    err = subprocess.DEVNULL if silent else None
+    if printed is not None:
+        out, err = (file.fileno() for file in printed)
+    with private_folder() as folder:
         with _blaming(f"cannot write to the temporary folder {folder.parent}", _TEMPORARY):
             (folder / files.JOB).write_text(codec.dumps(job), encoding="ascii")
             status.create(folder / files.STATUS)
         with _blaming("the target's process cannot be started"):
             process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, str(folder), _ROOT],
-                stdin=subprocess.DEVNULL if silent else None,
-                stdout=_stderr_descriptor() if stdout_to_stderr else nowhere,
-                stderr=nowhere,
+                stdin=subprocess.DEVNULL if silent or printed is not None else None,
+                stdout=out,
+                stderr=err,
                 start_new_session=True,
             )
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
-        out, failure = _conclude(process.returncode, stopped, last, timeout, folder)
+        done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
         noted = _faults_of(job.target) if job.target.capture else _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
@@ -129,9 +134,9 @@ def run_session(
             traces = (folder / files.TRACES).read_text(encoding="ascii")
     seconds = time.monotonic() - start
     return Session(
-        job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
-        out.recorded, out.processes, out.durations, out.strayed, listing,
-        out.script_seconds, out.moved, noted, traces, out.written, out.found,
+        job.target, job.options, done.tapes, done.kernels, failure, seconds, seen, plot,
+        done.recorded, done.processes, done.durations, done.strayed, listing,
+        done.script_seconds, done.moved, noted, traces, done.written, done.found,
     )  # fmt: skip
 
 
@@ -189,7 +194,8 @@ def _blaming(message: str, help: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _private_folder() -> Iterator[Path]:
+def private_folder() -> Iterator[Path]:
+    """A temporary folder that only the user can read."""
     with _blaming("no temporary folder can be made", _TEMPORARY):
         folder = Path(tempfile.mkdtemp(prefix="adtool-"))
     try:
@@ -205,19 +211,19 @@ def _stderr_descriptor() -> int:
     return 2
 
 
-class _Stop(BaseException):
-    """Another signal asked this process to end."""
+class Stop(BaseException):
+    """Another signal than an interrupt asked this process to end."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise _Stop(number)
+    raise Stop(number)
 
 
 @contextmanager
-def _catching_signals() -> Iterator[None]:
+def catching_signals() -> Iterator[None]:
     """A hang-up or a polite kill must not leave the child behind."""
     try:
         old = {n: signal.signal(n, _stop) for n in (signal.SIGTERM, signal.SIGHUP)}
@@ -241,7 +247,7 @@ def _wait(
     """
     stopped = ""
     try:
-        with _catching_signals():
+        with catching_signals():
             # What the child's results are read with takes as long to import here as there.
             from adtool import outcome
 
@@ -259,7 +265,7 @@ def _wait(
                     watch(status.read(folder / files.STATUS))
     except KeyboardInterrupt:
         stopped = "SIGINT"
-    except _Stop as signalled:
+    except Stop as signalled:
         stopped = signal.Signals(signalled.number).name
     finally:
         last = status.read(folder / files.STATUS)

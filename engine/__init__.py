@@ -117,7 +117,7 @@ from engine.runtime.transfer import clone, copy, stop_gradient
 if TYPE_CHECKING:
     from engine import autograd
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
-    from engine.compile.environment import Environment, environment
+    from engine.compile.environment import Environment, environment, processors
     from engine.runtime.launch import launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
     from engine.runtime.watch import watching
@@ -158,6 +158,7 @@ _LATE = {
     "kernel_stage": "engine.runtime.stages",
     "Environment": "engine.compile.environment",
     "environment": "engine.compile.environment",
+    "processors": "engine.compile.environment",
 }
 
 
@@ -208,7 +209,7 @@ __all__ = [
     "get_module", "get_module_options", "init", "kernel", "launch", "overload",
     "set_module_options", "static", "stop_gradient",
     "Capture", "CapturedTape", "Environment", "Fault", "KernelStage", "ScopedTimer", "StageLine",
-    "autograd", "capturing", "config", "environment", "kernel_stage", "watching",
+    "autograd", "capturing", "config", "environment", "kernel_stage", "processors", "watching",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from adtool.commands import options as opt
 from adtool.commands.options import CheckFormat, Gate, Overwrites
 from adtool.commands.targets import targets_of
+from adtool.configuration import Project
 from adtool.exits import ToolError
 
 
@@ -28,6 +30,11 @@ def check(
             help="All words are scripts, folders or patterns; arguments for all follow after `--`.",
         ),
     ] = False,
+    jobs: opt.Jobs = None,
+    executor: opt.ExecutorName = None,
+    fail_fast: opt.FailFast = False,
+    exclude: opt.Exclude = None,
+    changed_since: opt.ChangedSince = None,
     eps: Annotated[
         float | None,
         typer.Option(
@@ -237,35 +244,38 @@ def check(
 ) -> None:
     """Run scripts and check the gradients of every kernel launch that they record on a tape.
 
-    One script with arguments, as for `python`; or a folder, a pattern in quotes, or with
-    --each any number of scripts, and arguments for all of them after `--`.
+    One script with arguments, as for `python`; or Python files, a folder, a pattern in quotes,
+    or with --each any number of these, and arguments for all of them after `--`.
 
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
     from adtool.commands.check_output import Style, outputs_of
     from adtool.commands.check_runs import CheckRuns
-    from adtool.job import CheckOptions
-    from adtool.suppressions import Choice, codes
+    from adtool.commands.check_tasks import tasks_of
 
-    targets = targets_of("check", words, module, each)
+    project: Project = ctx.meta["adtool.project"]
+    scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
+    targets = targets_of("check", words, module, each, exclude or (), scripts)
     for launch in launches or ():
         if re.fullmatch(r"(\d+:)?\d+", launch) is None:
             raise ToolError(f"--launch {launch} is no number", "write --launch 3, or TAPE:LAUNCH")
-    options = opt.chosen(CheckOptions, ctx)
     if plot is not None:
         from adtool.figures.remainders import format_of
 
         format_of(plot)
         if len(targets) > 1:
             raise ToolError("--plot makes one picture", "name one script")
-        options = replace(options, taylor=True)
-    choice = Choice(codes("--select", select or ()), codes("--ignore", ignore or ()))
     files, stdout = outputs_of(output or (), format.value)
     style = Style(
         format.value, files, stdout, verbose, quiet, no_color or bool(ctx.obj), annotations
     )  # fmt: skip
+    notes: tuple[str, ...] = ()
+    if changed_since is not None:
+        from adtool.touched import touched
+
+        targets, notes = touched(targets, changed_since, Path.cwd())
     runs = CheckRuns(
-        options, timeout, style, gate.value, choice, exit_zero, opt.names(ctx), plot or "",
-    )  # fmt: skip
-    raise typer.Exit(runs.run(targets))
+        style, plot or "", jobs or 0, executor.value if executor else "", fail_fast, notes
+    )
+    raise typer.Exit(runs.run(tasks_of(ctx, targets, project, style.data_on_stdout)))

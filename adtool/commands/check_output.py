@@ -81,13 +81,18 @@ def outputs_of(words: Sequence[str], format: str) -> tuple[tuple[Output, ...], b
 class CheckOutput:
     """The reports of one call. To be told of each target in their order, then to finish.
 
+    notes: what is to be said of the choice of targets, where there was one; what is written has
+    the form of several reports then, however many there are.
     Raises ToolError where what is asked for cannot be written: at once where that is known.
     """
 
-    def __init__(self, style: Style, count: int) -> None:
+    def __init__(self, style: Style, count: int, notes: Sequence[str] = ()) -> None:
         self.style = style
+        self._notes = tuple(notes)
+        self._several = count != 1 or bool(notes)
         self._count = count
         self._reports: list[Report] = []
+        self._left: set[int] = set()  # places of those that were not begun
         for output in style.files:
             path = Path(output.path)
             spare_sources(path)
@@ -96,13 +101,16 @@ class CheckOutput:
             if not path.parent.is_dir():
                 raise ToolError(f"`{path}` cannot be written: no folder `{path.parent}`", "",
                                 "environment")  # fmt: skip
+        for note in notes:
+            self._say(f"note: {note}")
 
     def begin(self, target: Target, number: int) -> None:
         """Says which target comes now, of several. number: from 1."""
-        if self._count == 1:
-            return
-        stream = sys.stdout if self.style.text else sys.stderr
-        print(f"{number} of {self._count}: {target.name}", file=stream, flush=True)
+        if self._several:
+            self._say(f"{number} of {self._count}: {target.name}")
+
+    def _say(self, line: str) -> None:
+        print(line, file=sys.stdout if self.style.text else sys.stderr, flush=True)
 
     def add(self, report: Report) -> None:
         """Takes the report of the target that was begun last."""
@@ -119,6 +127,11 @@ class CheckOutput:
         if report.error is not None:
             text.print_failure(report.error, self._console(sys.stderr))
 
+    def leave_out(self, report: Report) -> None:
+        """Takes the report of a target that was not begun: it is named among all, no more."""
+        self._left.add(len(self._reports))
+        self._reports.append(report)
+
     def finish(self) -> None:
         """Writes what needs all reports. Some may be missing, after an interrupt.
 
@@ -127,7 +140,7 @@ class CheckOutput:
         from adtool.render import text
 
         style, reports = self.style, self._reports
-        if style.text and style.stdout and self._count > 1:
+        if style.text and style.stdout and self._several:
             text.print_runs(reports, self._console(sys.stdout))
             sys.stdout.flush()
         self._write_files()
@@ -135,13 +148,14 @@ class CheckOutput:
             sys.stdout.write(self._rendered(style.format))
             sys.stdout.flush()
         if not style.text:
-            for report in reports:
-                if report.error is not None:
+            for number, report in enumerate(reports):
+                if report.error is not None and number not in self._left:
                     text.print_failure(report.error, self._console(sys.stderr))
         if not style.quiet and not style.data_on_stdout:
             if not style.stdout:
-                for report in reports:
-                    text.print_summary(report, self._console(sys.stdout))
+                for number, report in enumerate(reports):
+                    if number not in self._left:
+                        text.print_summary(report, self._console(sys.stdout))
             for o in style.files:
                 which = "report" if o.format == style.format else f"{o.format} report"
                 print(f"{which} written to {o.path}", flush=True)
@@ -167,7 +181,9 @@ class CheckOutput:
         with suppress(OSError):  # it was removed
             folder = os.getcwd()
         root = os.environ.get("GITHUB_WORKSPACE") or folder
-        setting = Setting(folder, root, self._count, self.style.verbose, self.style.quiet)
+        setting = Setting(
+            folder, root, self._count, self.style.verbose, self.style.quiet, self._notes
+        )
         return render(format, self._reports, setting)
 
     def _console(self, stream: TextIO) -> Any:

@@ -2,74 +2,113 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from adtool.assemble import build_report
 from adtool.commands.check_output import CheckOutput, Style
-from adtool.commands.running import run
-from adtool.exits import Exit
-from adtool.job import TRACES, CheckOptions, Job, Target
-from adtool.keeping import keeping
-from adtool.report import Report, Severity
-from adtool.reruns import settled
-from adtool.strays import suspects
-from adtool.suppressions import Choice
+from adtool.executors import executor
+from adtool.executors.base import NOT_RUN, Finished, Printed, Watch
+from adtool.report import Failure, runs_exit_code
+
+if TYPE_CHECKING:
+    from adtool.tasks.check_script import Checked, CheckScript
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRuns:
-    """How targets are run and judged. known: names of the command's options.
+    """How targets are run. jobs: how many at once, 0 for one a processor.
 
-    plot: a file for the plot of remainders, empty for none.
+    executor: what runs them; empty for processes, or for this process where one is enough.
+    fail_fast: none counts after the first that fails. plot: a file for the plot of remainders,
+    empty for none. notes: what is to be said of the choice of targets, where there was one.
     """
 
-    options: CheckOptions
-    timeout: float
     style: Style
-    gate: Severity
-    choice: Choice
-    exit_zero: bool
-    known: tuple[str, ...]
     plot: str = ""
+    jobs: int = 0
+    executor: str = ""
+    fail_fast: bool = False
+    notes: tuple[str, ...] = ()
 
-    def run(self, targets: Sequence[Target]) -> int:
-        """Runs them one after the other, reports, and gives the exit code.
+    def run(self, tasks: Sequence[CheckScript]) -> int:
+        """Runs them, reports, and gives the exit code.
 
-        Raises ToolError where the report cannot be written to its file.
+        Raises ToolError where the report cannot be written to its file, or nothing can be run.
         """
-        output = CheckOutput(self.style, len(targets))
+        output = CheckOutput(self.style, len(tasks), self.notes)
+        one = len(tasks) <= 1 or self.jobs == 1
+        name = self.executor or ("serial" if one else "processes")
+        live = name == "serial"  # what targets print is seen as they print it
+        ends = _failed if self.fail_fast else None
         reports = []
-        for number, target in enumerate(targets, 1):
-            output.begin(target, number)
-            report = self._one(target)
-            reports.append(report)
-            output.add(report)
-            if report.error is not None and report.error.kind == "interrupted":
-                break
+        over = False
+        with self._watching(live) as watch:
+            runs: Any = executor(name, self.jobs).run(tasks, ends=ends, watch=watch)
+            try:
+                for number, task in enumerate(tasks, 1):
+                    if live and not over:
+                        output.begin(task.job.target, number)
+                    finished: Finished = next(runs)
+                    result: Checked = finished.result
+                    reports.append(result.report)
+                    if not finished.begun:
+                        output.leave_out(result.report)
+                        continue
+                    over = task.interrupted(result) or (self.fail_fast and not result.report.ok)
+                    if not live:
+                        output.begin(task.job.target, number)
+                    if finished.printed is not None:
+                        self._copy(finished.printed)
+                    output.add(result.report)
+                    self._keep(task, result)
+            finally:
+                runs.close()
         output.finish()
-        code = max(r.exit_code for r in reports)
-        return code if len(reports) == len(targets) else int(Exit.FAILURE)
+        return runs_exit_code(reports)
 
-    def _one(self, target: Target) -> Report:
-        start = time.monotonic()
-        with keeping() as keep:
-            job = Job(
-                target, self.options, suspects=suspects(target, self.known), traces=TRACES,
-                keep=keep,
-            )  # fmt: skip
-            session = run(
-                job, self.timeout, stdout_to_stderr=self.style.data_on_stdout,
-                no_color=self.style.no_color, quiet=self.style.quiet,
-            )  # fmt: skip
-            from adtool.last import remember  # and with it the engine, which has come meanwhile
+    def _keep(self, task: CheckScript, result: Checked) -> None:
+        from adtool.keeping import keeping
+        from adtool.last import remember
+        from adtool.session import Session
 
-            session = settled(session, job, start + self.timeout if self.timeout > 0 else None)
-            report = build_report(session, self.gate, self.choice, self.exit_zero)
-            remember(session, report, keep)
-        if self.plot and report.error is None:
+        job = task.job
+        if not task.keep:  # else it has
+            session = Session(job.target, job.options, (), traces=result.traces)
+            with keeping() as keep:
+                remember(session, result.report, keep)
+        if self.plot and result.report.error is None:
             from adtool.figures.remainders import save_remainders
 
-            save_remainders(report.taylor, self.plot)
-        return report
+            save_remainders(result.report.taylor, self.plot)
+
+    def _copy(self, printed: Printed) -> None:
+        """Passes on what a target printed while others ran."""
+        streams = [sys.stderr if self.style.data_on_stdout else sys.stdout, sys.stderr]
+        for stream in streams:
+            stream.flush()
+        out, err = (getattr(s, "buffer", None) for s in streams)
+        if out is not None and err is not None:
+            printed.copy(out, err)
+
+    @contextmanager
+    def _watching(self, live: bool) -> Iterator[Watch | None]:
+        if self.style.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        from adtool.render.progress import LinePerWorker, OneLine
+        from adtool.render.text import make_console
+
+        console = make_console(sys.stderr, self.style.no_color)
+        with OneLine(console) if live else LinePerWorker(console) as watch:
+            yield watch
+
+
+def _failed(result: Checked) -> Failure | None:
+    """Why nothing is run after a target that failed."""
+    report = result.report
+    if report.ok:
+        return None
+    return Failure(NOT_RUN, f"not run: `{report.script}` failed before (--fail-fast)")

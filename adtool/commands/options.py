@@ -48,6 +48,14 @@ class Overwrites(str, Enum):
     error = "error"
 
 
+class Runner(str, Enum):
+    """Names of executors, files of `adtool/executors`."""
+
+    serial = "serial"
+    processes = "processes"
+    ray = "ray"
+
+
 class Gate(str, Enum):
     """The least severity that makes the run fail."""
 
@@ -67,6 +75,8 @@ def above(least: float, strict: bool = False) -> Any:
             raise typer.BadParameter(f"{value} is not a finite number {relation} {least:g}")
         return value
 
+    # For the schema of the settings.
+    check.least, check.strict = least, strict  # type: ignore[attr-defined]
     return check
 
 
@@ -119,10 +129,47 @@ NoColor = Annotated[
     typer.Option("--no-color", help="No colour (NO_COLOR does the same).", rich_help_panel=OUTPUT),
 ]
 
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j", "--jobs", metavar="N", min=1, rich_help_panel=RUN,
+        help="Of several scripts, how many run at once (default: one a processor). With 1, what "
+        "they print is seen at once.",
+    ),
+]  # fmt: skip
+ExecutorName = Annotated[
+    Runner | None,
+    typer.Option(
+        "--executor", metavar="NAME", rich_help_panel=RUN,
+        help="What runs scripts: serial, processes (default for several), or ray: a cluster, "
+        "that of RAY_ADDRESS, or one on this machine.",
+    ),
+]  # fmt: skip
+FailFast = Annotated[
+    bool,
+    typer.Option(
+        "-x", "--fail-fast", rich_help_panel=RUN,
+        help="Stop after the first script that fails; those after it are not checked.",
+    ),
+]  # fmt: skip
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude", metavar="PATTERN", rich_help_panel=CHOICE,
+        help="Leave out scripts of folders and patterns whose path fits; may be repeated.",
+    ),
+]  # fmt: skip
+ChangedSince = Annotated[
+    str | None,
+    typer.Option(
+        "--changed-since", metavar="REV", rich_help_panel=CHOICE,
+        help="Only scripts that changed since a git revision, or that import what did.",
+    ),
+]  # fmt: skip
 
-def chosen(kind: type[O], ctx: typer.Context) -> O:
+
+def chosen(kind: type[O], given: Mapping[str, Any]) -> O:
     """The dataclass `kind` with the values of the options that have its fields' names."""
-    given: Mapping[str, Any] = ctx.params
     names = [f.name for f in fields(kind) if f.name in given]  # type: ignore[arg-type]
     return kind(**{n: _plain(given[n]) for n in names if given[n] is not None})
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from typer.core import TyperCommand
 
 from adtool.exits import ToolError
+from adtool.globs import fits
 
 if TYPE_CHECKING:
     from adtool.job import Target
@@ -96,13 +97,22 @@ def one_target(command: str, words: Sequence[str] | None, module: str | None) ->
 
 
 def targets_of(
-    command: str, words: Sequence[str] | None, module: str | None, each: bool = False
+    command: str,
+    words: Sequence[str] | None,
+    module: str | None,
+    each: bool = False,
+    exclude: Sequence[str] = (),
+    scripts: Sequence[str] = (),
 ) -> tuple[Target, ...]:
     """The targets of a command line.
 
     The first word is a script, and all that follows are its arguments (`--` before these may
-    be written, and is not one of them). If the first word is a folder or a pattern, or with
-    each=True, all words are targets, and arguments for all of them follow after `--`.
+    be written, and is not one of them). All words are targets, and arguments for all of them
+    follow after `--`, if the first one is a folder or a pattern, or with each=True; `check` takes
+    them so, too, where each is a Python file that is there.
+
+    exclude: patterns of what folders and patterns do not stand for. scripts: words of the
+    configuration, for where there are none.
 
     Raises:
         ToolError: no target is named; a pattern or folder has no script; it cannot be told
@@ -115,22 +125,39 @@ def targets_of(
         if each:
             raise ToolError("--each takes scripts, not -m MODULE", "leave out one of the two")
         return (Target(None, module, tuple(_after_dashes(words))),)
+    if scripts and (not words or words[0] == "--"):
+        words, each = [*scripts, *words], True
     if not words or words[0] == "--":
         raise ToolError(
             "no script is named", f"adtool {command} SCRIPT [ARGS...], or -m MODULE [ARGS...]"
         )
-    if not each and not _several(words[0]):
-        _require_plain_arguments(command, words)
-        return (_target(words[0], tuple(_after_dashes(words[1:]))),)
     cut = words.index("--") if "--" in words else len(words)
+    if not each and not _several(words[0]):
+        files = cut > 1 and all(w.endswith(".py") and os.path.isfile(w) for w in words[:cut])
+        if not files:
+            return (_target(words[0], tuple(_after_dashes(words[1:]))),)
+        if command != "check":
+            _refuse_files(words[:cut])
     for word in words[:cut]:
         if word.startswith("-"):
             raise ToolError(
                 f"`{word}` stands among the scripts",
                 "options of adtool come before them; arguments for the scripts after `--`",
             )
-    scripts = dict.fromkeys(s for word in words[:cut] for s in _scripts(word))
-    return tuple(_target(s, tuple(words[cut + 1 :])) for s in scripts)
+    found: dict[str, None] = {}
+    left = 0
+    for word in words[:cut]:
+        for script in _scripts(word):
+            if script != word and any(fits(script, p, os.getcwd()) for p in exclude):
+                left += 1
+            else:
+                found[script] = None
+    if not found:
+        raise ToolError(
+            f"no script is left: --exclude leaves out all {left}",
+            "its patterns are " + ", ".join(f"`{p}`" for p in exclude),
+        )
+    return tuple(_target(s, tuple(words[cut + 1 :])) for s in found)
 
 
 def _target(script: str, args: tuple[str, ...]) -> Target:
@@ -159,19 +186,12 @@ def _pattern(word: str) -> bool:
     return any(c in word for c in _MAGIC)
 
 
-def _require_plain_arguments(command: str, words: list[str]) -> None:
+def _refuse_files(words: list[str]) -> NoReturn:
     """A shell expands `*.py`: its second script must not go to the first as an argument."""
-    cut = words.index("--") if "--" in words else len(words)
-    others = words[1:cut]
-    if not others or not all(w.endswith(".py") and os.path.isfile(w) for w in others):
-        return
-    named = f"`{others[0]}`" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
-    ways = [f"as arguments of `{words[0]}`: put `--` before them"]
-    if command == "check":
-        ways.insert(0, "to check each: `adtool check --each SCRIPT...`")
+    more = f" and {len(words) - 2} more" if len(words) > 2 else ""
     raise ToolError(
-        f"{named} after `{words[0]}` may be meant as scripts to check or as its arguments",
-        "; ".join(ways),
+        f"`{words[1]}`{more} after `{words[0]}` may be meant as scripts or as its arguments",
+        f"name one script; as arguments of `{words[0]}`: put `--` before them",
     )
 
 

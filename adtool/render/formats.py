@@ -15,8 +15,8 @@ class Setting:
     """What a renderer knows beside the reports.
 
     folder: the current one, absolute, empty where it is gone. root: the repository's, for
-    formats that name files by it. count: how many scripts were to be checked; reports of some
-    may be missing.
+    formats that name files by it. count: how many scripts were to be checked. notes: what is to
+    be said of the choice of scripts, where there was one.
     """
 
     folder: str = ""
@@ -24,11 +24,12 @@ class Setting:
     count: int = 1
     verbose: bool = False
     quiet: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def several(self) -> bool:
-        """Whether more than one script was to be checked."""
-        return self.count > 1
+        """Whether this is of several scripts by its form: there may be any number of them."""
+        return self.count != 1 or bool(self.notes)
 
 
 # Each module has a function `render(reports, setting) -> str`, which depends on nothing else.

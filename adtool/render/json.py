@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from adtool import __version__
 from adtool.codec import dumps
-from adtool.report import SCHEMA, Report, to_json
+from adtool.report import SCHEMA, Report, runs_exit_code, to_json
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting
@@ -16,11 +17,13 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
     """One strict JSON object and a line's end; of several scripts `runs` has one for each."""
     if not setting.several:
         return to_json(reports[0]) + "\n"
-    data = {
+    data: dict[str, Any] = {
         "schema": SCHEMA,
-        "tool": reports[0].tool,
+        "tool": f"adtool {__version__}",
         "ok": all(r.ok for r in reports),
-        "exit_code": max(r.exit_code for r in reports),
+        "exit_code": runs_exit_code(reports),
         "runs": reports,
     }
+    if setting.notes:
+        data["notes"] = setting.notes
     return dumps(data, indent=2) + "\n"

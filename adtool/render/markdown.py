@@ -43,6 +43,9 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
 def _parts(reports: Sequence[Report], setting: Setting) -> Iterator[str]:
     if setting.several:
         yield "## adtool: " + _counted(reports) + "\n"
+        yield from (prose(note) + "\n" for note in setting.notes)
+        if not reports:
+            return
         rows = [
             [code(str(r.script), True), _verdict(r), _summary(r), prose(_why(r), True)]
             for r in reports
@@ -180,6 +183,8 @@ def _summary(report: Report) -> str:
 def _counted(reports: Sequence[Report]) -> str:
     words = [_verdict(r) for r in reports]
     counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
+    if not counts:
+        return "no script was checked"
     return f"{_plural(len(reports), 'script')}: {', '.join(counts)}"
 
 

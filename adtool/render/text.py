@@ -81,6 +81,8 @@ def print_report(
 
 def print_runs(reports: Sequence[Report], console: Console) -> None:
     """Prints a line for each of several runs, and one for all."""
+    if not reports:
+        return
     _line(console, "scripts", styles.HEAD)
     width = max(len(clean(str(r.script))) for r in reports)
     for report in reports:

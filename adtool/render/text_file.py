@@ -20,6 +20,8 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
     """The reports one below the other, and a line for each of several at the end."""
     stream = io.StringIO()
     console = make_console(stream, True, width=_WIDTH)
+    for note in setting.notes:
+        stream.write(f"note: {note}\n")
     for number, report in enumerate(reports, 1):
         if setting.several:
             stream.write(f"{number} of {setting.count}: {clean(str(report.script))}\n")

@@ -39,7 +39,7 @@ def project_terms(folder: Path) -> Terms:
     given = context.params
     choice = Choice(codes("ignore", ()), codes("ignore", given["ignore"] or ()))
     choice = replace(choice, select=codes("select", given["select"] or ()))
-    return Terms(opt.chosen(CheckOptions, context), given["gate"].value, choice)
+    return Terms(opt.chosen(CheckOptions, context.params), given["gate"].value, choice)
 
 
 def terms_with(base: Terms, given: Mapping[str, Any]) -> Terms:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine import config
 from engine.compile.cache import chosen_root, files_of, open_cache
-from engine.compile.cpu.pool import processors
+from engine.compile.cpu.pool import processors as processors  # for users, too
 from engine.compile.cpu.toolchain import find_toolchain
 from engine.diagnostics import CompilerError
 

@@ -9,10 +9,14 @@ import pytest
 import typer.main
 
 from adtool.cli import app
-from adtool.configuration import settings
+from adtool.configuration import Project, kind_of, project, settings
 from adtool.exits import ToolError
 
 COMMANDS: Any = typer.main.get_command(app)
+
+VALUES = {"switch": "true", "text": "'x'"}
+# Options that take one of some words.
+WORDS = {"format": "'json'", "gate": "'note'", "overwrites": "'warn'", "executor": "'serial'"}
 
 
 def read(folder: Path, text: str, where: str = ".") -> dict[str, dict[str, Any]]:
@@ -39,10 +43,11 @@ def test_values_by_command(tmp_path: Path) -> None:
 
 def test_every_option_of_check_can_be_set(tmp_path: Path) -> None:
     for p in COMMANDS.commands["check"].params:
-        if p.param_type_name != "option" or p.name in ("module", "each", "help"):
+        if p.param_type_name != "option" or p.name in ("module", "each", "changed_since", "help"):
             continue
         for name in (o[2:] for o in (*p.opts, *p.secondary_opts) if o.startswith("--")):
-            value = "true" if p.is_flag else "1"
+            value = VALUES.get(kind_of(COMMANDS.commands["check"], p), "1")
+            value = WORDS.get(name, value)
             assert p.name in read(tmp_path, f"[tool.adtool]\n{name} = {value}\n")["check"], name
 
 
@@ -58,8 +63,8 @@ def test_nothing_to_read(tmp_path: Path) -> None:
         ("max-input = 1", "max-input is no option of adtool", "max-inputs"),
         ("each = true", "each is no option", ""),
         ("verbose = 'yes'", "verbose is a switch", ""),
-        ("eps = [1]", "eps takes one value", ""),
-        ("ignore = [true]", "ignore takes a text or a list", ""),
+        ("eps = [1]", "eps takes a number, not [1]", ""),
+        ("ignore = [true]", "ignore takes a text, or a list of such", ""),
         ("check.bogus = 1", "[tool.adtool.check] bogus is no option", ""),
         ("eps = ", "is no TOML", ""),
     ],
@@ -69,3 +74,66 @@ def test_what_is_wrong(tmp_path: Path, text: str, words: str, help: str) -> None
         read(tmp_path, f"[tool.adtool]\n{text}\n")
     assert words in caught.value.message and "pyproject.toml" in caught.value.message
     assert help in caught.value.help
+
+
+def project_of(folder: Path, text: str) -> Project:
+    read(folder, text)
+    return project(folder, COMMANDS.commands)
+
+
+def test_overrides(tmp_path: Path) -> None:
+    found = project_of(
+        tmp_path,
+        '[tool.adtool]\nscripts = ["samples", "x.py"]\nexclude = ["a/*", "b"]\n'
+        '[[tool.adtool.overrides]]\npaths = ["samples/**"]\nmax-inputs = 3\ngate = "note"\n'
+        '[[tool.adtool.overrides]]\npaths = ["x.py"]\nkernel = "k*"\nno-end-to-end = true\n',
+    )
+    assert (found.folder, found.scripts) == (tmp_path, ("samples", "x.py"))
+    one, two = found.overrides
+    assert one.paths == ("samples/**",) and one.values["max_inputs"] == 3
+    assert one.values["gate"].value == "note"
+    assert list(two.values["kernels"]) == ["k*"] and two.values["end_to_end"] is False
+    exclude = settings(tmp_path, COMMANDS.commands)["check"]["exclude"]
+    assert exclude == [str(tmp_path / "a/*"), "b"]
+
+
+OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "help"),
+    [
+        ("[tool.adtool]\nscripts = 'x'", "scripts takes a list of texts, not 'x'", ""),
+        ("[tool.adtool]\nscripts = [1]", "scripts takes a list of texts, not [1]", ""),
+        ("[tool.adtool]\nscript = ['x']", "script is no option", "scripts"),
+        ("[tool.adtool]\noverride = []", "override is no option", "overrides"),
+        ("[tool.adtool]\noverrides = 3", "overrides are tables", ""),
+        ("[tool.adtool.overrides]\npaths = ['a']", "overrides are tables", ""),
+        ("[[tool.adtool.overrides]]\neps = 1.0", "[[tool.adtool.overrides]] 1 has no paths", ""),
+        (OVERRIDE + "ep = 1.0", "1, ep is no option", "eps"),
+        (OVERRIDE + "path = ['x']", "1, path is no option", "paths"),
+        (OVERRIDE + OVERRIDE + "jobs = 3", "2, jobs: this is for the run as a whole",
+         "write it in [tool.adtool]: jobs = 3"),
+        (OVERRIDE + "format = 'json'", "1, format: this is for the run as a whole", ""),
+        (OVERRIDE + "eps = 'x'", "1, eps takes a number, not 'x'", ""),
+        (OVERRIDE + "eps = -1", "1, eps: ", ""),
+        (OVERRIDE + "gate = 'none'", "1, gate: ", ""),
+        ("[tool.adtool]\neps = -1", "eps: ", ""),
+        ("[tool.adtool]\ngate = 'none'", "gate: ", ""),
+        ("[tool.adtool]\norder = 1.5", "order takes a whole number, not 1.5", ""),
+        ("[tool.adtool]\norder = true", "order takes a whole number, not true", ""),
+        ("[tool.adtool]\ndevice = 3", "device takes a text, not 3", ""),
+        ("[tool.adtool]\nchanged-since = 'x'", "changed-since is no option", ""),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_tables(tmp_path: Path, text: str, words: str, help: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        read(tmp_path, text + "\n")
+    assert words in caught.value.message and str(tmp_path) in caught.value.message
+    assert help in caught.value.help
+
+
+def test_a_value_for_some_commands(tmp_path: Path) -> None:
+    """`format = "sarif"` is for `check`, and no error for commands that do not write it."""
+    found = read(tmp_path, "[tool.adtool]\nformat = 'sarif'\n")
+    assert found["check"]["format"] == "sarif" and "format" not in found["jacobian"]

@@ -88,6 +88,30 @@ def test_several_scripts(folder: Path) -> None:
     assert {t.args for t in found} == {("--n", "3")} and len(found) == 2
 
 
+def test_python_files_are_scripts_of_check_alone(folder: Path) -> None:
+    assert scripts("a.py b.py sub/d.py") == ["a.py", "b.py", "sub/d.py"]
+    found = targets_of("check", "a.py b.py -- --n b.py".split(), None)
+    assert found == (Target("a.py", None, ("--n", "b.py")), Target("b.py", None, ("--n", "b.py")))
+    with pytest.raises(ToolError, match=r"`b.py` and 1 more after `a.py` may be meant as scripts"):
+        one_target("graph", "a.py b.py sub/d.py".split(), None)
+    assert one_target("graph", "a.py -- b.py".split(), None).args == ("b.py",)
+
+
+def test_exclude_and_scripts_of_the_project(folder: Path) -> None:
+    def some(line: str, *exclude: str, project: tuple[str, ...] = ()) -> list[str | None]:
+        found = targets_of("check", line.split(), None, False, exclude, project)
+        return [t.script for t in found]
+
+    assert some("**/*.py", "sub", "_*") == ["a.py", "b.py"]
+    assert some("**/*.py", "sub/*.py", "./a.py") == ["_c.py", "b.py"]
+    assert some("a.py", "a.py") == ["a.py"]  # named itself
+    assert some("", project=(".", "sub")) == ["./a.py", "./b.py", "sub/d.py"]
+    (one,) = targets_of("check", ["--", "--n"], None, scripts=["sub"])
+    assert one == Target("sub/d.py", None, ("--n",))
+    with pytest.raises(ToolError, match="--exclude leaves out all 1"):
+        some("sub", "d.*")
+
+
 def test_a_file_with_the_name_of_a_pattern(folder: Path) -> None:
     (folder / "x[1].py").write_text("")
     assert scripts("x[1].py 3") == ["x[1].py"]
@@ -97,9 +121,6 @@ def test_a_file_with_the_name_of_a_pattern(folder: Path) -> None:
     ("line", "each", "words"),
     [
         ("", False, "no script is named"),
-        ("a.py b.py", False, "`b.py` after `a.py` may be meant as scripts"),
-        ("a.py b.py sub/d.py", False, "`b.py` and 1 more after `a.py`"),
-        ("a.py b.py -- --n", False, "may be meant"),
         ("x*.py", False, "no file fits the pattern `x*.py`"),
         (". --eps 3", False, "`--eps` stands among the scripts"),
     ],

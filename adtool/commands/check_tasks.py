@@ -1,0 +1,71 @@
+"""What `adtool check` gives to executors: its options, for each target as the project has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.configuration import Override, Project
+from adtool.globs import fits
+from adtool.job import TRACES, CheckOptions, Job, Target
+from adtool.strays import suspects
+from adtool.suppressions import Choice, codes
+from adtool.tasks.check_script import CheckScript
+
+
+def tasks_of(
+    ctx: typer.Context, targets: Sequence[Target], project: Project, stdout_to_stderr: bool
+) -> list[CheckScript]:
+    """A task for each target.
+
+    Overrides of the project come before its other settings, later ones before earlier ones, and
+    what stands on the command line before all. Raises ToolError for codes that are none.
+    """
+    known = opt.names(ctx)
+    return [
+        _task(target, _params(ctx, target, project), known, stdout_to_stderr, len(targets) == 1)
+        for target in targets
+    ]  # fmt: skip
+
+
+def _task(
+    target: Target,
+    params: dict[str, Any],
+    known: Sequence[str],
+    stdout_to_stderr: bool,
+    only: bool,
+) -> CheckScript:
+    options = opt.chosen(CheckOptions, params)
+    if params["plot"] is not None:
+        options = replace(options, taylor=True)
+    return CheckScript(
+        Job(target, options, suspects=suspects(target, known), traces=TRACES),
+        params["timeout"],
+        params["gate"].value,
+        Choice(*(codes(f"--{name}", params[name] or ()) for name in ("select", "ignore"))),
+        params["exit_zero"],
+        stdout_to_stderr,
+        keep=only,
+    )
+
+
+def _params(ctx: typer.Context, target: Target, project: Project) -> dict[str, Any]:
+    params = dict(ctx.params)
+    for override in project.overrides:
+        if target.script is None or not _concerns(override, target.script, project):
+            continue
+        for name, value in override.values.items():
+            source = ctx.get_parameter_source(name)
+            if getattr(source, "name", "") not in ("COMMANDLINE", "ENVIRONMENT"):
+                params[name] = value
+    return params
+
+
+def _concerns(override: Override, script: str, project: Project) -> bool:
+    folder = os.path.realpath(project.folder)
+    return any(fits(os.path.realpath(script), p, folder) for p in override.paths)

@@ -1,0 +1,30 @@
+"""`adtool schema`: the JSON Schemas of what others read and write."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from adtool.schemas import published
+
+
+class Which(str, Enum):
+    """Names of schemas."""
+
+    config = "config"
+    report = "report"
+
+
+def schema(
+    which: Annotated[
+        Which,
+        typer.Argument(
+            metavar="NAME",
+            help="config: [tool.adtool] of pyproject.toml; report: what --format json prints.",
+        ),
+    ],
+) -> None:
+    """Print a JSON Schema: of the settings, or of the report."""
+    typer.echo(published(which.value), nl=False)

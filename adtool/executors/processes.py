@@ -1,0 +1,325 @@
+"""Workers are processes of this machine: one task at a time, and a share of the cores."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from adtool import codec, status, tasks
+from adtool.executors.base import (
+    ATTEMPTS,
+    INTERRUPTED,
+    Ends,
+    Finished,
+    Printed,
+    Task,
+    Unwatched,
+    Watch,
+    left_out,
+    lost,
+    not_begun,
+)
+from adtool.exits import ToolError, because
+from adtool.report import Failure
+from adtool.session import Stop, catching_signals, private_folder
+
+THREADS = "ENGINE_NUM_THREADS"
+
+_BOOT = """import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+root, *args = sys.argv[1:]
+sys.path[:] = [p for p in sys.path if p]
+if root not in sys.path: sys.path.insert(0, root)
+from adtool.executors.worker import main
+main(*args)
+"""
+
+_POLL = 0.5  # seconds after which a silent pool is looked at
+_GRACE = 6.0  # seconds that interrupted workers get: their targets have two to clean up
+_PIECE = 1 << 16  # bytes read at once
+
+
+def make(jobs: int, root: str) -> Processes:
+    """The executor. jobs: workers at most, 0 for one a processor."""
+    import engine
+
+    cores = engine.processors()
+    return Processes(jobs or cores, cores, root)
+
+
+def environment(jobs: int, cores: int) -> dict[str, str]:
+    """The environment of one of `jobs` workers, whose launches share the cores.
+
+    What the user chose stays. The number of threads of launches changes no result.
+    """
+    if os.environ.get(THREADS, "").strip():
+        return dict(os.environ)
+    return {**os.environ, THREADS: str(max(1, cores // jobs))}
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """jobs: workers at most. cores: those that all share. root: where adtool is imported from."""
+
+    jobs: int
+    cores: int
+    root: str
+
+    def run(
+        self, tasks: Sequence[Task], *, ends: Ends | None = None, watch: Watch | None = None
+    ) -> Iterator[Finished]:
+        """See `Executor.run`. Results that come early wait for those before them."""
+        count = min(self.jobs, len(tasks))
+        with private_folder() as folder:
+            pool = _Pool(self, tasks, count, folder, ends, watch)
+            try:
+                for number in range(len(tasks)):
+                    yield pool.result(number)
+                    pool.forget(number)
+            finally:
+                pool.close()
+
+
+class _Worker:
+    """A process, and what it has in hand."""
+
+    def __init__(self, seat: int, process: subprocess.Popen[bytes], pipe: int) -> None:
+        self.seat = seat
+        self.process = process
+        self.pipe = pipe
+        self.task: int | None = None
+        self._heard = b""
+
+    def hear(self) -> list[str] | None:
+        """The lines that it has said since; None where it is gone."""
+        piece = os.read(self.pipe, _PIECE)
+        if not piece:
+            return None
+        *lines, self._heard = (self._heard + piece).split(b"\n")
+        return [x.decode("ascii", "replace") for x in lines]
+
+    def signal(self, number: int) -> None:
+        """Sends it a signal."""
+        with suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+    def bury(self) -> str:
+        """Waits for its end, which has come or is near. Says how it ended."""
+        os.close(self.pipe)
+        if self.process.stdin is not None:
+            with suppress(OSError):
+                self.process.stdin.close()
+        code = self.process.wait()
+        if code >= 0:
+            return f"exit code {code}"
+        with suppress(ValueError):
+            return f"killed by {signal.Signals(-code).name}"
+        return f"killed by signal {-code}"
+
+
+class _Pool:
+    """The workers of one run, and what they have done so far."""
+
+    def __init__(
+        self, made: Processes, given: Sequence[Task], count: int, folder: Path,
+        ends: Ends | None, watch: Watch | None,
+    ) -> None:  # fmt: skip
+        self._made = made
+        self._tasks = given
+        self._folder = folder
+        self._ends = ends
+        self._watch = watch or Unwatched()
+        self._watched = watch is not None
+        self._count = count
+        self._waiting = list(range(len(given)))[::-1]
+        self._tries = [0] * len(given)
+        self._done: dict[int, Finished] = {}
+        self._workers: dict[int, _Worker] = {}
+        self._selector = selectors.DefaultSelector()
+        self._end = len(given)  # tasks from here on do not count: one before them ended the run
+        self._why: Failure | None = None
+        self._stopped: Failure | None = None  # what tasks that were not begun say
+
+    def result(self, number: int) -> Finished:
+        """Waits for the result of a task, while all go on."""
+        with catching_signals():
+            while number not in self._done:
+                if number >= self._end and self._why is not None:
+                    return left_out(self._tasks[number], self._why)
+                if self._stopped is not None and number in self._waiting:
+                    return left_out(self._tasks[number], self._stopped)
+                try:
+                    self._turn(_POLL)
+                except (KeyboardInterrupt, Stop) as asked:
+                    self._interrupt(getattr(asked, "number", signal.SIGINT))
+        self._watch.hide()
+        return self._done[number]
+
+    def forget(self, number: int) -> None:
+        """Frees what a result takes up."""
+        self._done.pop(number, None)
+        for kind in ("task", "out", "err", "result"):
+            with suppress(OSError):
+                (self._folder / f"{number}.{kind}").unlink()
+
+    def close(self) -> None:
+        """Ends all workers."""
+        for worker in self._workers.values():
+            worker.signal(signal.SIGTERM)
+        self._drain(time.monotonic() + _GRACE)
+
+    def _turn(self, wait: float) -> None:
+        """Gives out tasks, then takes what workers say."""
+        if self._stopped is None:
+            for seat in range(self._count):
+                idle = self._workers.get(seat)
+                if (idle is None or idle.task is None) and self._next() is not None:
+                    self._give(idle or self._start(seat))
+        for key, _ in self._selector.select(wait):
+            worker: _Worker = key.data
+            if worker.seat in self._workers and self._workers[worker.seat] is worker:
+                self._heard(worker)
+
+    def _next(self) -> int | None:
+        while self._waiting and self._waiting[-1] >= self._end:
+            self._waiting.pop()
+        return self._waiting[-1] if self._waiting else None
+
+    def _start(self, seat: int) -> _Worker:
+        ours, theirs = os.pipe()
+        made = self._made
+        args = [made.root, str(self._folder), str(theirs), str(int(self._watched))]
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, *args],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs,),
+                env=environment(self._count, made.cores),
+                start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on
+            )
+        except OSError as error:
+            os.close(ours)
+            raise ToolError(f"a worker cannot be started: {because(error)}", "use --jobs 1",
+                            "environment") from None  # fmt: skip
+        finally:
+            os.close(theirs)
+        worker = self._workers[seat] = _Worker(seat, process, ours)
+        self._selector.register(ours, selectors.EVENT_READ, worker)
+        return worker
+
+    def _give(self, worker: _Worker) -> None:
+        number = self._waiting.pop()
+        self._tries[number] += 1
+        try:
+            (self._folder / f"{number}.task").write_text(
+                tasks.written(self._tasks[number]), "ascii"
+            )
+        except OSError as error:
+            raise ToolError(f"a task cannot be written: {because(error)}",
+                            "set TMPDIR to a folder that can be written and has free space",
+                            "environment") from None  # fmt: skip
+        worker.task = number
+        self._watch.begin(worker.seat, self._tasks[number].name)
+        assert worker.process.stdin is not None
+        with suppress(BrokenPipeError):  # it is gone: its pipe will say so
+            worker.process.stdin.write(b"%d\n" % number)
+            worker.process.stdin.flush()
+
+    def _heard(self, worker: _Worker) -> None:
+        lines = worker.hear()
+        if lines is None:
+            self._lost(worker)
+            return
+        for line in lines:
+            word, _, rest = line.partition(" ")
+            if word == "at":
+                with suppress(codec.CodecError):
+                    self._watch.at(worker.seat, codec.loads(status.Status, rest))
+            elif worker.task is not None:
+                self._finish(worker, worker.task)
+
+    def _finish(self, worker: _Worker, number: int) -> None:
+        task, path = self._tasks[number], self._folder / str(number)
+        worker.task = None
+        self._watch.end(worker.seat)
+        if number >= self._end:
+            return
+        result: object
+        try:
+            result = codec.loads(task.result, path.with_suffix(".result").read_text("ascii"))
+        except (OSError, UnicodeDecodeError, codec.CodecError) as error:
+            result = task.failed(Failure("internal", f"a worker's result cannot be read: {error}"))
+        if task.interrupted(result) and self._stopped is None and self._again(number):
+            return  # something interrupted the worker, and not the user
+        self._keep(number, result)
+
+    def _keep(self, number: int, result: object) -> None:
+        out, err = (self._folder / f"{number}.{kind}" for kind in ("out", "err"))
+        self._done[number] = Finished(self._tasks[number], result, printed=Printed(out, err))
+        why = self._ends(result) if self._ends is not None else None
+        if why is None:
+            return
+        self._end, self._why = number + 1, why
+        for worker in self._workers.values():
+            if worker.task is not None and worker.task >= self._end:
+                worker.signal(signal.SIGTERM)
+
+    def _again(self, number: int) -> bool:
+        if self._tries[number] >= ATTEMPTS:
+            return False
+        self._waiting.append(number)
+        return True
+
+    def _lost(self, worker: _Worker) -> None:
+        """A worker is gone. Another one takes its place, and its task."""
+        self._selector.unregister(worker.pipe)
+        del self._workers[worker.seat]
+        how, number = worker.bury(), worker.task
+        if number is None:
+            return
+        self._watch.end(worker.seat)
+        if number >= self._end:
+            return
+        if self._stopped is not None:
+            self._keep(number, self._cut_off(number))
+        elif not self._again(number):
+            self._keep(number, lost(self._tasks[number], how))
+
+    def _cut_off(self, number: int) -> object:
+        task = self._tasks[number]
+        return task.failed(Failure(INTERRUPTED, f"interrupted while `{task.name}` was running"))
+
+    def _interrupt(self, number: int) -> None:
+        """Begins nothing more, and has running tasks give what they have."""
+        if self._stopped is not None:  # asked twice
+            self._drain(0.0)
+            return
+        self._stopped = not_begun()
+        for worker in self._workers.values():
+            worker.signal(number if worker.task is not None else signal.SIGTERM)
+        try:
+            self._drain(time.monotonic() + _GRACE)
+        except (KeyboardInterrupt, Stop):
+            self._drain(0.0)
+
+    def _drain(self, deadline: float) -> None:
+        """Takes what running tasks still give, until a time; then ends all workers."""
+        self._stopped = self._stopped or not_begun()
+        while self._workers and (left := deadline - time.monotonic()) > 0:
+            for worker in self._workers.values():
+                if worker.task is None and worker.process.stdin is not None:
+                    with suppress(OSError):
+                        worker.process.stdin.close()  # it ends at once
+            self._turn(min(left, _POLL))
+        for worker in list(self._workers.values()):
+            worker.signal(signal.SIGKILL)
+            self._lost(worker)

@@ -1,0 +1,15 @@
+"""What binds a process to the one that started it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import sys
+
+
+def die_with_parent() -> None:
+    """On Linux: no child outlives an adtool that is killed outright."""
+    if sys.platform == "linux":
+        with contextlib.suppress(Exception):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

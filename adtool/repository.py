@@ -1,0 +1,131 @@
+"""What git says has changed. Nothing that a repository configures is run for it: no hook, no pager,
+no monitor of files, no program that shows differences.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from adtool.exits import ToolError
+
+_LIMIT = 300.0  # seconds
+_OWN = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """root: the repository's top folder. commit: the revision, resolved. paths: absolute ones of
+    files that were changed, added or removed since, committed or not; a folder among them stands
+    for all in it.
+    """
+
+    root: str
+    commit: str
+    paths: frozenset[str]
+
+    def has(self, path: str) -> bool:
+        """Whether a file has changed: what the path names, or what it leads to."""
+        return any(self._has(p) for p in {_named(path), os.path.realpath(path)})
+
+    def _has(self, path: str) -> bool:
+        while path not in self.paths:
+            above = os.path.dirname(path)
+            if above == path or path == self.root:
+                return False
+            path = above
+        return True
+
+    def inside(self, path: str) -> bool:
+        """Whether a path lies in the repository."""
+        return _named(path).startswith(os.path.join(self.root, ""))
+
+    def before(self, path: str) -> bytes | None:
+        """What a file contained at the revision; None where it was not there."""
+        below = os.path.relpath(path, self.root).replace(os.sep, "/")
+        done = _git(self.root, "cat-file", "blob", f"{self.commit}:{below}")
+        return done.stdout if done.returncode == 0 else None
+
+
+def _named(path: str) -> str:
+    """The path with its folder resolved, but not what it names."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def changes_since(revision: str, folder: Path) -> Changes:
+    """What has changed in the repository of a folder.
+
+    Raises ToolError where there is no git, no repository, or no such revision.
+    """
+    if revision.startswith("-") or not revision.strip() or "\0" in revision:
+        raise ToolError(f"--changed-since: {revision!r} is no revision",
+                        "name a commit, branch or tag, as origin/main")  # fmt: skip
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top.returncode != 0:
+        said = _said(top)
+        if "not a git repository" in said:
+            raise ToolError(f"--changed-since: {folder} is in no git repository",
+                            "run it in a clone of the project")  # fmt: skip
+        raise ToolError(f"--changed-since: git cannot read this repository: {said}", "",
+                        "environment")  # fmt: skip
+    root = os.path.realpath(os.fsdecode(top.stdout).rstrip("\n"))
+    found = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    commit = found.stdout.decode("ascii", "replace").strip()
+    if found.returncode != 0 or not commit:
+        raise _unknown(revision, root)
+    paths = {
+        os.path.join(root, os.fsdecode(name).rstrip("/"))
+        for arguments in (
+            # Of a rename both names: scripts may import either.
+            ("diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames",
+             "--ignore-submodules=none", commit, "--"),
+            ("ls-files", "--others", "--exclude-standard", "-z"),
+        )
+        for name in _listed(root, revision, *arguments)
+    }  # fmt: skip
+    return Changes(root, commit, frozenset(paths))
+
+
+def _unknown(revision: str, root: str) -> ToolError:
+    shallow = _git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+    help = "`git log` and `git branch --all` list what there is"
+    if shallow:
+        help = (
+            "this clone has only a part of the history: fetch all of it, with `fetch-depth: 0` for "
+            "actions/checkout, GIT_DEPTH: 0 on GitLab, or `git fetch --unshallow`"
+        )
+    return ToolError(f"--changed-since: there is no revision `{revision}` here", help)
+
+
+def _listed(root: str, revision: str, *arguments: str) -> list[bytes]:
+    done = _git(root, *arguments)
+    if done.returncode != 0:
+        raise ToolError(
+            f"--changed-since: git cannot tell what has changed since `{revision}`: {_said(done)}",
+            "", "environment",
+        )  # fmt: skip
+    return [name for name in done.stdout.split(b"\0") if name]
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"
+
+
+def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    env = {k: v for k, v in os.environ.items() if k not in ("GIT_EXTERNAL_DIFF", "GIT_PAGER")}
+    env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            ["git", *_OWN, *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+            capture_output=True, check=False, timeout=_LIMIT,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise ToolError("--changed-since needs git, which is not there", "install git",
+                        "environment") from None  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"--changed-since: git cannot be run: {error}", "",
+                        "environment") from None  # fmt: skip

@@ -1,0 +1,86 @@
+"""To run a script, or a module, and to check what it records."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from adtool.assemble import build_report
+from adtool.executors.base import INTERRUPTED, Desk
+from adtool.exits import ToolError
+from adtool.job import Job, Keep
+from adtool.keeping import keeping
+from adtool.report import Failure, Report, Severity
+from adtool.reruns import settled
+from adtool.session import Session, run_session
+from adtool.suppressions import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The report of a target. traces: JSON of `adtool.traces.Traces`, where there are any."""
+
+    report: Report
+    traces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckScript:
+    """timeout: seconds for the target and its checks together, 0 for none. stdout_to_stderr:
+    standard output is not for what the target prints. keep: whether this becomes the last run.
+    """
+
+    kind: ClassVar[str] = "check_script"
+    result: ClassVar[type] = Checked
+
+    job: Job
+    timeout: float
+    gate: Severity = "error"
+    choice: Choice = field(default_factory=Choice)
+    exit_zero: bool = False
+    stdout_to_stderr: bool = False
+    keep: bool = False
+
+    @property
+    def name(self) -> str:
+        """The target, as the user named it."""
+        return self.job.target.name
+
+    def run(self, desk: Desk) -> Checked:
+        """Runs the target in a child of this process, and again where that tells more."""
+        if not self.keep:
+            return self._run(desk, None)
+        with keeping() as keep:
+            return self._run(desk, keep)
+
+    def _run(self, desk: Desk, keep: Keep | None) -> Checked:
+        start = time.monotonic()
+        try:
+            session = run_session(
+                replace(self.job, keep=keep), timeout=self.timeout,
+                stdout_to_stderr=self.stdout_to_stderr, watch=desk.say, printed=desk.printed,
+            )  # fmt: skip
+        except ToolError as error:  # a report all the same
+            return self.failed(Failure(error.kind, error.message, error.help))
+        deadline = start + self.timeout if self.timeout > 0 else None
+        session = settled(session, self.job, deadline)
+        report = self._report(session)
+        if keep is not None:
+            from adtool.last import remember
+
+            remember(session, report, keep)
+        return Checked(report, session.traces)
+
+    def failed(self, failure: Failure) -> Checked:
+        """The report of a target that was not run, or whose run came to nothing."""
+        return Checked(
+            self._report(Session(self.job.target, self.job.options, (), failure=failure))
+        )
+
+    def interrupted(self, result: Checked) -> bool:
+        """Whether an interrupt ended it."""
+        return result.report.error is not None and result.report.error.kind == INTERRUPTED
+
+    def _report(self, session: Session) -> Report:
+        return build_report(session, self.gate, self.choice, self.exit_zero)
