@@ -26,6 +26,7 @@ from adtool.check_progress import CheckProgress
 from adtool.exits import because
 from adtool.faults import FaultLog
 from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
+from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
@@ -143,7 +144,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             traces.write(capture.tapes, job.traces, folder / files.TRACES)
         if job.check:
             with _watched(job, None):
-                outcome = _check(capture.tapes, job.options, page)
+                outcome = _check(capture.tapes, job.options, page, job.pictures)
         else:
             outcome = Outcome("done", kernels=_kernels([t for t in capture.tapes if t.records]))
     strayed = strays.unused(job.target, job.suspects)
@@ -231,7 +232,7 @@ def _use_device(name: str | None) -> None:
 
 
 def _check(
-    captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter
+    captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter, pictures: int
 ) -> Outcome:
     """Checks all tapes that hold something, numbered from 0. Empties them when it is done."""
     signal.alarm(0)  # one that the target set for itself
@@ -244,6 +245,7 @@ def _check(
     progress = CheckProgress(page, tapes, options)
     number = 0
     experience = Experience()
+    gallery = MatrixGallery(pictures) if pictures else None
     gc.freeze()  # what the target left is looked through no more
     try:
         for number, tape in enumerate(tapes):
@@ -257,6 +259,9 @@ def _check(
                     experience=experience,
                 )  # fmt: skip
             done.append(replace(result, tape=number))
+            if gallery is not None:
+                with _calm():
+                    gallery.add(tape, result, number)
             tape.records.clear()
     except KeyboardInterrupt as stop:
         if isinstance(stop, CheckInterrupted):
@@ -264,7 +269,10 @@ def _check(
         seen = replace(seen, kind="interrupted")
     except engine.EngineError as error:
         return _refused(error, f"tape {number} could not be checked", tuple(done))
-    return replace(seen, tapes=tuple(done), durations=progress.slowest(options.durations))
+    return replace(
+        seen, tapes=tuple(done), durations=progress.slowest(options.durations),
+        pictures=() if gallery is None else gallery.pictures(),
+    )  # fmt: skip
 
 
 def _kernels(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from adtool.commands.doctor import doctor
 from adtool.commands.explain import explain
 from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
+from adtool.commands.report import report
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
 from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
@@ -36,6 +37,7 @@ app.command(cls=TargetCommand)(check)
 app.command(cls=LookCommand)(jacobian)
 app.command(cls=LookCommand)(graph)
 app.command(cls=LookCommand)(trace)
+app.command(cls=LookCommand)(report)
 app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
 app.command()(doctor)

@@ -134,7 +134,8 @@ class Job:
 
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool. check: whether to check at all. traces: how many operations of
-    the tapes to trace and to hand back.
+    the tapes to trace and to hand back. pictures: of how many checked launches to hand back the
+    Jacobians (`adtool.matrices`).
     """
 
     target: Target
@@ -145,3 +146,4 @@ class Job:
     suspects: tuple[str, ...] = ()
     check: bool = True
     traces: int = 0
+    pictures: int = 0

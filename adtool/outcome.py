@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Problem
 from engine.autograd import Moved, TapeResult
 
@@ -25,6 +26,7 @@ class Outcome:
     launches each tape has. processes: how many the target started. strayed: words among the
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
+    pictures: Jacobians of launches, where they were asked for.
     """
 
     kind: Kind
@@ -40,3 +42,4 @@ class Outcome:
     strayed: tuple[str, ...] = ()
     script_seconds: float = 0.0
     moved: Moved | None = None
+    pictures: tuple[LaunchPictures, ...] = ()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
     from adtool.kernel_listing import KernelListing
+    from adtool.matrices import LaunchPictures
     from adtool.outcome import Outcome
     from adtool.report import Duration
     from engine.autograd import Moved, TapeResult
@@ -56,8 +57,9 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
-    `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
+    moved, pictures: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON
+    of `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its
+    end.
     """
 
     target: Target
@@ -77,6 +79,7 @@ class Session:
     moved: Moved | None = None
     faults: tuple[Seen, ...] = ()
     traces: str = ""
+    pictures: tuple[LaunchPictures, ...] = ()
 
 
 def run_session(
@@ -125,7 +128,7 @@ def run_session(
     return Session(
         job.target, job.options, out.tapes, out.kernels, failure, seconds, seen, plot,
         out.recorded, out.processes, out.durations, out.strayed, listing,
-        out.script_seconds, out.moved, noted, traces,
+        out.script_seconds, out.moved, noted, traces, out.pictures,
     )  # fmt: skip
 
 
