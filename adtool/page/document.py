@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import math
 from dataclasses import dataclass
 from importlib import resources
@@ -102,7 +103,13 @@ def _template() -> Any:
         loader=jinja2.PackageLoader("adtool.page", "templates"), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_final,
     )  # fmt: skip
-    made.filters |= {"name": name, "number": number, "safe_html": _Safe, "short": _short}
+    made.filters |= {
+        "name": name,
+        "number": number,
+        "safe_html": _Safe,
+        "short": _short,
+        "prose": _prose,
+    }
     return made.get_template("page.html")
 
 
@@ -113,6 +120,16 @@ def _final(value: Any) -> Any:
 
 def _short(text: str) -> str:
     return visible(shortened(text))
+
+
+def _prose(text: str) -> _Safe:
+    """A sentence as HTML: escaped, and what stands in backquotes as code."""
+    pieces = _short(text).split("`")
+    if len(pieces) % 2 == 0:  # one of them is a backquote of the user's
+        return _Safe(html.escape("`".join(pieces)))
+    return _Safe("".join(
+        f"<code>{html.escape(p)}</code>" if k % 2 else html.escape(p) for k, p in enumerate(pieces)
+    ))  # fmt: skip
 
 
 def _file(which: str) -> str:
@@ -135,7 +152,7 @@ def _part(key: str, run: PageRun, before: int) -> RunPart:
         FindingPart(before + k, f, _place(f), snippet(f, run.local))
         for k, f in enumerate(found[:_FINDINGS], 1)
     )
-    problems = ()
+    problems: tuple[tuple[Problem, str, tuple[Line, ...]], ...] = ()
     if run.report is not None and run.report.error is not None:
         problems = tuple(
             (p, _place(p), snippet(p, run.local)) for p in run.report.error.problems[:_FINDINGS]
@@ -164,7 +181,8 @@ def _matrix(p: MatrixPicture) -> MatrixPart:
         odd = any(not math.isfinite(v) for v in values)
         return number(images.largest(values)) + (" (and entries that are not finite)" * odd)
 
-    errors = images.errors(p.rows, p.cols, p.errors) if p.errors else ""
+    scale = images.largest(p.values)
+    errors = images.errors(p.rows, p.cols, p.errors, scale) if p.errors else ""
     return MatrixPart(
         p, images.signed(p.rows, p.cols, p.values), errors, top(p.values), top(p.errors)
     )

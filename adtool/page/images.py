@@ -13,7 +13,7 @@ Colour = tuple[int, int, int]
 _NEGATIVE, _ZERO, _POSITIVE = (33, 102, 172), (255, 255, 255), (202, 80, 22)
 _ERROR: tuple[Colour, ...] = ((255, 255, 255), (254, 217, 142), (236, 112, 20), (140, 22, 8))
 _NAN: Colour = (160, 32, 200)
-_DECADES = 8.0  # of errors, below the largest
+_DECADES = 8.0  # of errors, below the scale
 
 
 def signed(rows: int, cols: int, values: Sequence[float]) -> str:
@@ -28,15 +28,18 @@ def signed(rows: int, cols: int, values: Sequence[float]) -> str:
     return _address(rows, cols, values, colour)
 
 
-def errors(rows: int, cols: int, values: Sequence[float]) -> str:
-    """An image of errors, by their logarithm: white to dark red, purple where not finite."""
-    top = largest(values)
+def errors(rows: int, cols: int, values: Sequence[float], scale: float) -> str:
+    """An image of errors, by their logarithm: white to dark red, purple where not finite.
+
+    scale: what an error of is as dark as can be, as the largest entry of the Jacobian.
+    """
+    top = scale or largest(values)
 
     def colour(v: float) -> Colour:
         if not v or not top:
             return _ERROR[0]
         share = 1.0 + math.log10(abs(v) / top) / _DECADES
-        at = max(0.02, share) * (len(_ERROR) - 1)
+        at = min(max(0.0, share), 1.0) * (len(_ERROR) - 1)
         k = min(int(at), len(_ERROR) - 2)
         return _mixed(_ERROR[k], _ERROR[k + 1], at - k)
 

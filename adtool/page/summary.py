@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from adtool.page.data import PageRun
 from adtool.page.words import many
-from adtool.report import Report
+from adtool.report import Report, at_gate
 
 _ORDER = ("fail", "nan", "inconclusive", "nondeterministic", "rounding", "kink", "skipped", "pass")
 
@@ -78,8 +78,9 @@ def _of_report(r: Report) -> Summary:
         verdict, why = "passed", f"No finding at the gate ({levels[r.gate]})."
     else:
         verdict = "failed"
-        codes = dict.fromkeys(f"{f.code} {f.name}" for f in open_)
-        why = f"The gate is {levels[r.gate]}: " + ", ".join(codes) + "."
+        at = (f for f in open_ if at_gate(f.severity, r.gate))
+        codes = dict.fromkeys(f"{f.code} {f.name}" for f in at)
+        why = f"At the gate ({levels[r.gate]}): " + ", ".join(codes) + "."
     counts = [*_findings(open_)]
     if hidden:
         counts.append(Count("suppressed", f"{hidden:,}"))
@@ -87,7 +88,7 @@ def _of_report(r: Report) -> Summary:
         Count("tapes", f"{r.tapes:,}"), Count("launches", f"{len(r.launches):,}"),
         Count("pairs checked", f"{r.decided:,}"), Count("seconds", f"{r.seconds:.1f}"),
     ]  # fmt: skip
-    tally = Counter(p.verdict for x in r.launches for p in x.pairs)
+    tally: Counter[str] = Counter(p.verdict for x in r.launches for p in x.pairs)
     total = sum(tally.values())
     shares = tuple(Share(v, tally[v], 100 * tally[v] / total) for v in _ORDER if tally[v])
     return Summary(verdict, why, tuple(counts), shares)

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const PAGE = 100;   // rows of the table that are there at a time
+  const PAGE = 25;     // rows of the table that are there at a time
+  const PRINTED = 300; // the same on paper
   const OPENED = 500; // operations that a box of the graph opens
   const by = (id) => document.getElementById(id);
   const all = (query, root) => Array.from((root || document).querySelectorAll(query));
@@ -81,6 +82,7 @@
     { head: "Verdict", verdict: true },
   ];
 
+  const tables = [];
   const table = (box) => {
     const key = box.dataset.run;
     const { words, rows } = data(`${key}-rows`);
@@ -88,7 +90,7 @@
     const form = box.querySelector("form"), head = box.querySelector("thead tr");
     const body = box.querySelector("tbody"), matches = box.querySelector("output");
     const where = box.querySelector(".where");
-    const state = { column: -1, down: false, page: 0, rows: rows };
+    const state = { column: -1, down: false, page: 0, rows: rows, size: PAGE };
     const rank = words.map((w) => RANK.indexOf(w));
 
     const detail = (r) => {
@@ -101,6 +103,9 @@
         item.append(make("dt", name), make("dd", value));
         list.append(item);
       };
+      add("Kernel", words[r[KERNEL]]);
+      add("Input", words[r[INPUT]]);
+      add("Output", words[r[OUTPUT]]);
       add("Grid", words[r[DIM]]);
       add("Kernel at", words[r[PLACE]]);
       add("Launched at", words[r[CALL]]);
@@ -130,7 +135,11 @@
       });
       first.append(open);
       line.append(first);
-      for (const k of [KERNEL, INPUT, OUTPUT]) line.append(make("td", words[r[k]], "name"));
+      for (const k of [KERNEL, INPUT, OUTPUT]) {
+        const cell = make("td", words[r[k]], "name");
+        if (words[r[k]].length > 20) cell.title = words[r[k]];
+        line.append(cell);
+      }
       const checked = r[CHECKED] === null ? "\u2013"
         : `${r[CHECKED].toLocaleString("en")}${r[DIRECTIONS] ? "+" + r[DIRECTIONS] + "d" : ""}`;
       line.append(make("td", checked, "num"));
@@ -145,9 +154,10 @@
     };
 
     const draw = () => {
-      const pages = Math.max(1, Math.ceil(state.rows.length / PAGE));
+      const size = state.size;
+      const pages = Math.max(1, Math.ceil(state.rows.length / size));
       state.page = Math.min(Math.max(0, state.page), pages - 1);
-      const begin = state.page * PAGE, part = state.rows.slice(begin, begin + PAGE);
+      const begin = state.page * size, part = state.rows.slice(begin, begin + size);
       body.replaceChildren(...part.map(row));
       if (!part.length) {
         const line = make("tr"), cell = make("td", "No launch fits.", "none");
@@ -198,6 +208,13 @@
       performance.measure("adtool-filter", "adtool-filter-begin", "adtool-filter-end");
     };
 
+    const sort = (k, down) => {
+      state.column = k;
+      state.down = down;
+      all("th", head).forEach((x, i) => x.setAttribute("aria-sort",
+        i === k ? (down ? "descending" : "ascending") : "none"));
+    };
+
     COLUMNS.forEach((c, k) => {
       const th = make("th");
       th.scope = "col";
@@ -207,11 +224,7 @@
       button.type = "button";
       button.addEventListener("click", () => {
         // Numbers begin with the largest: that is what is looked for.
-        const downFirst = Boolean(c.numeric) && k > 0;
-        state.down = state.column === k ? !state.down : downFirst;
-        state.column = k;
-        all("th", head).forEach((x, i) => x.setAttribute("aria-sort",
-          i === k ? (state.down ? "descending" : "ascending") : "none"));
+        sort(k, state.column === k ? !state.down : Boolean(c.numeric) && k > 0);
         choose();
       });
       th.append(button);
@@ -235,7 +248,11 @@
         draw();
       });
     }
-    draw();
+    // What is wrong comes first, where anything is.
+    const worst = rank.some((k, i) => k >= 0 && k < RANK.indexOf("skipped") && found.has(words[i]));
+    sort(worst ? COLUMNS.length - 1 : 0, false);
+    choose();
+    tables.push((size) => { state.size = size; draw(); });
   };
 
   // ---- graphs
@@ -362,8 +379,9 @@
     // On paper nothing is folded away.
     let folded = [];
     const printing = (on) => {
+      for (const set of tables) set(on ? PRINTED : PAGE);
       if (on) {
-        folded = all("details:not([open])");
+        folded = [...folded, ...all("details:not([open])")];
         for (const d of folded) d.open = true;
       } else {
         for (const d of folded) d.open = false;
@@ -372,7 +390,9 @@
     };
     addEventListener("beforeprint", () => printing(true));
     addEventListener("afterprint", () => printing(false));
-    matchMedia("print").addEventListener("change", (e) => printing(e.matches));
+    const paper = matchMedia("print");
+    paper.addEventListener("change", (e) => printing(e.matches));
+    if (paper.matches) printing(true);
     reveal();
   };
   start();
