@@ -365,6 +365,7 @@
   };
 
   const start = () => {
+    by("no-script").hidden = true;
     all(".launches").forEach(table);
     performance.mark("adtool-ready");
     all(".graph").forEach(graph);

@@ -19,6 +19,20 @@ def column(tab: Any, number: int) -> list[str]:
     return list(tab.locator(f"{ROWS} > :nth-child({number})").all_inner_texts())
 
 
+def says(tab: Any, where: str, text: str) -> None:
+    """Waits until something says it."""
+    from playwright.sync_api import expect
+
+    expect(tab.locator(where)).to_contain_text(text, timeout=15_000)
+
+
+def counts(tab: Any, what: str, number: int) -> None:
+    """Waits until there are so many."""
+    from playwright.sync_api import expect
+
+    expect(tab.locator(what)).to_have_count(number, timeout=15_000)
+
+
 def test_it_loads_from_disk_without_errors_and_without_a_network(opened: Opener) -> None:
     seen = opened(render_html(page(run(), failed_run())))
     assert seen.said == []
@@ -32,17 +46,17 @@ def test_it_filters_by_words_by_launch_and_by_verdict(opened: Opener) -> None:
     assert tab.locator(ROWS).count() == 25
     field = tab.get_by_role("searchbox", name="Filter")
     field.fill("kernel2")
-    tab.wait_for_function("document.querySelector('.matches').textContent.includes('15 of 60')")
+    says(tab, ".matches", "15 of 60")
     assert set(column(tab, 2)) == {"kernel2"}
     field.fill("0:7")
-    tab.wait_for_function("document.querySelector('.matches').textContent.includes('1 of 60')")
+    says(tab, ".matches", "1 of 60")
     assert column(tab, 2) == ["kernel3"]
     field.fill("")
     tab.get_by_label("Verdict").select_option("fail")
     assert set(column(tab, 11)) == {"fail"}
     assert tab.locator(ROWS).count() == 12
     field.fill("there is no such word")
-    tab.wait_for_function("document.querySelector('.launches .none') !== null")
+    says(tab, ".launches .none", "No launch fits")
 
 
 def test_it_sorts_and_says_so(opened: Opener) -> None:
@@ -106,7 +120,7 @@ def test_ten_thousand_launches(opened: Opener) -> None:
     tab = seen.page
     tab.wait_for_selector(ROWS)
     tab.get_by_role("searchbox", name="Filter").fill("kernel3")
-    tab.wait_for_function("document.querySelector('.matches').textContent.startsWith('2,500')")
+    says(tab, ".matches", "2,500")
     ready = tab.evaluate("performance.getEntriesByName('adtool-ready')[0].startTime")
     filtered = tab.evaluate("performance.getEntriesByName('adtool-filter').at(-1).duration")
     print(f"{len(text.encode()) / 1e6:.2f} MB, ready {ready:.0f} ms, filter {filtered:.0f} ms")
@@ -142,10 +156,10 @@ def test_paper_shows_all_sections_and_unfolds_findings(opened: Opener) -> None:
         assert tab.locator(f"#run-1-{part}").is_visible(), part
     assert tab.locator("#environment").is_visible()
     assert tab.locator("#finding-3 .message").is_visible()
-    tab.wait_for_function(f"document.querySelectorAll('{ROWS}').length === 60")
+    counts(tab, ROWS, 60)
     assert not tab.locator(".toc").is_visible()
     tab.emulate_media(media="screen")
-    tab.wait_for_function(f"document.querySelectorAll('{ROWS}').length === 25")
+    counts(tab, ROWS, 25)
     assert not tab.locator("#finding-3 .message").is_visible()
 
 
