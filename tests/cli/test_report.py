@@ -42,47 +42,47 @@ print("the script's own words", *sys.argv[1:])
 """
 
 
-def test_a_script_is_checked_and_shown(tool: Tool) -> None:
-    tool.script(SCRIPT)
-    done = tool("report", "script.py", "--html", "page.html", "wrong", "--gate")
+def test_a_script_is_checked_and_shown(adtool: Tool) -> None:
+    adtool.script(SCRIPT)
+    done = adtool("report", "script.py", "--html", "page.html", "wrong", "--gate")
     assert done.returncode == 1, done.stderr
     assert "page written to page.html" in done.stdout
     assert "the script's own words wrong --gate" in done.stderr
-    text = (tool.folder / "page.html").read_text()
+    text = (adtool.folder / "page.html").read_text()
     assert "G001" in text
     assert "adj_double" in text
     assert text.count("data:image/png;base64,") == 2
-    assert str(tool.folder) not in text
-    done = tool("report", "--html", "right.html", "script.py")
+    assert str(adtool.folder) not in text
+    done = adtool("report", "--html", "right.html", "script.py")
     assert done.returncode == 0, done.stderr
-    assert "Passed" in (tool.folder / "right.html").read_text()
+    assert "Passed" in (adtool.folder / "right.html").read_text()
 
 
-def test_a_report_in_json_and_the_last_run_are_shown(tool: Tool) -> None:
-    tool.script(SCRIPT)
-    written = tool("check", "--format", "json", "script.py", "wrong").stdout
-    (tool.folder / "report.json").write_text(written)
+def test_a_report_in_json_and_the_last_run_are_shown(adtool: Tool) -> None:
+    adtool.script(SCRIPT)
+    written = adtool("check", "--format", "json", "script.py", "wrong").stdout
+    (adtool.folder / "report.json").write_text(written)
     one = json.loads(written)
-    (tool.folder / "runs.json").write_text(json.dumps({"schema": 1, "runs": [one, one]}))
+    (adtool.folder / "runs.json").write_text(json.dumps({"schema": 1, "runs": [one, one]}))
     for name, said in (("report", "a report in JSON has no tapes"), ("runs", "2 scripts")):
-        done = tool("report", f"{name}.json", "--html", f"{name}.html")
+        done = adtool("report", f"{name}.json", "--html", f"{name}.html")
         assert done.returncode == 0, done.stderr
-        text = (tool.folder / f"{name}.html").read_text()
+        text = (adtool.folder / f"{name}.html").read_text()
         assert "G001" in text
         assert said in text
-    done = tool("report", "--html", "last.html")
+    done = adtool("report", "--html", "last.html")
     assert done.returncode == 0, done.stderr
-    text = (tool.folder / "last.html").read_text()
+    text = (adtool.folder / "last.html").read_text()
     assert "G001" in text
     assert "g-node" in text or "drawn without Graphviz" in text
     assert "keeps no numbers of checks" in text
 
 
-def test_a_script_that_raises_still_has_a_page(tool: Tool) -> None:
-    tool.script("raise ValueError('<b>no</b>')\n")
-    done = tool("report", "script.py", "--html", "page.html")
+def test_a_script_that_raises_still_has_a_page(adtool: Tool) -> None:
+    adtool.script("raise ValueError('<b>no</b>')\n")
+    done = adtool("report", "script.py", "--html", "page.html")
     assert done.returncode == 2
-    text = (tool.folder / "page.html").read_text()
+    text = (adtool.folder / "page.html").read_text()
     assert "&lt;b&gt;no&lt;/b&gt;" in text
 
 
@@ -101,13 +101,13 @@ def test_a_script_that_raises_still_has_a_page(tool: Tool) -> None:
         (["--html", "page.html"], "no run to draw"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(tool: Tool, words: list[str], said: str) -> None:
-    tool.script("pass\n")
-    (tool.folder / "bad.json").write_text('{"schema": 1, "runs": [3]}')
-    (tool.folder / "empty.json").write_text("")
-    (tool.folder / "odd.json").write_bytes(b"\xff\xfe")
-    done = tool("report", *words)
+def test_what_cannot_be_shown_is_refused(adtool: Tool, words: list[str], said: str) -> None:
+    adtool.script("pass\n")
+    (adtool.folder / "bad.json").write_text('{"schema": 1, "runs": [3]}')
+    (adtool.folder / "empty.json").write_text("")
+    (adtool.folder / "odd.json").write_bytes(b"\xff\xfe")
+    done = adtool("report", *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (tool.folder / "page.html").exists()
+    assert not (adtool.folder / "page.html").exists()
