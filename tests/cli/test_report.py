@@ -84,30 +84,3 @@ def test_a_script_that_raises_still_has_a_page(adtool: Tool) -> None:
     assert done.returncode == 2
     text = (adtool.folder / "page.html").read_text()
     assert "&lt;b&gt;no&lt;/b&gt;" in text
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["script.py"], "no file to write the page to"),
-        (["script.py", "--html", "page.txt"], "cannot write a page"),
-        (["script.py", "--html", "no/page.html"], "no directory"),
-        (["no.json", "--html", "page.html"], "cannot be read"),
-        (["bad.json", "--html", "page.html"], "is no report of adtool"),
-        (["empty.json", "--html", "page.html"], "is no report of adtool"),
-        (["odd.json", "--html", "page.html"], "is no report of adtool"),
-        (["--html", "page.html", "bad.json", "more"], "after `bad.json`"),
-        (["run.adt", "--html", "page.html"], "is a capture"),
-        (["--html", "page.html"], "no run to draw"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(adtool: Tool, words: list[str], said: str) -> None:
-    adtool.script("pass\n")
-    (adtool.folder / "bad.json").write_text('{"schema": 1, "runs": [3]}')
-    (adtool.folder / "empty.json").write_text("")
-    (adtool.folder / "odd.json").write_bytes(b"\xff\xfe")
-    done = adtool("report", *words)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (adtool.folder / "page.html").exists()

@@ -183,8 +183,7 @@ def test_it_says_so_where_scripts_are_off(opened: Opener) -> None:
     assert tab.locator(".paper svg").is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_axe_finds_nothing_serious(opened: Opener, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe checks pages")
     window = {"width": width, "height": 900}
