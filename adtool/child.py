@@ -24,6 +24,7 @@ from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
 from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
+from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
@@ -140,7 +141,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         written = None if job.keep is None else write_tapes(tapes, job.keep)
         if job.check:
             with _watched(job, None):
-                outcome = _check(capture.tapes, job.options, page)
+                outcome = _check(capture.tapes, job.options, page, job.pictures)
         else:
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
         outcome = replace(outcome, written=written)
@@ -173,7 +174,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
 
                 return reduced(run, job, page)
             written = None if job.keep is None else write_tapes(tapes, job.keep)
-            return replace(_check(tapes, job.options, page), written=written)
+            return replace(_check(tapes, job.options, page, job.pictures), written=written)
     except ToolError as error:
         return Outcome("target", error.message, error.help)
     except ArchiveError as error:  # contents are read when they are needed
@@ -262,12 +263,14 @@ def _use_device(name: str | None) -> None:
 
 
 def _check(
-    captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter
+    captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter, pictures: int
 ) -> Outcome:
     signal.alarm(0)  # one that the target set for itself
     progress = CheckProgress(page, recorded(captured), options)
+    gallery = MatrixGallery(pictures) if pictures else None
     gc.freeze()  # what the target left is looked through no more
-    return check_tapes(captured, options, progress)
+    outcome = check_tapes(captured, options, progress, also=gallery.add if gallery else None)
+    return replace(outcome, pictures=gallery.pictures()) if gallery else outcome
 
 
 def _exited(error: SystemExit) -> Outcome:

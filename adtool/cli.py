@@ -19,6 +19,7 @@ from adtool.commands.explain import explain
 from adtool.commands.graph import graph
 from adtool.commands.jacobian import jacobian
 from adtool.commands.reduce import reduce
+from adtool.commands.report import report
 from adtool.commands.schema import schema
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
@@ -41,6 +42,7 @@ app.command(cls=LookCommand)(reduce)
 app.command(cls=LookCommand)(jacobian)
 app.command(cls=LookCommand)(graph)
 app.command(cls=LookCommand)(trace)
+app.command(cls=LookCommand)(report)
 app.command(cls=LookKernelCommand)(show)
 app.command()(explain)
 app.command()(doctor)

@@ -161,7 +161,8 @@ class Job:
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool. check: whether to check at all. traces: how many operations of
     the tapes to trace and to hand back. keep: where to write a capture to, if somewhere.
-    reduce: of a capture, what is to stay.
+    reduce: of a capture, what is to stay. pictures: of how many checked launches to hand back the
+    Jacobians (`adtool.matrices`).
     """
 
     target: Target
@@ -174,3 +175,4 @@ class Job:
     traces: int = 0
     keep: Keep | None = None
     reduce: ReduceOptions | None = None
+    pictures: int = 0

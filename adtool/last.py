@@ -46,6 +46,7 @@ class Last:
     findings: tuple[Finding, ...]
     verdicts: tuple[LaunchVerdict, ...]
     traces: Traces
+    report: Report | None = None
 
 
 _WORST = ("fail", "nan", "inconclusive", "nondeterministic", "rounding")
@@ -56,7 +57,7 @@ def last_of(session: Session, report: Report | None) -> Last | None:
     if not session.traces:
         return None
     found = (() if report is None else report.findings, _verdicts(report))
-    return Last(session.target.name, report is not None, *found, _traces(session.traces))
+    return Last(session.target.name, report is not None, *found, _traces(session.traces), report)
 
 
 def remember(session: Session, report: Report | None, keep: Keep | None) -> None:
@@ -114,7 +115,7 @@ def read(path: Path | None = None) -> Last:
             last = Last(
                 run.head.script, report is not None,
                 () if report is None else report.findings, _verdicts(report),
-                traces or Traces((), 0),
+                traces or Traces((), 0), report,
             )  # fmt: skip
             try:
                 check(last)

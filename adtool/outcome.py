@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adtool.captures.head import Written
+from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
 from engine.autograd import Moved, TapeResult
 
@@ -27,6 +28,7 @@ class Outcome:
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     written: of a capture, where that was asked for. found: the finding that it was reduced to.
+    pictures: Jacobians of launches, where they were asked for.
     """
 
     kind: Kind
@@ -44,3 +46,4 @@ class Outcome:
     moved: Moved | None = None
     written: Written | None = None
     found: Finding | None = None
+    pictures: tuple[LaunchPictures, ...] = ()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
     from adtool.kernel_listing import KernelListing
+    from adtool.matrices import LaunchPictures
     from adtool.outcome import Outcome
     from adtool.report import Duration
     from engine.autograd import Moved, TapeResult
@@ -57,9 +58,9 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON of
-    `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its end.
-    written: of a capture, where the job asked for one. found: what it was reduced to.
+    moved, pictures: see `Outcome`. faults: what launches did wrong, on a tape or not. traces: JSON
+    of `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its
+    end. written: of a capture, where the job asked for one. found: what it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
     """
 
@@ -82,6 +83,7 @@ class Session:
     traces: str = ""
     written: Written | None = None
     found: Finding | None = None
+    pictures: tuple[LaunchPictures, ...] = ()
     part: bool = False
 
 
@@ -137,6 +139,7 @@ def run_session(
         job.target, job.options, done.tapes, done.kernels, failure, seconds, seen, plot,
         done.recorded, done.processes, done.durations, done.strayed, listing,
         done.script_seconds, done.moved, noted, traces, done.written, done.found,
+        done.pictures,
     )  # fmt: skip
 
 

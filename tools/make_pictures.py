@@ -1,10 +1,12 @@
 """Makes the pictures of docs/ from the samples: python tools/make_pictures.py [FOLDER].
 
-Needs the program `dot` of Graphviz. Every picture is made by the command that its page shows.
+Needs the program `dot` of Graphviz, and for the picture of a page playwright and a Chromium. Every
+picture is made by the command that its page shows.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ PICTURES = (
         "broken_wrong_gradient_errors.png", "broken_wrong_gradient",
         "jacobian --kernel robust_loss --error relative --plot",
     ),
+    ("report.png", "broken_wrong_gradient", "report --html"),
 )  # fmt: skip
 
 
@@ -30,13 +33,34 @@ def main(folder: Path) -> None:
     for name, sample, command in PICTURES:
         script = ROOT / "samples" / f"{sample}.py"
         with tempfile.TemporaryDirectory() as here:  # `.adtool` must not be left behind
+            page = Path(here) / "page.html" if command.startswith("report") else None
+            out = page or folder / name
             done = subprocess.run(
-                [sys.executable, "-m", "adtool", *command.split(), folder / name, script.name],
+                [sys.executable, "-m", "adtool", *command.split(), out, script.name],
                 cwd=_beside(script, Path(here)), check=False, stdout=subprocess.DEVNULL,
             )  # fmt: skip
-        if done.returncode > 1:  # 1 is a finding, which a broken sample has
-            sys.exit(f"{name}: status {done.returncode}")
+            if done.returncode > 1:  # 1 is a finding, which a broken sample has
+                sys.exit(f"{name}: status {done.returncode}")
+            if page is not None:
+                _seen(page, folder / name)
         print(folder / name)
+
+
+def _seen(page: Path, picture: Path) -> None:
+    """Takes a picture of a page's top. Exits where there is no browser."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next((p for n in names if (p := shutil.which(n))), None)
+    if browser is None:
+        sys.exit(f"{picture.name}: no browser on PATH: {', '.join(names)}")
+    flags = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run"]
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=browser, args=flags)
+        tab = made.new_page(viewport={"width": 1280, "height": 1180}, color_scheme="light")
+        tab.goto(page.as_uri())
+        tab.screenshot(path=picture)
+        made.close()
 
 
 def _beside(script: Path, here: Path) -> Path:

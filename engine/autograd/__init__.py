@@ -70,7 +70,14 @@ from engine.tape.graph.listing import (
     ListedScope,
     TapeListing,
 )
-from engine.tape.graph.model import Graph, GraphOptions, Mark
+from engine.tape.graph.model import (
+    ArrayNode,
+    Cluster,
+    Graph,
+    GraphOptions,
+    Mark,
+    OperationNode,
+)
 from engine.tape.memory import MemoryUse
 from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 
@@ -89,8 +96,9 @@ __all__ = [
     "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",
     # tapes as data, and as pictures
-    "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel", "ListedOperation",
-    "ListedScope", "Mark", "MemoryUse", "OperationTrace", "TapeListing", "TapeTrace",
+    "ArrayNode", "Cluster", "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel",
+    "ListedOperation", "ListedScope", "Mark", "MemoryUse", "OperationNode", "OperationTrace",
+    "TapeListing", "TapeTrace",
     "array_label", "dot", "graph", "trace", "used_as",
     # plots
     "error_plot", "jacobian_plot", "plot_kernel_jacobians",

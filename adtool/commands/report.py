@@ -1,0 +1,144 @@
+"""`adtool report`: one HTML file that shows what a run found."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adtool.commands import options as opt
+from adtool.commands.options import Gate
+from adtool.commands.running import run
+from adtool.commands.targets import one_target
+from adtool.exits import Exit, ToolError
+
+if TYPE_CHECKING:
+    from adtool.page.data import PageData
+
+_PICTURES = 12  # launches whose Jacobians are shown
+
+
+def report(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SCRIPT [ARGS...] | REPORT.json | RUN.adt]",
+            help="A script, which is checked; or a report of `adtool check --format json`. "
+            "Nothing: the last run in this folder.",
+        ),
+    ] = None,
+    module: opt.Module = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file to write: a .html file.")
+    ] = None,
+    kernels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            metavar="PATTERN",
+            help="Check only kernels of this name; may be repeated.",
+            rich_help_panel=opt.CHOICE,
+        ),
+    ] = None,
+    device: opt.DeviceName = None,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)
+    ] = 0,
+    timeout: opt.Timeout = opt.TIMEOUT,
+    memory: opt.Memory = None,
+    trust: opt.Trust = False,
+    gate: Annotated[
+        Gate,
+        typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=opt.OUTPUT),
+    ] = Gate.error,
+    no_color: opt.NoColor = False,
+) -> None:
+    """Write a page that shows what a run found: one HTML file, which needs no network.
+
+    With SCRIPT (or a capture) it is run and checked, and the exit code is that of `adtool check`. Else exit
+    code 0: the page is written. 2: it could not be done.
+    """  # fmt: skip
+    from adtool.job import CheckOptions
+    from adtool.page.document import render_html
+    from adtool.writing import write_file
+
+    out = _out(html)
+    code = int(Exit.CLEAN)
+    name = words[0] if words else ""
+    if not words and module is None:
+        data = _last()
+    elif module is None and name.lower().endswith(".json"):
+        data = _file(name, words or [])
+    else:
+        plain = no_color or bool(ctx.obj)
+        options = opt.chosen(CheckOptions, ctx.params)
+        data, code = _checked(one_target("report", words, module), options, timeout, gate, plain)
+    write_file(render_html(data).encode("utf-8"), out)
+    print(f"page written to {out}")
+    raise typer.Exit(code)
+
+
+def _out(html: Path | None) -> Path:
+    from adtool.writing import spare_sources
+
+    if html is None:
+        raise ToolError("no file to write the page to", "name one: --html report.html")
+    if html.suffix.lower() not in (".html", ".htm"):
+        raise ToolError(f"cannot write a page to `{html}`", "name a .html file")
+    if not html.parent.is_dir():
+        raise ToolError(f"no directory `{html.parent}` to write to", "make it first")
+    if html.is_dir():
+        raise ToolError(f"`{html}` is a directory", "name a file")
+    spare_sources(html)
+    return html
+
+
+def _last() -> PageData:
+    from adtool import last as lasts
+    from adtool.page.sources import page_data_of_last
+
+    return page_data_of_last(lasts.read())
+
+
+def _file(name: str, words: list[str]) -> PageData:
+    from adtool.page.sources import page_data_of_json
+
+    if len(words) > 1:
+        raise ToolError(f"`{words[1]}` after `{name}`", "a file that is read takes no arguments")
+    return page_data_of_json(Path(name))
+
+
+def _checked(
+    target: object, options: object, timeout: float, gate: Gate, plain: bool
+) -> tuple[PageData, int]:
+    """Runs and checks a target as `adtool check` does; what it printed is on standard error."""
+    from adtool.assemble import build_report
+    from adtool.job import TRACES, CheckOptions, Job, Target
+    from adtool.keeping import keeping
+    from adtool.page.sources import page_data_of_session
+    from adtool.render import text
+    from adtool.reruns import settled
+
+    assert isinstance(target, Target)
+    assert isinstance(options, CheckOptions)
+    start = time.monotonic()
+    with keeping() as keep:
+        job = Job(target, options, traces=TRACES, pictures=_PICTURES, keep=keep)
+        session = run(job, timeout, stdout_to_stderr=True, no_color=plain)
+        if session.failure is not None and session.failure.kind == "target":
+            raise ToolError(session.failure.message, session.failure.help)  # nothing was begun
+        from adtool.last import remember  # and with it the engine, which has come meanwhile
+
+        session = settled(session, job, start + timeout if timeout > 0 else None)
+        report = build_report(session, gate.value)
+        remember(session, report, keep)
+    console = text.make_console(sys.stdout, plain)
+    if report.error is None or report.launches:
+        text.print_summary(report, console)
+    if report.error is not None:
+        text.print_failure(report.error, text.make_console(sys.stderr, plain))
+    return page_data_of_session(session, report), report.exit_code

@@ -1,0 +1,53 @@
+"""What a page shows, as data: reports, traces, matrices, and where it was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adtool.last import LaunchVerdict
+from adtool.matrices import LaunchPictures
+from adtool.report import Finding, Report
+
+if TYPE_CHECKING:
+    from adtool.traces import Traces
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that the page does not have. why: a sentence; `way` says how to get it."""
+
+    what: str
+    why: str
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRun:
+    """One script's run.
+
+    report: None where only the last run's traces are known; its findings and the launches that
+    did not pass are in findings and verdicts then. traces: None where the source has none.
+    missing: what the page has not, and why. local: whether files that findings name are those of
+    this machine, so that lines around a finding may be read.
+    """
+
+    script: str
+    report: Report | None
+    traces: Traces | None = None
+    pictures: tuple[LaunchPictures, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    verdicts: tuple[LaunchVerdict, ...] = ()
+    checked: bool = True
+    missing: tuple[Missing, ...] = ()
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """A page. source: what it was made from, in words. environment: names and what was found."""
+
+    runs: tuple[PageRun, ...]
+    source: str
+    tool: str
+    environment: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,128 @@
+"""The rows of a page's large tables, as compact data that its script draws from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from adtool.page.data import PageRun
+from adtool.page.words import name
+from adtool.places import short
+from adtool.report import Launch, Pair
+
+# What a row of the table of launches holds, in order; `page.js` has the same list.
+COLUMNS = (
+    "tape", "launch", "kernel", "input", "output", "checked", "directions", "abs", "rel", "ad",
+    "reference", "verdict", "reason", "place", "call", "dim", "entry", "norm", "digits",
+)  # fmt: skip
+
+
+class Words:
+    """Strings, each kept once, by number."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        """The number of a text."""
+        shown = name(text)
+        return self._known.setdefault(shown, len(self._known))
+
+    @property
+    def all(self) -> list[str]:
+        """The texts in order."""
+        return list(self._known)
+
+
+def launch_table(run: PageRun) -> dict[str, Any]:
+    """The table of launches: a row for each pair, or for a launch without one."""
+    words = Words()
+    norms = _norms(run)
+    rows = list(_reported(run, words, norms) if run.report else _traced(run, words, norms))
+    return {"words": words.all, "rows": rows}
+
+
+def _reported(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
+    assert run.report is not None
+    for x in run.report.launches:
+        norm = norms.get((x.tape, x.index))
+        for p in x.pairs:
+            yield _pair_row(x, p, words, norm)
+        if not x.pairs:
+            empty = Pair("", "", "skipped", 0, None, None, None, reason=x.skipped)
+            yield _pair_row(x, empty, words, norm)
+
+
+def _pair_row(x: Launch, p: Pair, words: Words, norm: Any) -> list[Any]:
+    w = p.worst
+    entry = f"d {w.row_name} / d {w.col_name}" if w is not None and w.row_name else ""
+    return [
+        x.tape, x.index, words.of(x.kernel), words.of(p.input), words.of(p.output), p.checked,
+        p.directional, digits(p.max_abs_error), digits(p.max_rel_error),
+        digits(None if w is None else w.ad, 8), digits(None if w is None else w.oracle, 8),
+        words.of(p.verdict), words.of(p.reason or x.skipped), words.of(place(x.file, x.line)),
+        words.of(place(x.call_file, x.call_line)), words.of(" x ".join(map(str, x.dim))),
+        words.of(entry), norm, digits(p.digits_lost or None),
+    ]  # fmt: skip
+
+
+def _traced(run: PageRun, words: Words, norms: dict[tuple[int, int], Any]) -> Iterator[list[Any]]:
+    """Rows of launches whose checks are not known but for those that did not pass."""
+    known = {(v.tape, v.launch): v.verdict for v in run.verdicts}
+    none = words.of("")
+    for t in () if run.traces is None else run.traces.tapes:
+        x = t.listing
+        for o in x.operations:
+            if o.launch < 0:
+                continue
+            k = x.kernels[o.kernel]
+            call = x.sites[o.site] if o.site >= 0 else ("", 0)
+            verdict = known.get((t.tape, o.launch), "")
+            yield [
+                t.tape, o.launch, words.of(k.name),
+                words.of(_some(k.parameters[i] for i in k.reads)),
+                words.of(_some(k.parameters[i] for i in k.writes)),
+                None, 0, None, None, None, None, words.of(verdict), none,
+                words.of(place(k.file, k.line)), words.of(place(*call)),
+                words.of(" x ".join(map(str, o.dim))), none, norms.get((t.tape, o.launch)), None,
+            ]  # fmt: skip
+
+
+def _norms(run: PageRun) -> dict[tuple[int, int], Any]:
+    from adtool.gradients import incoming
+
+    return {
+        (t.tape, o.launch): digits(incoming(t, i))
+        for t in (() if run.traces is None else run.traces.tapes)
+        for i, o in enumerate(t.listing.operations)
+        if o.launch >= 0
+    }
+
+
+def digits(value: float | None, count: int = 4) -> Any:
+    """A number as JSON has it: NaN and infinities as words, and no digit too many."""
+    if value is None:
+        return None
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    found = float(f"{value:.{count}g}")
+    return int(found) if found.is_integer() and abs(found) < 1e15 else found
+
+
+def place(file: str | None, line: int | None) -> str:
+    """A line of a file as people name it, "" for none."""
+    return f"{short(file)}:{line}" if file else ""
+
+
+def _some(words: Iterable[str], limit: int = 6) -> str:
+    found = list(words)
+    more = f" and {len(found) - limit} more" if len(found) > limit else ""
+    return ", ".join(found[:limit]) + more
+
+
+def as_json(data: Any) -> str:
+    """JSON for a <script> element: nothing in it ends the element or begins a comment."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

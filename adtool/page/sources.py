@@ -1,0 +1,141 @@
+"""Where a page's data comes from: a session, the last run, a report in JSON, a capture."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adtool import __version__, codec
+from adtool.exits import ToolError, because
+from adtool.last import Last
+from adtool.page.data import Missing, PageData, PageRun
+from adtool.report import Report, ReportError, from_json
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+
+_TOOL = f"adtool {__version__}"
+_BYTES = 256 << 20  # of a report that is read
+_RUN_IT = "adtool report SCRIPT --html FILE"
+_PACKAGES = ("numpy", "torch", "jax", "cupy")
+_WIDE = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "asimd", "sve")
+
+
+def page_data_of_session(session: Session, report: Report) -> PageData:
+    """A run that has just been checked. report: of that session."""
+    from adtool.last import last_of
+
+    last = last_of(session, report)
+    missing = []
+    if last is None:
+        missing.append(Missing("Tapes", "the run did not come to its end, or recorded no tape", ""))
+    if not session.pictures:
+        missing.append(
+            Missing("Jacobians", "no launch was checked whose Jacobian could be evaluated", "")
+        )
+    run = PageRun(
+        session.target.name, report, None if last is None else last.traces, session.pictures,
+        report.findings, missing=tuple(missing), local=True,
+    )  # fmt: skip
+    return PageData((run,), f"a run of {session.target.name}", _TOOL, environment(report.device))
+
+
+def page_data_of_last(last: Last) -> PageData:
+    """What `.adtool/last` holds: the report and traces."""
+    missing = [Missing("Jacobians", "the last run's file keeps none", _RUN_IT)]
+    if not last.checked:
+        missing.insert(0, Missing("Findings", "the last run checked no gradient", _RUN_IT))
+    run = PageRun(
+        last.script, last.report, last.traces, (), last.findings, last.verdicts, last.checked,
+        tuple(missing), local=True,
+    )  # fmt: skip
+    return PageData((run,), f"the last run in this folder, of {last.script}", _TOOL, environment())
+
+
+def page_data_of_json(path: Path) -> PageData:
+    """A report that `adtool check --format json` wrote, of one script or of several.
+
+    Raises ToolError where it cannot be read or is none.
+    """
+    try:
+        if path.stat().st_size > _BYTES:
+            raise ToolError(f"`{path}` is too large for a report", f"the limit is {_BYTES:,} bytes")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ToolError(f"`{path}` cannot be read: {because(error)}", "",
+                        "environment") from None  # fmt: skip
+    except UnicodeDecodeError:
+        raise _no_report(path, "it is no text in UTF-8") from None
+    try:
+        reports = _reports(text)
+    except (ReportError, codec.CodecError) as error:
+        raise _no_report(path, str(error)) from None
+    missing = (
+        Missing("Tapes: graph, gradient norms, memory", "a report in JSON has no tapes", _RUN_IT),
+        Missing("Jacobians and maps of errors", "a report in JSON has none", _RUN_IT),
+        Missing("Environment of the run", "a report in JSON names the device alone", _RUN_IT),
+    )
+    runs = tuple(
+        PageRun(r.script or "(no script)", r, findings=r.findings, missing=missing) for r in reports
+    )
+    return PageData(
+        runs, f"the report {path.name}", _TOOL, (("Report written by", reports[0].tool),)
+    )
+
+
+def _reports(text: str) -> tuple[Report, ...]:
+    """One report, or those of an object with `runs`. Raises ReportError or CodecError."""
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"not JSON: {error}") from None
+    if isinstance(data, dict) and isinstance(data.get("runs"), list) and data["runs"]:
+        return tuple(from_json(json.dumps(r)) for r in data["runs"])
+    return (from_json(text),)
+
+
+def _no_report(path: Path, why: str) -> ToolError:
+    return ToolError(f"`{path}` is no report of adtool: {why}",
+                     "write one: adtool check --format json SCRIPT > report.json")  # fmt: skip
+
+
+def environment(device: str | None = None) -> tuple[tuple[str, str], ...]:
+    """What numbers may depend on: versions, compiler, CPU, device, threads. No paths."""
+    import engine
+
+    found = engine.environment()
+    rows = [
+        ("adtool", __version__),
+        ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("System", f"{platform.system()} {platform.release()}, {platform.machine()}"),
+    ]
+    for name in _PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            rows.append((name, importlib.metadata.version(name)))
+    model, features = _processor()
+    rows += [
+        ("Compiler", found.version or found.compiler_problem[0]),
+        ("CPU", model or platform.processor() or "not known"),
+        ("CPU features", features or "not known"),
+        ("Device", device or "cpu"),
+        ("Threads of a launch", f"{found.threads} of {os.cpu_count()}"),
+    ]
+    return tuple(rows)
+
+
+def _processor() -> tuple[str, str]:
+    """The CPU's name and those of its features that matter to numbers, on Linux."""
+    model, flags = "", set[str]()
+    with suppress(OSError, UnicodeDecodeError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                model = model or value.strip()
+            elif name.strip() in ("flags", "Features"):
+                flags |= set(value.split())
+    return model, ", ".join(f for f in _WIDE if f in flags)

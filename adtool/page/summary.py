@@ -1,0 +1,134 @@
+"""What the head of a page says of a run, and what was left unchecked in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adtool.page.data import PageRun
+from adtool.page.words import many
+from adtool.report import Report, at_gate
+
+_ORDER = ("fail", "nan", "inconclusive", "nondeterministic", "rounding", "kink", "skipped", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number and what it counts."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A verdict's part of all pairs. percent: its width in a bar."""
+
+    verdict: str
+    count: int
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """verdict: `passed`, `failed`, `not checked` or `seen`; why: in a sentence."""
+
+    verdict: str
+    why: str
+    counts: tuple[Count, ...]
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Something that was not checked, and why. where: the first places."""
+
+    what: str
+    why: str
+    where: str
+
+
+def summary(run: PageRun) -> Summary:
+    """The summary of a run."""
+    if run.report is not None:
+        return _of_report(run.report)
+    kept = run.traces.tapes if run.traces is not None else ()
+    recorded = 0 if run.traces is None else run.traces.recorded
+    launches = sum(o.launch >= 0 for t in kept for o in t.listing.operations)
+    found = [f for f in run.findings if not f.suppressed]
+    counts = (
+        *_findings(found),
+        Count("tapes", f"{recorded:,}"), Count("launches", f"{launches:,}"),
+    )  # fmt: skip
+    why = "The last run: its findings and tapes. No gate was kept with it."
+    if not run.checked:
+        why = "The last run recorded tapes and checked no gradient."
+    return Summary("failed" if any(f.severity == "error" for f in found) else "seen", why,
+                   counts, ())  # fmt: skip
+
+
+def _of_report(r: Report) -> Summary:
+    open_ = [f for f in r.findings if not f.suppressed]
+    hidden = len(r.findings) - len(open_)
+    levels = {"error": "error", "warning": "warning or error", "note": "note, warning or error"}
+    if r.error is not None:
+        verdict, why = "not checked", r.error.message
+    elif r.ok:
+        verdict, why = "passed", f"No finding at the gate ({levels[r.gate]})."
+    else:
+        verdict = "failed"
+        at = (f for f in open_ if at_gate(f.severity, r.gate))
+        codes = dict.fromkeys(f"{f.code} {f.name}" for f in at)
+        why = f"At the gate ({levels[r.gate]}): " + ", ".join(codes) + "."
+    counts = [*_findings(open_)]
+    if hidden:
+        counts.append(Count("suppressed", f"{hidden:,}"))
+    counts += [
+        Count("tapes", f"{r.tapes:,}"), Count("launches", f"{len(r.launches):,}"),
+        Count("pairs checked", f"{r.decided:,}"), Count("seconds", f"{r.seconds:.1f}"),
+    ]  # fmt: skip
+    tally: Counter[str] = Counter(p.verdict for x in r.launches for p in x.pairs)
+    total = sum(tally.values())
+    shares = tuple(Share(v, tally[v], 100 * tally[v] / total) for v in _ORDER if tally[v])
+    return Summary(verdict, why, tuple(counts), shares)
+
+
+def _findings(found: Sequence[object]) -> tuple[Count, ...]:
+    tally = Counter(getattr(f, "severity", "") for f in found)
+    return tuple(
+        Count(s if tally[s] == 1 else f"{s}s", f"{tally[s]:,}")
+        for s in ("error", "warning", "note")
+    )
+
+
+def left_out(run: PageRun) -> tuple[Left, ...]:
+    """What was not checked, with reasons: of the page, of tapes, of launches and pairs."""
+    out = [Left(m.what, m.why + (f"; {m.way}" if m.way else ""), "") for m in run.missing]
+    if run.report is None:
+        return tuple(out)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for e in run.report.end_to_end:
+        if e.verdict in ("skipped", "inconclusive"):
+            groups.setdefault(("tape as a whole", e.reason), []).append(f"tape {e.tape}")
+    for x in run.report.launches:
+        at = f"{x.tape}:{x.index} {x.kernel}"
+        if x.skipped or not x.pairs:
+            groups.setdefault(("launch", x.skipped), []).append(at)
+            continue
+        for p in x.pairs:
+            if p.verdict in ("skipped", "inconclusive"):
+                groups.setdefault(("pair", p.reason), []).append(
+                    f"{at}: {p.input} \u2192 {p.output}"
+                )
+    for (what, why), where in groups.items():
+        more = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
+        out.append(Left(many(len(where), what, _PLURAL[what]), why or "nothing was compared",
+                        "; ".join(where[:3]) + more))  # fmt: skip
+    if not run.report.end_to_end and run.report.error is None:
+        out.append(Left("tapes as wholes", "no tape was checked end to end", ""))
+    out += [Left("note", n, "") for n in run.report.notes]
+    return tuple(out)
+
+
+_PLURAL = {"tape as a whole": "tapes as wholes", "launch": "launches", "pair": "pairs"}

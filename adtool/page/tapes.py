@@ -1,0 +1,231 @@
+"""The tapes of a run for a page: graph, curves, and the operations behind each box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adtool.course import Course, Turn, course
+from adtool.exits import ToolError
+from adtool.health import Health, health
+from adtool.last import Last, LaunchVerdict
+from adtool.page import charts, drawing, svg
+from adtool.page.data import PageRun
+from adtool.page.rows import Words, digits, place
+from adtool.page.words import many, name, size
+from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTrace, dot, graph
+
+TAPES = 8  # of a run that are shown; those where something is wrong first
+_BAD = ("fail", "nan", "inconclusive", "nondeterministic", "rounding")
+_KERNELS = charts.COLOURS - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of a legend. colour: the number of a class."""
+
+    label: str
+    colour: int
+
+
+@dataclass(frozen=True, slots=True)
+class TapePart:
+    """One tape. graph: SVG that is clean, "" for none; width, height: in pixels.
+
+    notes: sentences about the picture. norms, bytes: SVG of curves, "" for none. turns: where the
+    gradient dies or explodes. data: operations and what the boxes stand for, for the script.
+    """
+
+    number: int
+    title: str
+    wrong: bool
+    graph: str
+    width: float
+    height: float
+    notes: tuple[str, ...]
+    norms: str
+    legend: tuple[Key, ...]
+    turns: tuple[str, ...]
+    bytes: str
+    memory: tuple[tuple[str, str], ...]
+    data: dict[str, Any]
+
+
+def tape_parts(run: PageRun) -> tuple[TapePart, ...]:
+    """The tapes to show, in their order."""
+    if run.traces is None:
+        return ()
+    last = Last(run.script, run.checked, run.findings, _verdicts(run), run.traces)
+    found = [(t, health(last, t)) for t in run.traces.tapes if t.operations]
+    order = sorted(range(len(found)), key=lambda k: (found[k][1].first is None, k))[:TAPES]
+    return tuple(_part(*found[k]) for k in sorted(order))
+
+
+def _verdicts(run: PageRun) -> tuple[LaunchVerdict, ...]:
+    if run.report is None:
+        return run.verdicts
+    out = []
+    for x in run.report.launches:
+        found = {p.verdict for p in x.pairs}
+        verdict = next((v for v in _BAD if v in found), "")
+        if verdict:
+            out.append(LaunchVerdict(x.tape, x.index, verdict))
+    return tuple(out)
+
+
+def _part(trace: TapeTrace, seen: Health) -> TapePart:
+    x = trace.listing
+    options = GraphOptions(operations=seen.operations, arrays=seen.arrays, focus=seen.first)
+    picture = graph(x, options)
+    text, width, height, said = _drawn(picture)
+    along = course(trace)
+    norms, legend = _norms(along)
+    title = f"{many(x.records, 'operation')}, {many(len(x.arrays), 'array')}"
+    if seen.first is not None:
+        title += f"; {seen.why}"
+    return TapePart(
+        trace.tape, title, seen.first is not None, text, width, height, (*picture.notes, *said),
+        norms, legend, _turns(along), _bytes(trace), _memory(trace), _data(trace, along, picture),
+    )  # fmt: skip
+
+
+def _drawn(picture: Graph) -> tuple[str, float, float, tuple[str, ...]]:
+    from adtool.figures.graphs import drawn
+
+    try:
+        made = drawn(dot(picture), "svg").decode("utf-8", "replace")
+        root, width, height = svg.cleaned(made)
+        return svg.written(_opening(root, picture)), width, height, ()
+    except (ToolError, svg.SvgError) as error:
+        why = f"drawn without Graphviz: {getattr(error, 'message', str(error))}"
+    found = drawing.drawn(picture)
+    if found is None:
+        return "", 0.0, 0.0, (f"not {why}; and it has too many boxes to be drawn otherwise",)
+    root, width, height = found
+    return svg.written(_opening(root, picture)), width, height, (why,)
+
+
+def _opening(root: Any, picture: Graph) -> Any:
+    """Boxes that stand for several operations can be opened: by pointer and by keyboard."""
+    known = {x.id: x for x in drawing.operations(picture.items)}
+    frames = {c.id: c for c in _clusters(picture.items)}
+    for g in root.iter("g"):
+        key = g.get("data-node")
+        if key in known:
+            label = f"{known[key].label}, {many(len(known[key].members), 'operation')}"
+        elif key in frames:
+            label = f"{frames[key].label}: the operations in this frame"
+        else:
+            continue
+        g.set("tabindex", "0")
+        g.set("role", "button")
+        g.set("aria-label", name(f"Show {label}"))
+    return root
+
+
+def _clusters(items: Sequence[OperationNode | Cluster]) -> list[Cluster]:
+    out = []
+    for item in items:
+        if isinstance(item, Cluster):
+            out += [item, *_clusters(item.items)]
+    return out
+
+
+def _norms(along: Course) -> tuple[str, tuple[Key, ...]]:
+    seen = [r for r in along.rows if r.gradient is not None]
+    if not seen:
+        return "", ()
+    names = list(dict.fromkeys(r.kernel for r in seen))
+    groups = [(n, [n]) for n in names[:_KERNELS]]
+    if len(names) > _KERNELS:
+        groups.append((f"{len(names) - _KERNELS} more kernels", names[_KERNELS:]))
+    curves = [
+        charts.Curve(label, tuple((r.record, r.gradient or 0.0) for r in seen if r.kernel in these))
+        for label, these in groups
+    ]
+    lines = [
+        charts.Line(kind, turn.record)
+        for kind, turn in (("explodes", along.explodes), ("dies", along.dies))
+        if turn is not None
+    ]
+    finite = [r.gradient for r in seen if r.gradient and math.isfinite(r.gradient)]
+    about = f"Norm of the incoming gradient at {many(len(seen), 'operation')}"
+    if finite:
+        about += f", from {min(finite):.3g} to {max(finite):.3g}"
+    made = charts.chart(
+        curves, about, "operation on the tape (the backward pass goes from right to left)",
+        "norm of the gradient", log=True, lines=lines,
+    )  # fmt: skip
+    return made, tuple(Key(name(label), k) for k, (label, _) in enumerate(groups))
+
+
+def _turns(along: Course) -> tuple[str, ...]:
+    out = []
+    for word, turn in (("explodes", along.explodes), ("dies", along.dies)):
+        if turn is not None:
+            out.append(f"The gradient {word} at {_where(turn)}: {turn.why}.")
+    if along.growth is not None:
+        factor = f"{along.growth:.4g}"
+        out.append(f"Its norm grows by a factor of {factor} per operation, along {along.along}.")
+    return tuple(out)
+
+
+def _where(turn: Turn) -> str:
+    at = f"launch {turn.launch}" if turn.launch is not None else f"record {turn.record}"
+    return f"{at} of {turn.kernel}"
+
+
+def _bytes(trace: TapeTrace) -> str:
+    """The bytes of all arrays that the tape has used, up to each of its operations."""
+    x = trace.listing
+    seen: set[int] = set()
+    total = 0
+    points = []
+    for o in x.operations:
+        for a in o.arrays:
+            whole = a if a < 0 or x.arrays[a].base < 0 else x.arrays[a].base
+            if whole >= 0 and whole not in seen:
+                seen.add(whole)
+                total += x.arrays[whole].nbytes
+        points.append((float(o.index), float(total)))
+    if not points or not total:
+        return ""
+    about = f"Bytes of the arrays used so far along the tape, {size(total)} at its end"
+    return charts.chart(
+        [charts.Curve("arrays so far", tuple(points))], about, "operation on the tape",
+        "bytes of arrays so far", bytes_=True,
+    )  # fmt: skip
+
+
+def _memory(trace: TapeTrace) -> tuple[tuple[str, str], ...]:
+    m = trace.memory
+    if m is None:
+        return ()
+    return (
+        ("Copies of overwritten inputs", size(m.inputs)),
+        ("Journals of launches", size(m.journals)),
+        ("Largest stack of a backward pass", size(m.stack)),
+    )
+
+
+def _data(trace: TapeTrace, along: Course, picture: Graph) -> dict[str, Any]:
+    words = Words()
+    rows = [
+        [
+            r.record, r.launch, words.of(r.kernel), words.of(" x ".join(map(str, r.dim))),
+            words.of(", ".join(r.inputs)), words.of(", ".join(r.outputs)), r.bytes,
+            digits(r.forward, 3), digits(r.backward, 3), digits(r.gradient),
+            words.of(place(r.file, r.line)),
+        ]
+        for r in along.rows
+    ]  # fmt: skip
+    boxes: dict[str, tuple[str, list[int]]] = {
+        x.id: (x.label, list(x.members)) for x in drawing.operations(picture.items)
+    }
+    for c in _clusters(picture.items):
+        members = sorted(m for x in drawing.operations(c.items) for m in x.members)
+        boxes[c.id] = (c.label, members)
+    shown = {key: [name(label), members] for key, (label, members) in boxes.items()}
+    return {"tape": trace.tape, "words": words.all, "rows": rows, "boxes": shown}

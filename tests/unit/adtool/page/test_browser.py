@@ -1,0 +1,204 @@
+"""The page in a browser: it loads, filters, sorts, opens, prints, and can be read by all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adtool.page.document import render_html
+from tests.unit.adtool.page.conftest import Opener
+from tests.unit.adtool.page.sample import failed_run, page, run
+
+pytest.importorskip("jinja2", reason="the page needs the extra `report`")
+
+ROWS = ".launches tbody tr:not(.detail)"
+
+
+def column(tab: Any, number: int) -> list[str]:
+    return list(tab.locator(f"{ROWS} > :nth-child({number})").all_inner_texts())
+
+
+def says(tab: Any, where: str, text: str) -> None:
+    """Waits until something says it."""
+    from playwright.sync_api import expect
+
+    expect(tab.locator(where)).to_contain_text(text, timeout=15_000)
+
+
+def counts(tab: Any, what: str, number: int) -> None:
+    """Waits until there are so many."""
+    from playwright.sync_api import expect
+
+    expect(tab.locator(what)).to_have_count(number, timeout=15_000)
+
+
+def test_it_loads_from_disk_without_errors_and_without_a_network(opened: Opener) -> None:
+    seen = opened(render_html(page(run(), failed_run())))
+    assert seen.said == []
+    assert [u for u in seen.asked if not u.startswith(("file:", "data:"))] == []
+    assert len([u for u in seen.asked if u.startswith("file:")]) == 1
+    assert seen.page.locator("h1").inner_text() == "2 scripts"
+
+
+def test_it_filters_by_words_by_launch_and_by_verdict(opened: Opener) -> None:
+    tab = opened(render_html(page(run(60)))).page
+    assert tab.locator(ROWS).count() == 25
+    field = tab.get_by_role("searchbox", name="Filter")
+    field.fill("kernel2")
+    says(tab, ".matches", "15 of 60")
+    assert set(column(tab, 2)) == {"kernel2"}
+    field.fill("0:7")
+    says(tab, ".matches", "1 of 60")
+    assert column(tab, 2) == ["kernel3"]
+    field.fill("")
+    tab.get_by_label("Verdict").select_option("fail")
+    assert set(column(tab, 11)) == {"fail"}
+    assert tab.locator(ROWS).count() == 12
+    field.fill("there is no such word")
+    says(tab, ".launches .none", "No launch fits")
+
+
+def test_it_sorts_and_says_so(opened: Opener) -> None:
+    tab = opened(render_html(page(run(60)))).page
+    assert column(tab, 11)[:3] == ["fail"] * 3  # what is wrong comes first
+    button = tab.get_by_role("button", name="Rel error")
+    button.click()
+    head = tab.locator(".launches thead th:nth-child(7)")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert column(tab, 7)[:3] == ["NaN", "5.9e-6", "5.8e-6"]
+    button.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column(tab, 7)[:2] == ["0", "2.0e-7"]
+    assert tab.locator(".launches th[aria-sort=none]").count() == 10
+    tab.get_by_role("button", name="Launch", exact=True).click()
+    assert column(tab, 1)[:2] == ["0:0", "0:1"]
+    tab.get_by_role("button", name="Last").click()
+    assert column(tab, 1)[-1] == "0:59"
+
+
+def test_a_row_opens(opened: Opener) -> None:
+    tab = opened(render_html(page(run()))).page
+    button = tab.get_by_role("button", name="Launch 0:3, details")
+    button.press("Enter")
+    assert button.get_attribute("aria-expanded") == "true"
+    assert "d y[0] / d x[3]" in tab.locator(".detail").inner_text()
+    button.click()
+    assert tab.locator(".detail").count() == 0
+
+
+def test_a_link_opens_its_finding(opened: Opener) -> None:
+    text = render_html(page(run()))
+    tab = opened(text).page
+    note = tab.locator("#finding-3")
+    assert note.get_attribute("open") is None
+    note.locator("summary").click()
+    assert "message 2" in note.locator(".message").inner_text()
+    tab = opened(text, "#finding-3").page
+    assert tab.locator("#finding-3 .message").is_visible()
+
+
+def test_boxes_open_and_the_graph_zooms(opened: Opener) -> None:
+    tab = opened(render_html(page(run(40)))).page
+    box = tab.locator("g.g-node[role=button]").first
+    box.focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator(".opened tbody tr").count() >= 1
+    assert "kernel0" in tab.locator(".opened").inner_text()
+    picture = tab.locator(".paper svg")
+    before = float(picture.get_attribute("width"))
+    tab.get_by_role("button", name="Zoom in").click()
+    assert float(picture.get_attribute("width")) == pytest.approx(before * 1.3, rel=1e-3)
+    tab.get_by_role("button", name="Fit").click()
+    assert float(picture.get_attribute("width")) == pytest.approx(before, rel=1e-3)
+
+
+def test_ten_thousand_launches(opened: Opener) -> None:
+    text = render_html(page(run(10_000)))
+    assert len(text.encode()) < 20e6
+    seen = opened(text)
+    tab = seen.page
+    tab.wait_for_selector(ROWS)
+    tab.get_by_role("searchbox", name="Filter").fill("kernel3")
+    says(tab, ".matches", "2,500")
+    ready = tab.evaluate("performance.getEntriesByName('adtool-ready')[0].startTime")
+    filtered = tab.evaluate("performance.getEntriesByName('adtool-filter').at(-1).duration")
+    print(f"{len(text.encode()) / 1e6:.2f} MB, ready {ready:.0f} ms, filter {filtered:.0f} ms")
+    # Three seconds are promised of a machine that has nothing else to do.
+    assert ready < 15_000
+    assert filtered < 3_000
+    assert tab.locator(ROWS).count() == 25
+    assert seen.said == []
+
+
+def test_no_hostile_name_breaks_out(opened: Opener) -> None:
+    seen = opened(render_html(page(run(20, hostile=True), failed_run())))
+    tab = seen.page
+    for button in tab.locator(".open-row").all()[:6]:
+        button.click()
+    for box in tab.locator("g[role=button]").all()[:4]:
+        box.focus()
+        tab.keyboard.press("Enter")
+    tab.wait_for_selector(".opened tbody tr")
+    assert tab.evaluate("window.broken") is None
+    assert seen.said == []
+    assert all(u.startswith(("file:", "data:image/png")) for u in seen.asked)
+    assert tab.locator("main img").count() == 2
+    assert tab.locator(".launches td img, .launches td svg, .launches td script").count() == 0
+    # Long names do not make the page wider than its window.
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_paper_shows_all_sections_and_unfolds_findings(opened: Opener) -> None:
+    tab = opened(render_html(page(run(60)))).page
+    tab.emulate_media(media="print")
+    for part in ("summary", "findings", "tapes", "launches", "jacobians", "left"):
+        assert tab.locator(f"#run-1-{part}").is_visible(), part
+    assert tab.locator("#environment").is_visible()
+    assert tab.locator("#finding-3 .message").is_visible()
+    counts(tab, ROWS, 60)
+    assert not tab.locator(".toc").is_visible()
+    tab.emulate_media(media="screen")
+    counts(tab, ROWS, 25)
+    assert not tab.locator("#finding-3 .message").is_visible()
+
+
+def test_the_switch_turns_it_dark(opened: Opener) -> None:
+    tab = opened(render_html(page(run())), color_scheme="light").page
+    shade = "getComputedStyle(document.body).backgroundColor"
+    light = tab.evaluate(shade)
+    switch = tab.get_by_role("button", name="Dark")
+    switch.click()
+    assert switch.get_attribute("aria-pressed") == "true"
+    dark = tab.evaluate(shade)
+    assert dark != light
+    tab = opened(render_html(page(run())), color_scheme="dark").page
+    assert tab.evaluate(shade) == dark
+
+
+def test_it_says_so_where_scripts_are_off(opened: Opener) -> None:
+    tab = opened(render_html(page(run())), java_script_enabled=False).page
+    assert tab.get_by_text("Scripts are switched off").is_visible()
+    assert tab.locator("#finding-1 .message").is_visible()
+    assert tab.locator(".paper svg").is_visible()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_axe_finds_nothing_serious(opened: Opener, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe checks pages")
+    window = {"width": width, "height": 900}
+    runs = (run(30),) if width > 800 else (run(), run(fails=False), failed_run())
+    tab = opened(render_html(page(*runs)), color_scheme=scheme, viewport=window,
+                 bypass_csp=True).page  # fmt: skip
+    for d in tab.locator("details:not([open]) > summary").all():
+        d.click()
+    tab.locator(".open-row").first.click()
+    tab.locator("g.g-node[role=button]").first.focus()
+    tab.keyboard.press("Enter")
+    found = axe.Axe().run(tab).response["violations"]
+    bad = [
+        (v["id"], [n["target"] for n in v["nodes"]][:3])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
+    assert bad == []

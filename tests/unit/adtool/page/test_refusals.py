@@ -1,0 +1,44 @@
+"""What `adtool report` refuses, and what it says then; in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adtool.cli import main
+
+pytest.importorskip("jinja2", reason="the page needs the extra `report`")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["script.py"], "no file to write the page to"),
+        (["script.py", "--html", "page.txt"], "cannot write a page"),
+        (["script.py", "--html", "no/page.html"], "no directory"),
+        (["no.json", "--html", "page.html"], "cannot be read"),
+        (["bad.json", "--html", "page.html"], "is no report of adtool"),
+        (["empty.json", "--html", "page.html"], "is no report of adtool"),
+        (["odd.json", "--html", "page.html"], "is no report of adtool"),
+        (["--html", "page.html", "bad.json", "more"], "after `bad.json`"),
+        (["run.adt", "--html", "page.html"], "no script `run.adt`"),
+        (["--html", "page.html"], "no run to draw"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text("pass\n")
+    Path("bad.json").write_text('{"schema": 1, "runs": [3]}')
+    Path("empty.json").write_text("")
+    Path("odd.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(SystemExit) as ended:
+        main(["report", *words])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+    assert not Path("page.html").exists()
