@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adtool import __version__
 from adtool.render import uris
 from adtool.render.characters import whole
+from adtool.render.escapes import prose
 from adtool.report import Failure, Finding, Fix, Problem, Report
 from adtool.rules import Rule, load_rules
 from adtool.suppressions import UNUSED
@@ -137,16 +138,16 @@ def _notifications(error: Failure, setting: Setting) -> Iterable[Json]:
 
 
 def _result(f: Finding, number: int, index: dict[str, int], hidden: bool, setting: Setting) -> Json:
-    more = [f"help: {f.help}"] if f.help else []
-    more += [f"note: {n}" for n in f.notes]
+    more = [("help", f.help)] if f.help else []
+    more += [("note", n) for n in f.notes]
     out: Json = {"ruleId": f.code}
     if f.code in index:
         out["ruleIndex"] = index[f.code]
-    markdown = "\n\n".join([f.message, *(f"*{m.partition(':')[0]}*:{m.partition(':')[2]}"
-                                         for m in more)])  # fmt: skip
+    text = "\n".join([f.message, *(f"{label}: {words}" for label, words in more)])
+    markdown = "\n\n".join([prose(f.message), *(f"**{label}**: {prose(w)}" for label, w in more)])
     out |= {
         "level": f.severity,
-        "message": {"text": _plain("\n".join([f.message, *more])), "markdown": _marked(markdown)},
+        "message": {"text": _plain(text), "markdown": _plain(markdown)},
         "provenance": {"invocationIndex": number},
         "properties": _properties(f),
     }
@@ -284,13 +285,6 @@ def _fix(fix: Fix, setting: Setting) -> Json | None:
 def _plain(text: str) -> str:
     """Text in which nothing is a placeholder (`{0}`) to a reader."""
     return re.sub(r"\{(\d+)\}", r"{{\1}}", text)
-
-
-def _marked(text: str) -> str:
-    """The same as Markdown: code in backquotes stays, all else is no markup."""
-    from adtool.render.escapes import prose
-
-    return _plain("\n\n".join(prose(p) for p in text.split("\n\n")))
 
 
 def _sound(value: Any) -> Any:

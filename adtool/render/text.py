@@ -6,6 +6,7 @@ import os
 import re
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 from rich import box
@@ -245,7 +246,9 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
         return
     column = finding.column or 1
     end = (finding.end_line or finding.line, finding.end_column or column + 1)
-    text = snippet(Span(finding.file, finding.line, column, *end))
+    text = ""
+    with suppress(ValueError):  # a name that no file can have
+        text = snippet(Span(finding.file, finding.line, column, *end))
     if not text:
         return
     gutter = len(str(finding.line)) + 3

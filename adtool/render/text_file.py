@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from adtool.render.characters import clean
 from adtool.render.text import make_console, print_failure, print_report, print_runs
 from adtool.report import Report
 
@@ -23,7 +24,7 @@ def render(reports: Sequence[Report], setting: Setting) -> str:
         stream.write(f"note: {note}\n")
     for number, report in enumerate(reports, 1):
         if setting.several:
-            stream.write(f"{number} of {setting.count}: {report.script}\n")
+            stream.write(f"{number} of {setting.count}: {clean(str(report.script))}\n")
         print_report(report, console, setting.verbose, setting.quiet)
         if report.error is not None:
             print_failure(report.error, console)

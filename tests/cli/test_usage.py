@@ -99,7 +99,8 @@ def test_wrong_usage_as_json(adtool: Any, args: list[str], kind: str, words: str
 def test_the_words_of_wrong_usage(adtool: Any) -> None:
     done = adtool("check", "--format", "xml", "a.py")
     assert done.stderr == (
-        "error: Invalid value for '--format': 'xml' is not one of 'text', 'json'\n"
+        "error: Invalid value for '--format': 'xml' is not one of "
+        "'text', 'json', 'junit', 'sarif', 'github', 'markdown'\n"
         "help: `adtool check --help` lists the options\n"
     )
     done = adtool("jacobian", "a.py", "3", "--kernel", "k")

@@ -1,0 +1,101 @@
+"""Formats of `adtool check`: several at once, of scripts that fail too, and in a step of GitHub."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from tests.cli.test_options import WRONG
+
+BAD = "print('printed')\nraise ValueError('no ]]> <b>')\n"
+ALL = ("sarif=x.sarif", "junit=x.xml", "json=r.json", "markdown=m.md", "github=g.txt", "text=t.txt")
+
+
+@pytest.fixture
+def wrong(adtool: Any) -> Any:
+    adtool.script(WRONG + "print('printed')\n", "wrong.py")
+    adtool.script(BAD, "bad.py")
+    return adtool
+
+
+def asked(*outputs: str) -> list[str]:
+    return [word for o in outputs for word in ("--output", o)]
+
+
+def test_all_at_once_of_several_scripts(wrong: Any) -> None:
+    done = wrong("check", *asked(*ALL), "--each", "wrong.py", "bad.py")
+    assert done.returncode == 2
+    assert "error[G001]" in done.stdout and "sarif report written to x.sarif" in done.stdout
+    read = {name: (wrong.folder / name).read_text() for name in (o.split("=")[1] for o in ALL)}
+    (run,) = json.loads(read["x.sarif"])["runs"]
+    assert [r["ruleId"] for r in run["results"]] == ["G001"]
+    assert [i["executionSuccessful"] for i in run["invocations"]] == [True, False]
+    (told,) = run["invocations"][1]["toolExecutionNotifications"]
+    assert "ValueError: no ]]> <b>" in told["message"]["text"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "wrong.py", "uriBaseId": "%SRCROOT%"}
+    first, second = ET.fromstring(read["x.xml"].encode())
+    assert (first.get("failures"), first.get("errors")) == ("2", "0")  # a case of each tape
+    assert (second.get("name"), second.get("errors")) == ("bad.py", "1")
+    runs = json.loads(read["r.json"])["runs"]
+    assert [r["exit_code"] for r in runs] == [1, 2]
+    assert read["m.md"].startswith("## adtool: 2 scripts: 1 failed, 1 not checked\n")
+    assert [x.split(" ")[0] for x in read["g.txt"].splitlines()] == ["::error", "::error"]
+    assert "\n2 of 2: bad.py\n" in read["t.txt"] and "2 scripts: 1 failed" in read["t.txt"]
+    assert not [p.name for p in wrong.folder.iterdir() if p.name.startswith(".adtool-")]
+
+
+def test_standard_output_is_one_document(wrong: Any) -> None:
+    done = wrong("check", "--format", "sarif", *asked("json=r.json"), "bad.py")
+    assert done.returncode == 2 and "printed" in done.stderr
+    assert json.loads(done.stdout)["version"] == "2.1.0"
+    assert json.loads((wrong.folder / "r.json").read_text())["error"]["kind"] == "raised"
+    done = wrong("check", "--format", "junit", *asked("x.xml"), "wrong.py")
+    assert done.stdout.startswith("printed\n") and "report written to x.xml" in done.stdout
+    assert ET.parse(wrong.folder / "x.xml").getroot().get("failures") == "2"
+
+
+def test_what_cannot_be_written_is_said_before_the_script_runs(wrong: Any) -> None:
+    for output in ("sarif=no/x.sarif", "sarif=.", "sarif=", "sarif=wrong.py"):
+        done = wrong("check", *asked(output), "wrong.py")
+        assert done.returncode == 2 and "printed" not in done.stdout
+        assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    done = wrong("check", "--format", "junit", "nowhere.py")
+    assert done.returncode == 2 and ET.fromstring(done.stdout).get("errors") == "1"
+    done = wrong("check", "--format", "junit", "--gate", "x", "wrong.py")
+    assert done.returncode == 2 and not done.stdout and done.stderr.startswith("error: ")
+    done = wrong("check", "--format", "yaml", "wrong.py")
+    assert done.returncode == 2 and "'markdown'" in done.stderr
+
+
+def test_a_step_of_github(wrong: Any) -> None:
+    summary = wrong.folder / "summary.md"
+    summary.write_text("before\n")
+    wrong.env |= {
+        "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary),
+        "GITHUB_WORKSPACE": str(wrong.folder.parent),
+    }  # fmt: skip
+    done = wrong("check", "wrong.py")
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(f"::error file={wrong.folder.name}/wrong.py,line=")
+    text = summary.read_text()
+    assert text.startswith("before\n\n## `wrong.py`: failed\n")
+    done = wrong("check", "--no-annotations", "wrong.py")
+    assert "::error" not in done.stdout and summary.read_text() == text
+    wrong.env["GITHUB_STEP_SUMMARY"] = str(wrong.folder)
+    done = wrong("check", "--format", "github", "wrong.py")
+    assert done.returncode == 1 and done.stdout.startswith("::error file=")
+    assert "warning: the step's summary cannot be written" in done.stderr
+
+
+def test_outputs_of_a_project(wrong: Any) -> None:
+    project = wrong.folder / "pyproject.toml"
+    project.write_text('[tool.adtool]\noutput = ["sarif=x.sarif", "junit=x.xml"]\n')
+    done = wrong("check", "wrong.py")
+    assert done.returncode == 1 and "error[G001]" in done.stdout
+    assert (wrong.folder / "x.sarif").exists() and (wrong.folder / "x.xml").exists()
+    done = wrong("jacobian", "--kernel", "cubes", "wrong.py")  # its --output is another one
+    assert done.returncode == 0, done.stderr
