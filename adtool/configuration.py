@@ -236,8 +236,8 @@ def _parsed(path: Path, where: str, command: Any, parameter: Any, raw: Any) -> A
     try:
         return parameter.process_value(command.context_class(command), raw)
     except usage.ClickException as error:
-        words = str(error.message).strip().rstrip(".")  # type: ignore[attr-defined]
-        raise ToolError(f"{path}: {where}: {words}") from None
+        words = str(error.message)  # type: ignore[attr-defined]
+        raise ToolError(f"{path}: {where}: {usage.tidied(words)}") from None
 
 
 _WANTED = {"switch": "true or false", "integer": "a whole number", "number": "a number",

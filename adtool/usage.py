@@ -15,10 +15,15 @@ ClickException: type[Exception] = next(
 )
 
 
+def tidied(text: str) -> str:
+    """What the parser says of a value, in this tool's words."""
+    text = text.strip().rstrip(".")
+    return text.replace("Value error, ", "").replace("Input should be ", "must be ")
+
+
 def words(error: Any) -> tuple[str, str]:
     """What is wrong with a command line, and what to do."""
-    text = str(error.format_message()).strip().rstrip(".")
-    text = text.replace("Value error, ", "").replace("Input should be ", "must be ")
+    text = tidied(str(error.format_message()))
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return text, ""

@@ -59,8 +59,8 @@ def report(
 ) -> None:
     """Write a page that shows what a run found: one HTML file, which needs no network.
 
-    With SCRIPT (or a capture) it is run and checked, and the exit code is that of `adtool check`. Else exit
-    code 0: the page is written. 2: it could not be done.
+    With SCRIPT (or a capture) it is run and checked, and the exit code is that of `adtool
+    check`. Else exit code 0: the page is written. 2: it could not be done.
     """  # fmt: skip
     from adtool.job import CheckOptions
     from adtool.page.document import render_html

@@ -132,7 +132,7 @@ def test_settings_of_a_project(wrong: Any) -> None:
     assert json.loads(done.stdout)["error"]["kind"] == "usage"
     project.write_text("[tool.adtool]\nseed = -1\n")
     done = wrong("check", "script.py")
-    assert done.returncode == 2 and "[tool.adtool] of pyproject.toml" in done.stderr
+    assert done.returncode == 2 and "pyproject.toml: seed: must be greater" in done.stderr
     project.write_text("[tool.adtool]\nignored = 1\n")
     done = wrong("check", "script.py")
     assert done.returncode == 2 and "did you mean ignore?" in done.stderr

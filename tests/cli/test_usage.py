@@ -49,7 +49,7 @@ def test_help_names_every_option(adtool: Any) -> None:
     ("args", "words"),
     [
         (["check"], "no script is named"),
-        (["check", "script.py", "script.py"], "scripts to check or as its arguments"),
+        (["trace", "script.py", "script.py"], "may be meant as scripts or as its arguments"),
         (["check", "--", "--"], "no script is named"),
         (["check", "missing.py"], "no script `missing.py`"),
         (["jacobian", "--kernel", "k", "."], "`.` stands for several scripts"),
