@@ -183,7 +183,8 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
 
 def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
     """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
-    wanted = job.options.bounds and job.check and job.jacobian is None and job.moving is None
+    looked_at = (job.check or job.keep is not None) and job.jacobian is None
+    wanted = job.options.bounds and looked_at and job.moving is None
     if not wanted:
         return contextlib.nullcontext()
     return engine.watching(noted, races=noted is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
@@ -78,17 +79,18 @@ def comments_of(file: str) -> Iterator[Comment]:
     """The comments of a Python file; none where it cannot be read."""
     known = _known()
     try:
-        with tokenize.open(file) as text:
-            for token in tokenize.generate_tokens(text.readline):
-                if token.type != tokenize.COMMENT:
-                    continue
-                for match in _COMMENT.finditer(token.string):
-                    words = [w.strip() for w in (match[1] or "").split(",")]
-                    line, at = token.start
-                    first, last = at + match.start() + 1, at + match.end() + 1
-                    names = tuple(known.get(w.upper(), w) for w in words if w)
-                    yield Comment(file, line, first, last, names)
-    except (OSError, SyntaxError, UnicodeDecodeError, tokenize.TokenError):
+        # As tracebacks know it: that of a capture is in no file.
+        lines = iter(linecache.getlines(file))
+        for token in tokenize.generate_tokens(lambda: next(lines, "")):
+            if token.type != tokenize.COMMENT:
+                continue
+            for match in _COMMENT.finditer(token.string):
+                words = [w.strip() for w in (match[1] or "").split(",")]
+                line, at = token.start
+                first, last = at + match.start() + 1, at + match.end() + 1
+                names = tuple(known.get(w.upper(), w) for w in words if w)
+                yield Comment(file, line, first, last, names)
+    except (SyntaxError, tokenize.TokenError):
         return
 
 

@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from engine.diagnostics.site import Site
+from engine.diagnostics.site import Site, column
 
 _LONGEST = 60  # characters of an expression that still names something
 
@@ -19,12 +19,16 @@ def call_at(site: Site | None) -> ast.Call | None:
     span = site.span
     best = None
     for call in _calls(span.file):
-        start = (call.lineno, call.col_offset + 1)
-        end = (call.end_lineno or call.lineno, (call.end_col_offset or 0) + 1)
+        first, last = call.lineno, call.end_lineno or call.lineno
         if (span.end_line, span.end_col) != (span.line, 1):  # columns are known
-            if start == (span.line, span.col) and end == (span.end_line, span.end_col):
+            if (first, last) != (span.line, span.end_line):
+                continue
+            start = column(span.file, first, call.col_offset)
+            if (start, column(span.file, last, call.end_col_offset or 0)) == (
+                span.col, span.end_col,
+            ):  # fmt: skip
                 return call
-        elif start[0] <= span.line <= end[0] and (best is None or best.lineno <= call.lineno):
+        elif first <= span.line <= last and (best is None or best.lineno <= call.lineno):
             best = call
     return best
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from itertools import islice
@@ -39,8 +40,17 @@ class Site:
             found = next(islice(positions(), self.instruction // 2, None), None)
             if found is not None and None not in found:
                 line, end_line, col, end_col = found
-                return Span(file, line, col + 1, end_line, end_col + 1)
+                return Span(file, line, column(file, line, col), end_line,
+                            column(file, end_line, end_col))  # fmt: skip
         return Span(file, self.line, 1, self.line, 1)
+
+
+def column(file: str, line: int, offset: int) -> int:
+    """The column from 1, in characters, of an offset in bytes of UTF-8, as Python counts."""
+    text = linecache.getline(file, line)
+    if text.isascii():
+        return offset + 1
+    return len(text.encode()[:offset].decode(errors="replace")) + 1
 
 
 def call_site(depth: int = 1) -> Site | None:

@@ -282,12 +282,7 @@ class LaunchRecord(Record):
         if 0 in self.dim:
             return
         self.tell_stops(selection.wrt)
-        grads = []
-        for p in self.plan.floats:
-            if p.name in selection.wrt:
-                a = self.values[p.index]
-                # A gradient that was dropped since: it still has a place in the adjoint.
-                grads.append(a.grad or array._allocate(a.shape, a._ir.element, True, a.device))
+        grads = self.gradients(selection)
         for g in grads:
             g.storage.before_write(g.lo, g.hi)
         blob, _alive = self._restored(restored) if restored else (self.blob, None)
@@ -298,6 +293,14 @@ class LaunchRecord(Record):
                 journaled=selection.journaled, journal=self.journal, backend=self.plan.backend,
             )  # fmt: skip
             self.stack_bytes = done.stack_bytes
+
+    def gradients(self, selection: Selection) -> list[array]:
+        """The gradients that the adjoint adds to.
+
+        For one that was dropped since the launch there are zeros: it still has a place there.
+        """
+        arrays = [self.values[p.index] for p in self.plan.floats if p.name in selection.wrt]
+        return [a.grad or array._allocate(a.shape, a._ir.element, True, a.device) for a in arrays]
 
     def tell_stops(self, wrt: frozenset[str], stacklevel: int = 5) -> None:
         """Warns where gradients end at native functions. Raises KernelError (E110) for `grad`."""

@@ -7,6 +7,7 @@ import linecache
 from functools import lru_cache
 
 from engine.diagnostics import Span
+from engine.diagnostics.site import column
 
 _CHOOSING = ("where", "select")
 
@@ -14,7 +15,7 @@ _CHOOSING = ("where", "select")
 def text_of(span: Span) -> str:
     """The source between two places; empty where they are on different lines, or nowhere."""
     text = linecache.getline(span.file, span.line) if span.line == span.end_line else ""
-    return text.encode()[span.col - 1 : span.end_col - 1].decode(errors="replace").strip()
+    return text[span.col - 1 : span.end_col - 1].strip()
 
 
 def selected(span: Span) -> bool:
@@ -32,13 +33,15 @@ def selected(span: Span) -> bool:
 @lru_cache(maxsize=8)
 def _choices(file: str, text: str) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
     """From where to where the arguments of such calls reach."""
-    del file
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return ()
     return tuple(
-        ((a.lineno, a.col_offset + 1), (a.end_lineno or 0, (a.end_col_offset or 0) + 1))
+        (
+            (a.lineno, column(file, a.lineno, a.col_offset)),
+            (a.end_lineno or 0, column(file, a.end_lineno or 0, a.end_col_offset or 0)),
+        )
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and _name(node.func) in _CHOOSING
         for a in node.args

@@ -330,11 +330,8 @@ class OverwrittenReads:
             return
 
         def naive() -> None:
-            grads = b"".join(
-                g._packed for p in record.plan.floats if p.name in selection.wrt
-                for g in [record.values[p.index].grad] if g is not None
-            )  # fmt: skip
-            blob = record._pack(record.values) + grads
+            grads = record.gradients(selection)
+            blob = record._pack(record.values) + b"".join(g._packed for g in grads)
             run(variants, "adjoint", record.dim, blob, wrt=selection.wrt, journaled=none,
                 backend=record.plan.backend)  # fmt: skip
 

@@ -165,3 +165,22 @@ def test_what_was_saved_is_told_of_by_who_overwrote_it(at: int, name: str) -> No
     assert (f.kind, f.argument, f.launch, f.launches) == ("restored", "states", 1, 1)
     assert (f.first, f.last, f.count) == ((3,), (5,), 3)
     assert (f.by.name, f.by.launch) == (name, 3 if name else -1)
+
+
+@wp.kernel
+def squared_in_place(w: F):
+    i = wp.tid()
+    w[i] = w[i] * w[i]
+
+
+def test_a_gradient_that_was_dropped_since_is_no_trouble() -> None:
+    def program() -> None:
+        x, w, y = floats(1, 2, 3), floats(1, 2, 3), zeros()
+        with wp.Tape() as tape:
+            wp.launch(taken, 3, [x, y])
+            wp.launch(squared_in_place, 3, [w])
+        w.requires_grad = False
+        tape.backward(grads=ones(y))
+        assert x.grad.list() == [1, 1, 1]
+
+    assert [f.variable for f in notes(program)] == ["x"]

@@ -1,0 +1,237 @@
+"""`adtool capture`, and what takes its files, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tool
+
+SCRIPT = """
+import numpy as np
+import engine as wp
+from shapes import soft
+
+@wp.kernel
+def springs(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = soft(x[i])
+
+@wp.kernel
+def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, x[wp.tid()])
+
+data = np.load("data.npy")
+x = wp.array(data, dtype=float, requires_grad=True)
+for step in range(3):
+    y, loss = wp.zeros(len(data), requires_grad=True), wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(springs, len(data), [x], [y])
+        wp.launch(total, len(data), [y], [loss])
+    tape.backward(loss)
+    tape.zero()
+print("done")
+"""
+
+SHAPES = """
+import engine as wp
+
+@wp.func
+def soft(x: float):
+    return wp.sqrt(x * x + 0.1)
+
+@wp.func_grad(soft)
+def adj_soft(x: float, adj_ret: float):
+    wp.adjoint[x] += x / wp.sqrt(x * x + 0.1) * adj_ret {factor}
+"""
+
+
+@pytest.fixture
+def project(adtool: Tool) -> Tool:
+    """A script that needs a module and a file of data."""
+    import numpy as np
+
+    adtool.script(SCRIPT, "train.py")
+    adtool.script(SHAPES.format(factor="* 1.5"), "shapes.py")
+    np.save(adtool.folder / "data.npy", np.linspace(0.5, 2.0, 32).astype(np.float32))
+    return adtool
+
+
+def moved(tool: Tool, name: str) -> None:
+    """Leaves nothing but a capture, in another folder."""
+    elsewhere = tool.folder / "elsewhere"
+    elsewhere.mkdir()
+    (tool.folder / name).rename(elsewhere / name)
+    tool.folder = elsewhere
+
+
+def test_a_capture_is_checked_where_its_program_is_not(project: Tool) -> None:
+    here = project.report("train.py")
+    done = project("capture", "--out", "run.adt", "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "done\n3 tapes, 6 launches: captured to run.adt, " in done.stdout
+    moved(project, "run.adt")
+    there = project.report("run.adt")
+    for name in ("launches", "end_to_end", "tapes", "exit_code", "device"):
+        assert str(there[name]).replace(str(project.folder.parent), "") == str(here[name]).replace(
+            str(project.folder.parent), ""
+        ).replace("'/", "'"), name
+    (a,), (b,) = here["findings"], there["findings"]
+    assert a["code"] == "G001"
+    assert [a[k] for k in ("message", "line", "column", "source", "fingerprint")] == [
+        b[k] for k in ("message", "line", "column", "source", "fingerprint")
+    ]
+    assert b["file"] == "shapes.py"
+    text = project("check", "run.adt").stdout
+    assert "--> shapes.py:9:1" in text
+    assert "def adj_soft(x: float, adj_ret: float):" in text
+
+
+def test_a_comment_in_the_captured_source_suppresses(project: Tool) -> None:
+    text = SHAPES.format(factor="* 1.5").replace(
+        "adj_ret: float):", "adj_ret: float):  # adtool: ignore[G001]"
+    )
+    project.script(text, "shapes.py")
+    assert project("capture", "--out", "run.adt", "train.py").returncode == 0
+    moved(project, "run.adt")
+    project.script("# another file of that name\n", "shapes.py")
+    found = project.report("run.adt")
+    assert found["exit_code"] == 0
+    assert [f["suppressed_by"] for f in found["findings"]] == ["comment"]
+
+
+def test_a_finding_is_reduced_to_one_thread(project: Tool) -> None:
+    assert project("capture", "--out", "run.adt", "train.py").returncode == 0
+    done = project("reduce", "run.adt")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "G001 wrong-gradient of kernel `springs` stays in 1 launch:\n  springs, dim 1\n"
+        in done.stdout
+    )
+    found = project.report("run.min.adt")
+    assert found["exit_code"] == 1
+    (launch,) = found["launches"]
+    assert (launch["kernel"], launch["dim"], launch["pairs"][0]["checked"]) == ("springs", [1], 1)
+    with zipfile.ZipFile(project.folder / "run.min.adt") as file:
+        assert sum(n.startswith("arrays/") for n in file.namelist()) <= 2
+        names = {s["name"] for s in json.loads(file.read("run.json"))["sources"]}
+        assert names == {"train.py", "shapes.py"}
+    none = project("reduce", "--code", "G003", "run.adt")
+    assert none.returncode == 2
+    assert "error: nothing to reduce: its check gives no G003" in none.stderr
+
+
+def test_everything_else_takes_captures(project: Tool) -> None:
+    assert project("capture", "--check", "--out", "run.adt", "train.py").returncode == 0
+    moved(project, "run.adt")
+    assert project("graph", "--out", "tape.dot", "run.adt").returncode == 0
+    assert "springs" in (project.folder / "tape.dot").read_text()
+    assert "springs" in project("trace", "run.adt").stdout
+    seen = project("jacobian", "--kernel", "springs", "--error", "relative", "run.adt")
+    assert seen.returncode == 1 and "32 x 32" in seen.stdout
+    with zipfile.ZipFile(project.folder / "run.adt") as file:
+        assert json.loads(file.read("report.json"))["exit_code"] == 1
+    pytest.importorskip("jinja2", reason="pages are made by jinja2")
+    assert project("report", "--html", "page.html", "run.adt").returncode == 1
+    assert "adj_soft" in (project.folder / "page.html").read_text()
+
+
+def test_native_code_needs_trust(adtool: Tool) -> None:
+    adtool.script(
+        "import engine as wp\n"
+        "@wp.func_native('return x * x;', adj_snippet='adj_x += x * adj_ret;')\n"
+        "def square(x: float) -> float: ...\n"
+        "@wp.kernel\n"
+        "def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n"
+        "    y[i] = square(x[i])\n"
+        "x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)\n"
+        "with wp.Tape() as tape:\n"
+        "    wp.launch(k, 3, [x], [y])\n"
+        "tape.backward(grads={y: wp.ones(3)})\n"
+    )
+    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
+    done = adtool("check", "run.adt")
+    assert done.returncode == 2
+    assert "C++ code of the capture" in done.stderr
+    assert adtool.report("--trust", "run.adt")["findings"][0]["code"] == "G001"
+
+
+def test_faults_of_the_run_are_told(adtool: Tool) -> None:
+    adtool.script(
+        "import engine as wp\n"
+        "@wp.kernel\n"
+        "def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n"
+        "    y[i] = x[i + 1] * x[i]\n"
+        "x, y = wp.ones(4, requires_grad=True), wp.zeros(4, requires_grad=True)\n"
+        "with wp.Tape() as tape:\n"
+        "    wp.launch(k, 4, [x], [y])\n"
+        "tape.backward(grads={y: wp.ones(4)})\n"
+    )
+    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
+    assert "G008" in {f["code"] for f in adtool.report("run.adt")["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["capture"], "no script is named"),
+        (["capture", "--out", ".", "train.py"], "is a directory"),
+        (["capture", "--out", "x.py", "train.py"], "would be taken for a Python file"),
+        (["capture", "--out", "no/run.adt", "train.py"], "cannot be written"),
+        (["check", "no.adt"], "no script `no.adt`"),
+        (["check", "bad.adt"], "`bad.adt` cannot be used: it is no capture"),
+        (["check", "cut.adt"], "`cut.adt` cannot be used"),
+        (["check", "bad.adt", "--trust"], "is a capture, which takes no arguments: `--trust`"),
+        (["reduce", "train.py"], "is no capture"),
+        (["graph", "bad.adt"], "it is no capture"),
+        (["trace", "bad.adt"], "it is no capture"),
+    ],
+)
+def test_what_cannot_be_done_is_said(project: Tool, args: list[str], words: str) -> None:
+    (project.folder / "bad.adt").write_bytes(b"PK not")
+    (project.folder / "cut.adt").write_bytes(zipped()[:-30])
+    done = project(*args)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert sum(line.startswith("error: ") for line in done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+    assert [n for n in os.listdir(project.folder) if n.startswith(".adtool-")] == []
+
+
+def zipped() -> bytes:
+    import io
+
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        file.writestr("adtool-capture", "1\n")
+        file.writestr("run.json", "{}")
+    return out.getvalue()
+
+
+def test_a_file_that_is_there_is_replaced_in_one_step(project: Tool) -> None:
+    path = project.folder / "run.adt"
+    path.write_text("an older one")
+    os.chmod(path, 0o644)
+    assert project("capture", "--out", "run.adt", "train.py").returncode == 0
+    assert zipfile.is_zipfile(path)
+    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
+    first = contents(path)
+    assert project("capture", "--out", "again.adt", "train.py").returncode == 0
+    assert contents(project.folder / "again.adt") == first
+    project.script("raise SystemExit(3)\n", "ends.py")
+    done = project("capture", "--out", "run.adt", "ends.py")
+    assert done.returncode == 2
+    assert contents(path) == first
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """The members that do not hold times."""
+    with zipfile.ZipFile(path) as file:
+        return {n: file.read(n) for n in file.namelist() if n not in ("run.json", "traces.json")}
