@@ -165,7 +165,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
             run.tell_sources()
             tapes = run.tapes(job.options.trust, limit)
             found = run.traces()
-            if found is not None:
+            if found is not None and job.part is None:
                 (folder / files.TRACES).write_text(codec.dumps(found), encoding="ascii")
             if job.jacobian is not None:
                 return _look(tapes, job.jacobian, page, folder)
@@ -173,6 +173,10 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
                 from adtool.captures.reduction import reduced
 
                 return reduced(run, job, page)
+            if job.part is not None:
+                from adtool.captures.parts import check_part
+
+                return check_part(tapes, job.part, job.options, page)
             written = None if job.keep is None else write_tapes(tapes, job.keep)
             return replace(_check(tapes, job.options, page, job.pictures), written=written)
     except ToolError as error:

@@ -146,6 +146,21 @@ class ReduceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of the check of a capture: some of its tapes, or of the launches of one.
+
+    first, end: numbers of tapes. launches: from which to which of the only tape, which is not
+    checked as a whole then. verdicts: of all its launches, by number, where it is to be checked as
+    a whole and nothing else.
+    """
+
+    first: int
+    end: int
+    launches: tuple[int, int] | None = None
+    verdicts: tuple[tuple[int, tuple[str, ...]], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Keep:
     """A file to write a capture to; of more bytes of contents, or operations, only its head."""
 
@@ -161,6 +176,7 @@ class Job:
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool. check: whether to check at all. traces: how many operations of
     the tapes to trace and to hand back. keep: where to write a capture to, if somewhere.
+    part: of a capture, what to check, where that is not all.
     reduce: of a capture, what is to stay. pictures: of how many checked launches to hand back the
     Jacobians (`adtool.matrices`).
     """
@@ -175,4 +191,5 @@ class Job:
     traces: int = 0
     keep: Keep | None = None
     reduce: ReduceOptions | None = None
+    part: Part | None = None
     pictures: int = 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adtool.commands.check_output import CheckOutput, Style
 from adtool.executors import executor
 from adtool.executors.base import NOT_RUN, Finished, Printed, Watch
+from adtool.exits import ToolError
 from adtool.report import Failure, runs_exit_code
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class CheckRuns:
         Raises ToolError where the report cannot be written to its file, or nothing can be run.
         """
         output = CheckOutput(self.style, len(tasks), self.notes)
+        if len(tasks) == 1 and tasks[0].job.target.capture and (self.jobs or self.executor):
+            return self._in_parts(tasks[0], output)
         one = len(tasks) <= 1 or self.jobs == 1
         name = self.executor or ("serial" if one else "processes")
         live = name == "serial"  # what targets print is seen as they print it
@@ -68,6 +71,22 @@ class CheckRuns:
                 runs.close()
         output.finish()
         return runs_exit_code(reports)
+
+    def _in_parts(self, task: CheckScript, output: CheckOutput) -> int:
+        """Checks one capture by the executor that was asked for."""
+        from adtool.commands.check_parts import check_in_parts
+
+        name = self.executor or ("serial" if self.jobs == 1 else "processes")
+        output.begin(task.job.target, 1)
+        with self._watching(False) as watch:
+            try:
+                report = check_in_parts(task, name, self.jobs, watch)
+            except ToolError as error:
+                failure = Failure(error.kind, error.message, error.help)
+                report = task.failed(failure).report
+        output.add(report)
+        output.finish()
+        return runs_exit_code([report])
 
     def _keep(self, task: CheckScript, result: Checked) -> None:
         from adtool.keeping import keeping

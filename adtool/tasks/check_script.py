@@ -65,7 +65,7 @@ class CheckScript:
             return self.failed(Failure(error.kind, error.message, error.help))
         deadline = start + self.timeout if self.timeout > 0 else None
         session = settled(session, self.job, deadline)
-        report = self._report(session)
+        report = self.report(session)
         if keep is not None:
             from adtool.last import remember
 
@@ -74,13 +74,12 @@ class CheckScript:
 
     def failed(self, failure: Failure) -> Checked:
         """The report of a target that was not run, or whose run came to nothing."""
-        return Checked(
-            self._report(Session(self.job.target, self.job.options, (), failure=failure))
-        )
+        return Checked(self.report(Session(self.job.target, self.job.options, (), failure=failure)))
 
     def interrupted(self, result: Checked) -> bool:
         """Whether an interrupt ended it."""
         return result.report.error is not None and result.report.error.kind == INTERRUPTED
 
-    def _report(self, session: Session) -> Report:
+    def report(self, session: Session) -> Report:
+        """The report of a session of this target."""
         return build_report(session, self.gate, self.choice, self.exit_zero)

@@ -54,7 +54,7 @@ from engine.autograd.results import (
     Verdict,
     WholeResult,
 )
-from engine.autograd.tape.check import CheckInterrupted, check_tape
+from engine.autograd.tape.check import CheckInterrupted, check_tape, check_whole
 from engine.autograd.tape.check import check_tape as check
 from engine.autograd.taylor import taylor_test
 from engine.autograd.traces import trace
@@ -83,8 +83,8 @@ from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 
 __all__ = [
     # checks
-    "check", "check_function", "check_recorded", "check_tape", "gradcheck", "gradcheck_tape",
-    "CheckInterrupted", "Experience", "taylor_test",
+    "check", "check_function", "check_recorded", "check_tape", "check_whole", "gradcheck",
+    "gradcheck_tape", "CheckInterrupted", "Experience", "taylor_test",
     # what they return
     "Blame", "Cause", "Corner", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
     "Remainders", "TapeResult",

@@ -235,3 +235,27 @@ def contents(path: Path) -> dict[str, bytes]:
     """The members that do not hold times."""
     with zipfile.ZipFile(path) as file:
         return {n: file.read(n) for n in file.namelist() if n not in ("run.json", "traces.json")}
+
+
+def test_executors_give_the_same_report(adtool: Tool) -> None:
+    adtool.script(
+        "import engine as wp\n"
+        "@wp.kernel\n"
+        "def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n"
+        "    y[i] = wp.sin(x[i]) * x[i]\n"
+        "for count in (300, 2, 1):\n"
+        "    x = [wp.ones(3, requires_grad=True) for _ in range(count + 1)]\n"
+        "    with wp.Tape() as tape:\n"
+        "        for i in range(count):\n"
+        "            wp.launch(k, 3, [x[i]], [x[i + 1]])\n"
+        "    tape.backward(grads={x[count]: wp.ones(3)})\n"
+    )
+    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
+    found = [adtool.report("--jobs", n, "run.adt") for n in ("1", "2")]
+    for report in found:
+        del report["seconds"]
+    assert found[0] == found[1]
+    assert [e["verdict"] for e in found[0]["end_to_end"]] == ["pass"] * 3
+    assert [x["index"] for x in found[0]["launches"]] == [*range(300), 0, 1, 0]
+    assert found[0]["exit_code"] == 0

@@ -82,6 +82,17 @@ def check_tape(
     return replace(found, remainders=taylor_of(tape, options)) if taylor else found
 
 
+def check_whole(
+    tape: Tape | CapturedTape, launches: Sequence[LaunchResult], *, eps: float | None = None,
+    atol: float | None = None, rtol: float | None = None, seed: int = 0,
+) -> WholeResult:  # fmt: skip
+    """The check of a tape as a whole, without its launches.
+
+    launches: what their checks found, by themselves; see `check_tape` for the rest.
+    """
+    return check_end_to_end(tape, Tolerance(eps, atol, rtol), launches, seed)
+
+
 def check_order(order: int) -> None:
     """Raises LaunchError (E405) for an order of derivatives that is not checked."""
     if order not in (1, 2):

@@ -38,7 +38,7 @@ def test_calls_and_what_they_are_given() -> None:
     out = wp.zeros(2, requires_grad=True)
     with wp.capturing(traces=10) as capture, wp.Tape():
         "größer als 1 €"
-        wp.launch(rooted, 2, [länge], [out])  # noqa: E702
+        wp.launch(rooted, 2, [länge], [out])
     (record,) = capture.tapes[0].records
     assert record.site is not None
     text = Path(__file__).read_text(encoding="utf-8").splitlines()[record.site.line - 1]
