@@ -1,14 +1,17 @@
-"""What executors cost: the time to check 1, 10 and 100 small scripts, beside one process.
+"""What executors cost: the time to check 1, 10 and 100 captures, beside one process.
 
     python benchmarks/executors.py [--jobs N] [--counts 1 10 100] [--with-ray]
 
-Prints the table of EXECUTORS.md. Every script is the same program of one launch, compiled before.
+Prints the table of EXECUTORS.md. Every capture is of the same program of one launch, compiled before;
+with --scripts the program itself is run and checked.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -43,23 +46,36 @@ def seconds(name: str, jobs: int, tasks: list[CheckScript]) -> tuple[float, floa
     return done, time.perf_counter() - start
 
 
+def captured(script: Path) -> str:
+    """A capture of a script, beside it."""
+    path = script.with_suffix(".adt")
+    command = [sys.executable, "-m", "adtool", "capture", "--out", str(path), str(script)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return str(path)
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--with-ray", action="store_true")
+    parser.add_argument("--scripts", action="store_true")
     given = parser.parse_args()
     names = ["serial", "processes"] + ["ray"] * given.with_ray
     about = describe()
     print(f"{about['cpu']}, {about['cores']} processors, Python {about['python']}; "
           f"{given.jobs} workers; load before: {os.getloadavg()[0]:.1f}\n")  # fmt: skip
-    print("| scripts | executor | seconds | and to end | a script | of serial |")
+    what = "script" if given.scripts else "capture"
+    print(f"| {what}s | executor | seconds | and to end | a {what} | of serial |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(SCRIPT, encoding="utf-8")
-        task = CheckScript(Job(Target(str(path)), CheckOptions()), 600.0)
+        target = Target(str(path))
+        if not given.scripts:
+            target = Target(captured(path), capture=True)
+        task = CheckScript(Job(target, CheckOptions()), 600.0)
         seconds("serial", 1, [task])  # compiles
         for count in given.counts:
             base = 0.0
