@@ -2,7 +2,7 @@
 
     python benchmarks/executors.py [--jobs N] [--counts 1 10 100] [--with-ray]
 
-Prints the table of EXECUTORS.md. Every capture is of the same program of one launch, compiled before;
+Prints the table of EXECUTORS.md. Every capture is of the same program of one launch, compiled;
 with --scripts the program itself is run and checked.
 """
 
