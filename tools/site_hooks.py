@@ -1,7 +1,8 @@
 """What `mkdocs build` does beside turning docs/*.md into pages: see mkdocs.yml.
 
 One page for each finding is made from its manual, and the project's own pages from the files at the
-root. Links that leave docs/ go to such a page, or, if there is none, become plain text.
+root. Links that leave docs/ go to such a page, or, if there is none, become plain text. Codes of
+findings become links to their pages.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PROJECT = {
     "README.md": "index.md",
 }
 _LINK = re.compile(r"(?<!!)\[([^\]\[]+)\]\(([^)\s]+)\)")
+# The code of a finding in a sentence, not in a link.
+_CODE = re.compile(r"(?<!\[)`(G\d{3})`(?!\])")
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,}).*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -115,12 +118,22 @@ def _links(text: str, origin: str, uri: str) -> str:
             return match.group()
         path, hash_, anchor = target.partition("#")
         there = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+        if (there, anchor) == ("README.md", "what-it-finds"):  # the site has more of it
+            there, hash_, anchor = "docs/findings/index.md", "", ""
         page = PROJECT.get(there) or there.removeprefix("docs/")
         if page == there:
             return label if "`" in label else f"`{label}`" if "/" in label else label
         return f"[{label}]({posixpath.relpath(page, posixpath.dirname(uri))}{hash_}{anchor})"
 
-    return _LINK.sub(linked, text)
+    codes = {rule.code for rule in load_rules()}
+
+    def code(match: re.Match[str]) -> str:
+        if match.group(1) not in codes:
+            return match.group()
+        at = posixpath.relpath(f"findings/{match.group(1)}.md", posixpath.dirname(uri))
+        return f"[{match.group()}]({at})"
+
+    return _CODE.sub(code, _LINK.sub(linked, text))
 
 
 def _prose(text: str) -> str:

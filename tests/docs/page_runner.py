@@ -79,10 +79,11 @@ def _last(text: str) -> str:
 
 def _comparable(text: str) -> list[str]:
     lines = [_words(line) for line in text.strip().split("\n")]
-    sorted_: list[str] = []
+    ordered: list[str] = []
     for fails, group in groupby(lines, lambda x: x.endswith(" fail")):
-        sorted_ += sorted(group) if fails else group
-    return sorted_
+        rows = list(group)
+        ordered += sorted(rows) if fails else rows
+    return ordered
 
 
 def _words(line: str) -> str:
