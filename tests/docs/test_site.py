@@ -1,4 +1,4 @@
-"""The site builds without warnings, has a page for each finding, and loads nothing from elsewhere."""
+"""The site builds without warnings, has a page for each finding, loads nothing from elsewhere."""
 
 from __future__ import annotations
 
