@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+import zipfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +58,8 @@ def test_output_of_scripts_does_not_mix(adtool: Any) -> None:
     assert done.returncode == 0 and done.stdout.endswith("3 scripts: 3 passed\n")
     assert done.stderr == "to err\n" * 3
     # .adtool/last is of the last script, as if they ran one after the other.
-    assert json.loads((adtool.folder / ".adtool" / "last").read_text())["script"] == "c.py"
+    with zipfile.ZipFile(adtool.folder / ".adtool" / "last") as last:
+        assert json.loads(last.read("run.json"))["script"] == "c.py"
 
 
 def test_fail_fast(adtool: Any) -> None:
