@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from adtool.captures.texts import told
 from adtool.exits import ToolError
 from adtool.report import Finding
 from adtool.rules import load_rules
@@ -77,8 +79,9 @@ def suppressed(found: Sequence[Finding], session: Session, choice: Choice) -> li
 def comments_of(file: str) -> Iterator[Comment]:
     """The comments of a Python file; none where it cannot be read."""
     known = _known()
+    lines = told(file)
     try:
-        with tokenize.open(file) as text:
+        with tokenize.open(file) if lines is None else io.StringIO("".join(lines)) as text:
             for token in tokenize.generate_tokens(text.readline):
                 if token.type != tokenize.COMMENT:
                     continue
@@ -88,7 +91,7 @@ def comments_of(file: str) -> Iterator[Comment]:
                     first, last = at + match.start() + 1, at + match.end() + 1
                     names = tuple(known.get(w.upper(), w) for w in words if w)
                     yield Comment(file, line, first, last, names)
-    except (OSError, SyntaxError, UnicodeDecodeError, tokenize.TokenError):
+    except (OSError, SyntaxError, ValueError, tokenize.TokenError):
         return
 
 
