@@ -111,7 +111,7 @@ class TypeReader:
             inner, _, count = rest[:-1].rpartition(",")
             ndim = _number(count, 1, MAX_DIMS)
             if head == "structs":
-                return StructArrayType(self._plain(self._struct(inner)), ndim)
+                return StructArrayType(cast(StructType, self._plain(self._struct(inner))), ndim)
             if head == "indexed":
                 return IndexedArrayType(self._plain(self._element(inner)), ndim)
             return array_type(self.value(inner), ndim)
