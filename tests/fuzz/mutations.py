@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 WEIRD: tuple[Any, ...] = (
     None, True, -1, 0, 1, 7, 2**31, 2**62, 2**63, 2**64, 10**40, -(10**40), 1.5, "nan", "inf",
     "", "x", "../../etc/passwd", "/etc/passwd", '"); system("id"); ("', "a\nb", "*/", "\0",
-    "\ud800",     "%n%s", "\x1b[2J", [], {}, [[]], [{}], "float32", "vec<4096,float64>", "mat<64,64,float32>",
+    "\ud800", "%n%s", "\x1b[2J", [], {}, [[]], [{}], "float32", "vec<4096,float64>",
+    "mat<64,64,float32>",
     "array<float32,4>", "struct<0>", "structs<0,1>", "indexed<float32,1>", "add", "tid", "cast",
     "construct", "extract", "within", "0x1.8p+0", "true", "For", "If", "While", "Return", "Call",
     "Store", "Atomic", "Let", "9" * 5000,
