@@ -16,7 +16,7 @@ from typing import Any
 import adtool
 
 _NAMES = ("file", "call_file", "defined")
-_HOME = os.path.dirname(os.path.dirname(os.path.realpath(str(adtool.__file__))))
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(str(adtool.__file__))))
 _OWN = tuple(os.path.join(_HOME, package, "") for package in ("adtool", "engine"))
 
 
@@ -51,7 +51,7 @@ def _is_told(name: str) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    return os.path.realpath(name.replace("\0", "?")).startswith(_OWN)
+    return os.path.abspath(name).startswith(_OWN)
 
 
 def _collect(value: object, found: set[str]) -> None:
