@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+
+_TIMES, _LEAST = 16, 32 << 20  # of a text's size, and bytes: what its data may take
+_DEPTH = 3000  # frames; a few hundred bytes of the machine's stack each
 
 _PLAIN = {int, str, bool, NoneType}
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -26,7 +31,8 @@ class CodecError(ValueError):
 
 def dumps(value: object, indent: int | None = None) -> str:
     """Strict JSON (ASCII) of a dataclass or of plain data, keys in the order of the fields."""
-    return json.dumps(encode(value), indent=indent, allow_nan=False)
+    with _deep():
+        return json.dumps(encode(value), indent=indent, allow_nan=False)
 
 
 def loads(kind: type[T], text: str) -> T:
@@ -37,12 +43,44 @@ def loads(kind: type[T], text: str) -> T:
     Raises:
         CodecError: naming the place in the text that does not fit.
     """
-    try:
-        data = json.loads(text, parse_constant=_no_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise CodecError(f"not JSON: {error}") from None
-    value: T = decode(kind, data)
+    value: T = decode(kind, parse(text))
     return value
+
+
+def parse(text: str) -> Any:
+    """Plain data of strict JSON, in at most 16 times the text's memory (32 MiB at least).
+
+    Raises:
+        CodecError: it is none, or so little of it is text that its data would take more.
+    """
+    # Of each container and comma, what Python's objects take at most.
+    parts = 240 * text.count("{") + 96 * text.count("[") + 40 * text.count(",")
+    if parts > max(_LEAST, _TIMES * len(text)):
+        raise CodecError("not JSON that is worth its memory: it consists of brackets")
+    try:
+        with _deep():
+            return json.loads(text, parse_constant=_no_constant)
+    except CodecError:
+        raise
+    except json.JSONDecodeError as error:
+        raise CodecError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise CodecError("not JSON: it is nested too deeply") from None
+    except ValueError:  # integers of thousands of digits
+        raise CodecError("not JSON: a number is too long") from None
+    except MemoryError:
+        raise CodecError("it takes more memory than there is") from None
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Lets data be nested as deeply as kernels are: a long `elif` nests once for each branch."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def encode(value: object) -> Any:
@@ -85,9 +123,16 @@ def decode(kind: Any, data: Any) -> Any:
         CodecError: naming the place in the data that does not fit.
     """
     try:
-        return _decoder(kind)(data)
+        with _deep():
+            return _decoder(kind)(data)
     except _Unfit as found:
-        raise CodecError(f"${''.join(reversed(found.path))}: {found.what}") from None
+        place = "".join(reversed(found.path))
+        place = place if len(place) <= 200 else f"{place[:100]}...{place[-97:]}"
+        raise CodecError(f"${place}: {found.what}") from None
+    except RecursionError:
+        raise CodecError("$: it is nested too deeply") from None
+    except MemoryError:
+        raise CodecError("it takes more memory than there is") from None
 
 
 class _Unfit(Exception):
@@ -230,6 +275,11 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _fail(expected: str, got: Any) -> NoReturn:
-    shown = repr(got)
+    if isinstance(got, (list, dict)):  # may be all of a large text
+        kind = "a list" if isinstance(got, list) else "an object"
+        raise _Unfit(f"expected {expected}, got {kind} of {len(got)}")
+    if isinstance(got, int) and got.bit_length() > 100:
+        raise _Unfit(f"expected {expected}, got a number of {got.bit_length()} bits")
+    shown = repr(got[:40] if isinstance(got, str) else got)
     shown = shown if len(shown) <= 40 else shown[:37] + "..."
     raise _Unfit(f"expected {expected}, got {shown}")

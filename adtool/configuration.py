@@ -186,7 +186,10 @@ def table_in(text: bytes) -> Any:
         import tomllib
     else:
         import tomli as tomllib
-    tool = tomllib.loads(text.decode("utf-8")).get("tool", {})
+    try:
+        tool = tomllib.loads(text.decode("utf-8")).get("tool", {})
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     return tool.get("adtool", {}) if isinstance(tool, dict) else {}
 
 
@@ -237,7 +240,9 @@ def _parsed(path: Path, where: str, command: Any, parameter: Any, raw: Any) -> A
         return parameter.process_value(command.context_class(command), raw)
     except usage.ClickException as error:
         words = str(error.message)  # type: ignore[attr-defined]
-        raise ToolError(f"{path}: {where}: {usage.tidied(words)}") from None
+        words = usage.tidied(words)
+        words = words if len(words) <= 400 else f"{words[:150]} ... {words[-200:]}"
+        raise ToolError(f"{path}: {where}: {words}") from None
 
 
 _WANTED = {"switch": "true or false", "integer": "a whole number", "number": "a number",

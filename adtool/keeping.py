@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ FOLDER = ".adtool"
 NAME = "last"
 # What is kept of every run must cost next to nothing.
 _BYTES, _RECORDS = 4 << 20, 200
+_PART = ".last-"  # begins the names of files that are not whole yet
+_STALE = 86400.0  # seconds after which such a file is of a run that was killed
 
 
 @contextmanager
@@ -38,6 +41,15 @@ def _made(folder: Path) -> str:
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
     if folder.is_symlink() or os.stat(folder).st_uid != os.getuid():
         return ""  # someone else's: nothing is written through it
-    descriptor, name = tempfile.mkstemp(dir=folder.absolute(), prefix=".last-")  # private: 0600
+    _clean(folder)
+    descriptor, name = tempfile.mkstemp(dir=folder.absolute(), prefix=_PART)  # private: 0600
     os.close(descriptor)
     return name
+
+
+def _clean(folder: Path) -> None:
+    """Removes what runs that were killed have left."""
+    for path in folder.glob(f"{_PART}*"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _STALE:
+                path.unlink()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adtool.codec import CodecError, dumps, loads
+from adtool.codec import CodecError, decode, dumps, parse
 from adtool.exits import Exit
 from adtool.taylor_report import Taylor
 
@@ -275,7 +275,15 @@ def from_json(text: str) -> Report:
         ReportError: not strict JSON, another schema, or a field that does not fit.
     """
     try:
-        report = loads(Report, text)
+        return from_data(parse(text))
+    except CodecError as error:
+        raise ReportError(str(error)) from None
+
+
+def from_data(data: object) -> Report:
+    """The report that plain data of JSON stands for. Raises ReportError."""
+    try:
+        report: Report = decode(Report, data)
     except CodecError as error:
         raise ReportError(str(error)) from None
     if report.schema != SCHEMA:

@@ -128,7 +128,7 @@ def run_session(
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
-        noted = _faults_of(job.target) if job.target.capture else _noted(folder)
+        noted = _faults_of(job.target, done) if job.target.capture else _noted(folder)
         seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
         traces = ""
@@ -143,17 +143,23 @@ def run_session(
     )  # fmt: skip
 
 
-def _faults_of(target: Target) -> tuple[Seen, ...]:
-    """What was seen when a capture was made; and its sources are known from here on."""
+def _faults_of(target: Target, done: Outcome) -> tuple[Seen, ...]:
+    """What was seen when a capture was made; from here on, its files say what it has of them.
+
+    done: the outcome of its check, which names files.
+    """
+    from adtool.captures import texts
     from adtool.captures.container import CaptureReader
     from adtool.captures.run import Run
 
+    seen: tuple[Seen, ...] = ()
     # What is wrong with it is told by the child.
     with suppress(ToolError), CaptureReader(Path(str(target.script))) as reader:
         run = Run(reader)
         run.tell_sources()
-        return run.faults()
-    return ()
+        seen = run.faults()
+    texts.bar_in(done)
+    return seen
 
 
 def _noted(folder: Path) -> tuple[Seen, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
+import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from adtool.captures.texts import told
 from adtool.exits import ToolError
 from adtool.report import Finding
 from adtool.rules import load_rules
@@ -78,19 +79,19 @@ def suppressed(found: Sequence[Finding], session: Session, choice: Choice) -> li
 def comments_of(file: str) -> Iterator[Comment]:
     """The comments of a Python file; none where it cannot be read."""
     known = _known()
+    lines = told(file)
     try:
-        # As tracebacks know it: that of a capture is in no file.
-        lines = iter(linecache.getlines(file))
-        for token in tokenize.generate_tokens(lambda: next(lines, "")):
-            if token.type != tokenize.COMMENT:
-                continue
-            for match in _COMMENT.finditer(token.string):
-                words = [w.strip() for w in (match[1] or "").split(",")]
-                line, at = token.start
-                first, last = at + match.start() + 1, at + match.end() + 1
-                names = tuple(known.get(w.upper(), w) for w in words if w)
-                yield Comment(file, line, first, last, names)
-    except (SyntaxError, tokenize.TokenError):
+        with tokenize.open(file) if lines is None else io.StringIO("".join(lines)) as text:
+            for token in tokenize.generate_tokens(text.readline):
+                if token.type != tokenize.COMMENT:
+                    continue
+                for match in _COMMENT.finditer(token.string):
+                    words = [w.strip() for w in (match[1] or "").split(",")]
+                    line, at = token.start
+                    first, last = at + match.start() + 1, at + match.end() + 1
+                    names = tuple(known.get(w.upper(), w) for w in words if w)
+                    yield Comment(file, line, first, last, names)
+    except (OSError, SyntaxError, ValueError, tokenize.TokenError):
         return
 
 

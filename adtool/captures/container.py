@@ -32,8 +32,10 @@ ARRAYS, SOURCES = "arrays/", "sources/"
 
 _TEXT_BYTES = 512 << 20  # of one text, unpacked
 _SOURCE_BYTES = 4 << 20
-_MEMBERS = 1_000_000
+_MEMBERS, _PER_MEMBER = 4096, 256  # how many there may be; more in files of as many bytes each
 _RATIO = 64  # how much larger than the file a text may be, above a megabyte
+_SOURCES_RATIO = 16  # the same for all sources together, above a few megabytes
+_ENTRY = b"PK\1\2"  # begins each entry of the directory
 _SMALL = 128  # bytes that are not worth compressing
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same run gives the same bytes
 _ARRAY = re.compile(rf"{ARRAYS}[0-9a-f]{{64}}\.npy")
@@ -46,6 +48,7 @@ class DamagedCapture(ToolError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"`{path}` cannot be used: {why}", "make it anew: adtool capture SCRIPT")
+        self.why = why
 
 
 class CaptureWriter:
@@ -112,6 +115,7 @@ class CaptureReader:
                             "environment") from None  # fmt: skip
         try:
             self._size = self._regular()
+            self._sources_left = max(2 * _SOURCE_BYTES, _SOURCES_RATIO * self._size)
             self._members = self._listed()
             version = self._read(MAGIC, 32).strip()
             if not re.fullmatch(rb"[0-9]{1,6}", version):
@@ -147,9 +151,19 @@ class CaptureReader:
         return name in self._members
 
     def text(self, name: str) -> str:
-        """A text; each kind has a largest size."""
-        limit = _SOURCE_BYTES if name.startswith(SOURCES) else _TEXT_BYTES
-        limit = min(limit, max(1 << 20, _RATIO * self._size))
+        """A text, of a size that is bounded."""
+        limit = min(_TEXT_BYTES, max(1 << 20, _RATIO * self._size))
+        return self._text(name, limit)
+
+    def source(self, name: str) -> str:
+        """The text of a source file. All of them together have a largest size."""
+        if _SOURCE.fullmatch(name) is None:
+            raise self.damaged(f"{name[:40]!r} is no source")
+        found = self._text(name, min(_SOURCE_BYTES, self._sources_left))
+        self._sources_left -= len(found)
+        return found
+
+    def _text(self, name: str, limit: int) -> str:
         try:
             return self._read(name, limit).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
@@ -180,7 +194,7 @@ class CaptureReader:
         try:
             data = self._read(name, info.file_size)
         except DamagedCapture as error:
-            raise ArchiveError(error.message) from None
+            raise ArchiveError(error.why) from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise ArchiveError(f"contents {digest[:16]} are damaged")
         return data
@@ -194,7 +208,7 @@ class CaptureReader:
         return about.st_size
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
-        if _entries(self._file, self._size) > _MEMBERS:
+        if _entries(self._file, self._size) > max(_MEMBERS, self._size // _PER_MEMBER):
             raise self.damaged("it has too many members")
         try:
             self._zip = zipfile.ZipFile(self._file)
@@ -228,7 +242,7 @@ class CaptureReader:
             with self._zip.open(info) as member:
                 data = member.read(info.file_size + 1)
         except (zipfile.BadZipFile, OSError, EOFError, ValueError, zlib.error, struct.error,
-                NotImplementedError, RuntimeError, OverflowError) as error:  # fmt: skip
+                RuntimeError, OverflowError, MemoryError) as error:  # fmt: skip
             raise self.damaged(f"its {name} is damaged ({_words(error)})") from None
         if len(data) != info.file_size:
             raise self.damaged(f"its {name} is damaged")
@@ -240,17 +254,15 @@ def _words(error: BaseException) -> str:
 
 
 def _entries(file: Any, size: int) -> int:
-    """How many members the end of the file says that there are, at least."""
-    tail = min(size, (1 << 16) + 22)
-    file.seek(size - tail)
-    data = file.read(tail)
-    at = data.rfind(b"PK\5\6")
-    if at < 0 or len(data) < at + 22:
-        return 0
-    count, length = struct.unpack_from("<HI", data, at + 10)
-    # Of each member there are 46 bytes in the directory, also where the count is a lie.
-    members = length // 46 if length != 0xFFFFFFFF else size // 46
-    return max(int(count), int(members))
+    """How many members the file may have at most, whatever it says: each is marked in it."""
+    count, before = 0, b""
+    file.seek(0)
+    while size // 46 > _MEMBERS and (data := file.read(1 << 20)):
+        both = before + data
+        count += both.count(_ENTRY)
+        before = both[-len(_ENTRY) + 1 :]
+    file.seek(0)
+    return count
 
 
 def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:

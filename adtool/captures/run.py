@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adtool import __version__, codec
-from adtool.captures import container
+from adtool.captures import container, texts
 from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Faults, Head, Source, Written
 from adtool.exits import because
@@ -92,6 +91,7 @@ class Run:
             why = self.head.why or "only what a picture needs was kept"
             raise self.reader.damaged(f"it holds no tapes ({why})")
         found: Archive = self._loaded(container.TAPES, Archive)
+        texts.bar(found.files)
         return found
 
     def tapes(self, trust: bool, limit: int) -> list[CapturedTape]:
@@ -118,10 +118,10 @@ class Run:
 
     def tell_sources(self) -> None:
         """Has `linecache` know the program's files, for snippets in messages."""
+        if len({s.member for s in self.head.sources}) != len(self.head.sources):
+            raise self.reader.damaged("two of its files have one text")
         for s in self.head.sources:
-            with suppress(KeyError):
-                text = self.reader.text(s.member)
-                linecache.cache[s.name] = (len(text), None, text.splitlines(True), s.name)
+            texts.tell(s.name, self.reader.source(s.member))
 
     def _maybe(self, name: str, kind: type[T]) -> T | None:
         return self._loaded(name, kind) if self.reader.has(name) else None
@@ -131,6 +131,8 @@ class Run:
             found = codec.loads(kind, self.reader.text(name))
             if check is not None:
                 check(found)
+            if kind is not Archive:  # which has a table of them
+                texts.bar_in(found)
         except codec.CodecError as error:
             raise self.reader.damaged(f"its {name} is damaged ({error})") from None
         return found

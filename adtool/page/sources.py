@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 from contextlib import suppress
@@ -14,7 +13,7 @@ from adtool import __version__, codec
 from adtool.exits import ToolError, because
 from adtool.last import Last
 from adtool.page.data import Missing, PageData, PageRun
-from adtool.report import Report, ReportError, from_json
+from adtool.report import Report, ReportError, from_data
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -90,13 +89,10 @@ def page_data_of_json(path: Path) -> PageData:
 
 def _reports(text: str) -> tuple[Report, ...]:
     """One report, or those of an object with `runs`. Raises ReportError or CodecError."""
-    try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ReportError(f"not JSON: {error}") from None
+    data: Any = codec.parse(text)
     if isinstance(data, dict) and isinstance(data.get("runs"), list) and data["runs"]:
-        return tuple(from_json(json.dumps(r)) for r in data["runs"])
-    return (from_json(text),)
+        return tuple(map(from_data, data["runs"]))
+    return (from_data(data),)
 
 
 def _no_report(path: Path, why: str) -> ToolError:

@@ -6,7 +6,6 @@ CamelCase. A task travels as JSON with its kind beside it.
 
 from __future__ import annotations
 
-import json
 import re
 from importlib import import_module
 from typing import Any
@@ -28,10 +27,7 @@ def read(text: str) -> Task:
     Raises:
         CodecError: it is no task, or of a kind that is not known.
     """
-    try:
-        data: Any = json.loads(text)
-    except ValueError as error:
-        raise codec.CodecError(f"not JSON: {error}") from None
+    data: Any = codec.parse(text)
     kind = data.get("kind") if isinstance(data, dict) else None
     if not isinstance(kind, str) or _KIND.fullmatch(kind) is None:
         raise codec.CodecError("no task")

@@ -14,6 +14,7 @@ from engine.lang.structs import (
     StructArrayType,
     StructType,
     UserType,
+    leaves,
 )
 from engine.lang.types import (
     SCALARS,
@@ -27,6 +28,7 @@ from engine.lang.types import (
 from engine.runtime.annotation import MAX_DIMS, array_type
 
 _LARGEST = 4096  # components of a vector or matrix
+_STRUCT = 1 << 20  # bytes of a struct
 _NAME = re.compile(r"[\w.]{1,1000}")
 
 
@@ -72,6 +74,8 @@ class TypeReader:
             if not fields or len(fields) != len(s.fields):
                 raise ArchiveError(f"struct {s.name[:40]!r} has no fields, or a name twice")
             kind = StructType(name_of(s.name), fields)
+            if kind.size > _STRUCT:
+                raise ArchiveError(f"struct {s.name[:40]!r} is larger than {_STRUCT} bytes")
             # Stands for the user's class, which is not there.
             kind.cls = type(kind.name, (), {"__ir_type__": kind})
             self._structs.append(kind)
@@ -92,7 +96,13 @@ class TypeReader:
 
     def element(self, text: str) -> ElementType:
         """What an array can consist of."""
-        return self._element(text)
+        return self._plain(self._element(text))
+
+    def _plain(self, kind: ElementType) -> ElementType:
+        """A type of elements: in arrays there are no arrays."""
+        if any(isinstance(x.type, ArrayType) for x in leaves(kind)):
+            raise ArchiveError(f"an array of {kind}, which have arrays")
+        return kind
 
     def user(self, text: str) -> UserType:
         """A type of a parameter or field."""
@@ -101,9 +111,9 @@ class TypeReader:
             inner, _, count = rest[:-1].rpartition(",")
             ndim = _number(count, 1, MAX_DIMS)
             if head == "structs":
-                return StructArrayType(self._struct(inner), ndim)
+                return StructArrayType(cast(StructType, self._plain(self._struct(inner))), ndim)
             if head == "indexed":
-                return IndexedArrayType(self._element(inner), ndim)
+                return IndexedArrayType(self._plain(self._element(inner)), ndim)
             return array_type(self.value(inner), ndim)
         return self._element(text)
 

@@ -58,6 +58,19 @@ def unpack(archive: Archive, store: Store, *, trust: bool = False, limit: int = 
     Raises:
         ArchiveError: something in it names nothing, does not fit, or is too large.
     """
+    try:
+        return _unpacked(archive, store, trust, limit)
+    except _ASTRAY as error:  # what nobody thought of, deep inside of the engine
+        raise ArchiveError(f"it is damaged ({type(error).__name__}: {str(error)[:80]})") from None
+
+
+_ASTRAY = (
+    RecursionError, LookupError, AssertionError, TypeError, AttributeError, ArithmeticError,
+    MemoryError, NotImplementedError,
+)  # fmt: skip
+
+
+def _unpacked(archive: Archive, store: Store, trust: bool, limit: int) -> list[CapturedTape]:
     files, types = FileReader(archive.files), TypeReader(archive.structs)
     code = CodeReader(archive.functions, files, types, trust)
     plans: list[Plan | Barred] = []

@@ -67,7 +67,7 @@ class Cache:
                 return None
             path = self.root / "objects" / f"{digest}.so"
             data = path.read_bytes()
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         if hashlib.sha256(data).hexdigest() != digest:
             self.discard(path)
@@ -168,7 +168,7 @@ class Cache:
             gone.add(path.stem)
             total -= info.st_size
         for path, _ in files_of(self.root / "index"):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 if json.loads(path.read_bytes())["object"] in gone:
                     path.unlink()
 
