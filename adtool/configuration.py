@@ -24,6 +24,8 @@ SCRIPTS = "scripts"
 _NOT_HERE = ("module", "words", "each", "changed_since", "help")
 # Patterns of paths: those of the file are as seen from its folder.
 _PATTERNS = ("exclude",)
+# Files that are as seen from its folder, too.
+_FILES = ("baseline",)
 # What can differ from script to script, besides the fields of `CheckOptions`.
 _BY_SCRIPT = ("timeout", "gate", "select", "ignore", "exit_zero")
 _OF_THE_REPORT = ("durations",)  # a field of it, and not by script
@@ -259,6 +261,8 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
         raise ToolError(f"{path}: {where} takes {wanted}, not {_toml(value)}")
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
+    if parameter.name in _FILES:
+        values = [os.path.join(path.parent, v) for v in values]
     return [str(v) for v in values] if several else str(value)
 
 
