@@ -146,7 +146,9 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
         if len(refused) == len(having):
             raise refused[0]
     for command in commands:
-        for key, value in dict(table.get(command, {})).items():
+        own = table.get(command, {})
+        # An option may have the name of a command: `baseline`.
+        for key, value in own.items() if isinstance(own, dict) else ():
             name = spelled(key)
             if name not in options[command]:
                 where = f"[tool.adtool.{command}] {key}"
@@ -262,7 +264,7 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
     if parameter.name in _FILES:
-        values = [os.path.join(path.parent, v) for v in values]
+        value = os.path.join(path.parent, value)
     return [str(v) for v in values] if several else str(value)
 
 

@@ -63,6 +63,8 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G012": ("unchecked", "note"),
         "G013": ("stale-gradient", "warning"),
         "G014": ("unassigned-read", "warning"),
+        "G015": ("accuracy-regression", "error"),
+        "G016": ("accuracy-gate", "error"),
     }
 
 
