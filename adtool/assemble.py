@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from adtool import __version__
+from adtool.accuracy.judging import excuse, notes_of
 from adtool.exits import Exit
 from adtool.fingerprints import marked
-from adtool.pair_errors import known_errors
 from adtool.report import (
     SCHEMA,
-    EndToEnd,
     Failure,
     Finding,
     Launch,
-    Pair,
     Report,
     Severity,
-    Worst,
     at_gate,
     exit_code,
 )
+from adtool.results import launches_of, wholes_of
 from adtool.rules import load_rules
 from adtool.rules.base import more_memory
 from adtool.suppressions import Choice, suppressed
@@ -30,7 +27,6 @@ from adtool.taylor_report import taylor_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import LaunchResult, PairResult, WholeResult
 
 _SEEN = ("G008", "G009")  # found as launches ran
 _REASONS = 3  # named where nothing was checked
@@ -46,8 +42,9 @@ def build_report(
     """
     found = [f for rule in load_rules() for f in rule.check(session)]
     found = suppressed(found, session, choice or Choice())
-    findings = tuple(marked(sorted(found, key=lambda f: _ORDER[f.severity])))
-    launches = tuple(_launch(t.tape, x) for t in session.tapes for x in t.launches)
+    ordered = marked(sorted(found, key=lambda f: _ORDER[f.severity]))
+    findings = excuse(tuple(ordered), session.expected)
+    launches = launches_of(session)
     error = session.failure or _nothing(session, launches, findings, gate)
     code = exit_code(findings, gate, error is not None)
     return Report(
@@ -58,47 +55,17 @@ def build_report(
         ok=code == 0,
         exit_code=0 if exit_zero and code is Exit.FINDINGS else int(code),
         launches=launches,
-        end_to_end=tuple(_whole(t.tape, t.whole) for t in session.tapes if t.whole is not None),
+        end_to_end=wholes_of(session),
         findings=findings,
         error=error,
         gate=gate,
+        gate_accuracy=session.accuracy,
         tapes=len(session.tapes),
         seconds=round(session.seconds, 3),
-        notes=(*_unmatched(session), *_strayed(session)),
+        notes=(*_unmatched(session), *_strayed(session), *notes_of(session, findings)),
         durations=session.durations,
         taylor=taylor_of(session.tapes),
     )
-
-
-def _launch(tape: int, launch: LaunchResult) -> Launch:
-    site = launch.site
-    return Launch(
-        tape, launch.index, launch.kernel, launch.span.file, launch.span.line, launch.dim,
-        tuple(_pair(p) for p in launch.pairs),
-        None if site is None else site.file,
-        None if site is None else site.line,
-        launch.skipped,
-    )  # fmt: skip
-
-
-def _pair(p: PairResult) -> Pair:
-    w = p.worst
-    worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
-    return Pair(
-        p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
-        p.digits_lost,
-    )  # fmt: skip
-
-
-def _whole(tape: int, w: WholeResult) -> EndToEnd:
-    size: float | None = w.rel_error
-    if not w.directional:
-        size = None
-    elif w.verdict == "nan":
-        size = math.nan
-    elif w.rel_error == 0.0 and w.ad != w.oracle:  # nothing to be relative to, or not known
-        size = None
-    return EndToEnd(tape, w.verdict, size, w.reason)
 
 
 def _nothing(

@@ -12,6 +12,7 @@ import typer
 import typer.main
 
 from adtool import __version__, configuration, streams, usage
+from adtool.commands.baseline import baseline
 from adtool.commands.capture import capture
 from adtool.commands.check import check
 from adtool.commands.doctor import doctor
@@ -23,7 +24,7 @@ from adtool.commands.report import report
 from adtool.commands.schema import schema
 from adtool.commands.selftest import selftest
 from adtool.commands.show import show
-from adtool.commands.targets import LookCommand, LookKernelCommand, TargetCommand
+from adtool.commands.targets import ActionCommand, LookCommand, LookKernelCommand, TargetCommand
 from adtool.commands.trace import trace
 from adtool.exits import Exit, ToolError, because
 
@@ -37,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=TargetCommand)(check)
+app.command(cls=ActionCommand)(baseline)
 app.command(cls=LookCommand)(capture)
 app.command(cls=LookCommand)(reduce)
 app.command(cls=LookCommand)(jacobian)

@@ -24,6 +24,8 @@ SCRIPTS = "scripts"
 _NOT_HERE = ("module", "words", "each", "changed_since", "help")
 # Patterns of paths: those of the file are as seen from its folder.
 _PATTERNS = ("exclude",)
+# Files that are as seen from its folder, too.
+_FILES = ("baseline",)
 # What can differ from script to script, besides the fields of `CheckOptions`.
 _BY_SCRIPT = ("timeout", "gate", "select", "ignore", "exit_zero")
 _OF_THE_REPORT = ("durations",)  # a field of it, and not by script
@@ -144,7 +146,9 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
         if len(refused) == len(having):
             raise refused[0]
     for command in commands:
-        for key, value in dict(table.get(command, {})).items():
+        own = table.get(command, {})
+        # An option may have the name of a command: `baseline`.
+        for key, value in own.items() if isinstance(own, dict) else ():
             name = spelled(key)
             if name not in options[command]:
                 where = f"[tool.adtool.{command}] {key}"
@@ -264,6 +268,8 @@ def _value(path: Path, where: str, command: Any, name: str, value: Any) -> Any:
         raise ToolError(f"{path}: {where} takes {wanted}, not {_toml(value)}")
     if parameter.name in _PATTERNS:
         values = [os.path.join(path.parent, v) if "/" in v else v for v in values]
+    if parameter.name in _FILES:
+        value = os.path.join(path.parent, value)
     return [str(v) for v in values] if several else str(value)
 
 

@@ -35,11 +35,15 @@ __engine_tool__ = True  # places of errors and launches are those of who called
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How tapes are checked and judged. gate, choice: as for `build_report`."""
+    """How tapes are checked and judged. gate, choice: as for `build_report`.
+
+    accuracy: that each pair must reach, or None.
+    """
 
     options: CheckOptions = field(default_factory=CheckOptions)
     gate: Severity = "error"
     choice: Choice = field(default_factory=Choice)
+    accuracy: float | None = None
 
 
 class Observation:
@@ -118,7 +122,7 @@ def report_of(
     session = Session(
         Target(script=name), terms.options, outcome.tapes, outcome.kernels, failure,
         time.monotonic() - start, recorded=outcome.recorded,
-        faults=faults(), part=True,
+        faults=faults(), part=True, accuracy=terms.accuracy,
     )  # fmt: skip
     return build_report(settled_in_process(session), terms.gate, terms.choice)
 

@@ -30,8 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="check the gradients of every tape that a test makes",
     )  # fmt: skip
     group.addoption(
-        "--adtool-gate", choices=("error", "warning", "note"), default=None,
-        help="the least severity of a finding that fails a test (default: [tool.adtool], or error)",
+        "--adtool-gate", metavar="GATE", default=None,
+        help="the least severity of a finding that fails a test: error, warning or note; and "
+        "accuracy=1e-6: what every pair must reach (default: [tool.adtool], or error)",
     )  # fmt: skip
 
 
@@ -56,21 +57,19 @@ def _run_checks(config: pytest.Config) -> None:
 
 def _terms(config: pytest.Config) -> Terms:
     """What the project's settings and the command line say. Raises UsageError."""
-    from dataclasses import replace
-
     from adtool.exits import ToolError
-    from adtool.testing.settings import project_terms
+    from adtool.testing.settings import gated, project_terms
 
     kept: Any = config.pluginmanager.get_plugin(_REPORTS)
     found: Terms | None = kept.terms
     if found is None:
         try:
             found = project_terms(config.rootpath)
+            if gate := config.getoption("adtool_gate"):
+                found = gated(found, gate)
         except ToolError as error:
             help = f"\nhelp: {error.help}" if error.help else ""
             raise pytest.UsageError(f"adtool: {error.message}{help}") from None
-        if gate := config.getoption("adtool_gate"):
-            found = replace(found, gate=gate)
         kept.terms = found
     return found
 

@@ -52,6 +52,8 @@ class Pair:
     reference is large enough to be relative to, NaN where the adjoint is not finite.
     directional: random directions compared. reason: why it is inconclusive or skipped.
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
+    scale, off: the largest element of the adjoint times random cotangents, and what rounding in
+    the kernel's own precision puts it off by; 0 where that was not looked at.
     """
 
     input: str
@@ -64,6 +66,8 @@ class Pair:
     directional: int = 0
     reason: str = ""
     digits_lost: float = 0.0
+    scale: float = 0.0
+    off: float = 0.0
 
     @property
     def decided(self) -> bool:
@@ -210,7 +214,7 @@ class Report:
 
     ok: nothing failed and no finding is at the gate; with `--exit-zero` the exit code may be 0
     all the same. script, device: None where the usage was wrong. durations: the slowest checks,
-    where they were asked for.
+    where they were asked for. gate_accuracy: what each pair must reach, where that was asked for.
     """
 
     schema: int
@@ -229,6 +233,7 @@ class Report:
     notes: tuple[str, ...] = ()
     durations: tuple[Duration, ...] = ()
     taylor: tuple[Taylor, ...] = ()
+    gate_accuracy: float | None = None
 
     @property
     def decided(self) -> int:
@@ -239,6 +244,13 @@ class Report:
 def at_gate(severity: str, gate: str) -> bool:
     """Whether a finding of this severity makes the run fail."""
     return _RANK[severity] >= _RANK[gate]
+
+
+def gate_words(report: Report) -> str:
+    """The gate as `--gate` takes it."""
+    if report.gate_accuracy is None:
+        return report.gate
+    return f"{report.gate}, accuracy={report.gate_accuracy:g}"
 
 
 def exit_code(findings: tuple[Finding, ...], gate: str, failed: bool) -> Exit:

@@ -27,6 +27,7 @@ from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
 
 if TYPE_CHECKING:
+    from adtool.accuracy.entries import Expected
     from adtool.captures.head import Written
     from adtool.faults import Seen
     from adtool.jacobian_report import JacobianReport
@@ -62,6 +63,7 @@ class Session:
     of `adtool.traces.Traces`, not read yet, where the job asked for it and the script came to its
     end. written: of a capture, where the job asked for one. found: what it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
+    expected: what a baseline says of it. accuracy: that each pair must reach (`--gate`).
     """
 
     target: Target
@@ -85,6 +87,8 @@ class Session:
     found: Finding | None = None
     pictures: tuple[LaunchPictures, ...] = ()
     part: bool = False
+    expected: Expected | None = None
+    accuracy: float | None = None
 
 
 def run_session(

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from adtool.accuracy.entries import FACTOR
 from adtool.commands import options as opt
-from adtool.commands.options import CheckFormat, Gate, Overwrites
+from adtool.commands.options import CheckFormat, Overwrites
 from adtool.commands.targets import targets_of
 from adtool.configuration import Project
 from adtool.exits import ToolError
@@ -179,10 +180,9 @@ def check(
             "to standard error.",
         ),
     ] = CheckFormat.text,
-    gate: Annotated[
-        Gate,
-        typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=opt.OUTPUT),
-    ] = Gate.error,
+    gate: opt.GateOption = None,
+    baseline: opt.BaselineFile = None,
+    factor: opt.Factor = FACTOR,
     select: Annotated[
         list[str] | None,
         typer.Option(

@@ -12,7 +12,7 @@ from adtool.commands.check_output import CheckOutput, Style
 from adtool.executors import executor
 from adtool.executors.base import NOT_RUN, Finished, Printed, Watch
 from adtool.exits import ToolError
-from adtool.report import Failure, runs_exit_code
+from adtool.report import Failure, Report, runs_exit_code
 
 if TYPE_CHECKING:
     from adtool.tasks.check_script import Checked, CheckScript
@@ -35,7 +35,11 @@ class CheckRuns:
     notes: tuple[str, ...] = ()
 
     def run(self, tasks: Sequence[CheckScript]) -> int:
-        """Runs them, reports, and gives the exit code.
+        """Runs them, reports, and gives the exit code. Raises ToolError as `reports`."""
+        return runs_exit_code(self.reports(tasks))
+
+    def reports(self, tasks: Sequence[CheckScript]) -> list[Report]:
+        """Runs them, reports, and gives the reports, in the order of the tasks.
 
         Raises ToolError where the report cannot be written to its file, or nothing can be run.
         """
@@ -46,7 +50,7 @@ class CheckRuns:
         name = self.executor or ("serial" if one else "processes")
         live = name == "serial"  # what targets print is seen as they print it
         ends = _failed if self.fail_fast else None
-        reports = []
+        reports: list[Report] = []
         over = False
         with self._watching(live) as watch:
             runs: Any = executor(name, self.jobs).run(tasks, ends=ends, watch=watch)
@@ -70,9 +74,9 @@ class CheckRuns:
             finally:
                 runs.close()
         output.finish()
-        return runs_exit_code(reports)
+        return reports
 
-    def _in_parts(self, task: CheckScript, output: CheckOutput) -> int:
+    def _in_parts(self, task: CheckScript, output: CheckOutput) -> list[Report]:
         """Checks one capture by the executor that was asked for."""
         from adtool.commands.check_parts import check_in_parts
 
@@ -86,7 +90,7 @@ class CheckRuns:
                 report = task.failed(failure).report
         output.add(report)
         output.finish()
-        return runs_exit_code([report])
+        return [report]
 
     def _keep(self, task: CheckScript, result: Checked) -> None:
         from adtool.keeping import keeping

@@ -9,8 +9,11 @@ from typing import Any
 
 import typer
 
+from adtool.accuracy.entries import Expected
 from adtool.commands import options as opt
+from adtool.commands.baselines import expectations
 from adtool.configuration import Override, Project
+from adtool.gates import gate_of
 from adtool.globs import fits
 from adtool.job import TRACES, CheckOptions, Job, Target
 from adtool.strays import suspects
@@ -27,8 +30,10 @@ def tasks_of(
     what stands on the command line before all. Raises ToolError for codes that are none.
     """
     known = opt.names(ctx)
+    expected = expectations(ctx.params["baseline"], ctx.params["factor"])
     return [
-        _task(target, _params(ctx, target, project), known, stdout_to_stderr, len(targets) == 1)
+        _task(target, _params(ctx, target, project), known, stdout_to_stderr, len(targets) == 1,
+              expected(target))
         for target in targets
     ]  # fmt: skip
 
@@ -39,18 +44,22 @@ def _task(
     known: Sequence[str],
     stdout_to_stderr: bool,
     only: bool,
+    expected: Expected | None,
 ) -> CheckScript:
+    gate = gate_of(params["gate"])
     options = opt.chosen(CheckOptions, params)
     if params["plot"] is not None:
         options = replace(options, taylor=True)
     return CheckScript(
         Job(target, options, suspects=suspects(target, known), traces=TRACES),
         params["timeout"],
-        params["gate"].value,
+        gate.severity,
         Choice(*(codes(f"--{name}", params[name] or ()) for name in ("select", "ignore"))),
         params["exit_zero"],
         stdout_to_stderr,
         keep=only,
+        accuracy=gate.accuracy,
+        expected=expected,
     )
 
 

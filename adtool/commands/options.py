@@ -56,12 +56,24 @@ class Runner(str, Enum):
     ray = "ray"
 
 
-class Gate(str, Enum):
-    """The least severity that makes the run fail."""
+def gates(words: list[str] | None) -> list[str] | None:
+    """A callback that takes what `adtool.gates` does."""
+    from adtool.gates import gate_of
 
-    error = "error"
-    warning = "warning"
-    note = "note"
+    try:
+        gate_of(words)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return words
+
+
+def _pattern() -> str:
+    from adtool.gates import PATTERN
+
+    return PATTERN
+
+
+gates.pattern = _pattern  # type: ignore[attr-defined]  # for the schema of the settings
 
 
 def above(least: float, strict: bool = False) -> Any:
@@ -129,6 +141,29 @@ NoColor = Annotated[
     typer.Option("--no-color", help="No colour (NO_COLOR does the same).", rich_help_panel=OUTPUT),
 ]
 
+GateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gate", metavar="SEVERITY|accuracy=X", callback=gates, rich_help_panel=OUTPUT,
+        help="The least severity that gives exit code 1: error (default), warning or note; and "
+        "accuracy=1e-6: what every pair must reach. May be repeated, or hold both with a comma.",
+    ),
+]  # fmt: skip
+BaselineFile = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline", metavar="FILE", rich_help_panel=OUTPUT,
+        help="Compare with the accuracy in this file, which `adtool baseline write` writes: less "
+        "is an error (G015), findings that it knows fail nothing.",
+    ),
+]  # fmt: skip
+Factor = Annotated[
+    float,
+    typer.Option(
+        "--factor", metavar="X", callback=above(1), rich_help_panel=OUTPUT,
+        help="With --baseline: how many times as large an error may be.",
+    ),
+]  # fmt: skip
 Jobs = Annotated[
     int | None,
     typer.Option(

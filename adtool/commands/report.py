@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adtool.commands import options as opt
-from adtool.commands.options import Gate
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
+from adtool.gates import Gate, gate_of
 
 if TYPE_CHECKING:
     from adtool.page.data import PageData
@@ -51,10 +52,7 @@ def report(
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
     trust: opt.Trust = False,
-    gate: Annotated[
-        Gate,
-        typer.Option(help="The least severity that gives exit code 1.", rich_help_panel=opt.OUTPUT),
-    ] = Gate.error,
+    gate: opt.GateOption = None,
     no_color: opt.NoColor = False,
 ) -> None:
     """Write a page that shows what a run found: one HTML file, which needs no network.
@@ -76,7 +74,8 @@ def report(
     else:
         plain = no_color or bool(ctx.obj)
         options = opt.chosen(CheckOptions, ctx.params)
-        data, code = _checked(one_target("report", words, module), options, timeout, gate, plain)
+        given = gate_of(gate)
+        data, code = _checked(one_target("report", words, module), options, timeout, given, plain)
     write_file(render_html(data).encode("utf-8"), out)
     print(f"page written to {out}")
     raise typer.Exit(code)
@@ -134,7 +133,8 @@ def _checked(
         from adtool.last import remember  # and with it the engine, which has come meanwhile
 
         session = settled(session, job, start + timeout if timeout > 0 else None)
-        report = build_report(session, gate.value)
+        session = replace(session, accuracy=gate.accuracy)
+        report = build_report(session, gate.severity)
         remember(session, report, keep)
     console = text.make_console(sys.stdout, plain)
     if report.error is None or report.launches:

@@ -68,6 +68,20 @@ class TargetCommand(TyperCommand):
         return head, [*words, *args[at:]]
 
 
+class ActionCommand(TargetCommand):
+    """The same where a word before all others says what to do: `ctx.meta["adtool.action"]`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Takes the first word away."""
+        if args and not args[0].startswith("-"):
+            ctx.meta["adtool.action"], *args = args
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The usage, with that word."""
+        return ["ACTION", *super().collect_usage_pieces(ctx)]
+
+
 class LookCommand(TargetCommand):
     """The same for commands that look at one thing: their own options may follow the script, too.
 
@@ -136,7 +150,7 @@ def targets_of(
         files = cut > 1 and all(w.endswith(".py") and os.path.isfile(w) for w in words[:cut])
         if not files:
             return (_target(words[0], tuple(_after_dashes(words[1:]))),)
-        if command != "check":
+        if command not in ("check", "baseline"):
             _refuse_files(words[:cut])
     for word in words[:cut]:
         if word.startswith("-"):

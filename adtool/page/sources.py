@@ -57,7 +57,23 @@ def page_data_of_last(last: Last) -> PageData:
 
 
 def page_data_of_json(path: Path) -> PageData:
-    """A report that `adtool check --format json` wrote, of one script or of several.
+    """A report that `adtool check --format json` wrote. Raises ToolError as `reports_in`."""
+    reports = reports_in(path)
+    missing = (
+        Missing("Tapes: graph, gradient norms, memory", "a report in JSON has no tapes", _RUN_IT),
+        Missing("Jacobians and maps of errors", "a report in JSON has none", _RUN_IT),
+        Missing("Environment of the run", "a report in JSON names the device alone", _RUN_IT),
+    )
+    runs = tuple(
+        PageRun(r.script or "(no script)", r, findings=r.findings, missing=missing) for r in reports
+    )
+    return PageData(
+        runs, f"the report {path.name}", _TOOL, (("Report written by", reports[0].tool),)
+    )
+
+
+def reports_in(path: Path) -> tuple[Report, ...]:
+    """The reports in a file that `adtool check --format json` wrote, of one script or of several.
 
     Raises ToolError where it cannot be read or is none.
     """
@@ -71,20 +87,9 @@ def page_data_of_json(path: Path) -> PageData:
     except UnicodeDecodeError:
         raise _no_report(path, "it is no text in UTF-8") from None
     try:
-        reports = _reports(text)
+        return _reports(text)
     except (ReportError, codec.CodecError) as error:
         raise _no_report(path, str(error)) from None
-    missing = (
-        Missing("Tapes: graph, gradient norms, memory", "a report in JSON has no tapes", _RUN_IT),
-        Missing("Jacobians and maps of errors", "a report in JSON has none", _RUN_IT),
-        Missing("Environment of the run", "a report in JSON names the device alone", _RUN_IT),
-    )
-    runs = tuple(
-        PageRun(r.script or "(no script)", r, findings=r.findings, missing=missing) for r in reports
-    )
-    return PageData(
-        runs, f"the report {path.name}", _TOOL, (("Report written by", reports[0].tool),)
-    )
 
 
 def _reports(text: str) -> tuple[Report, ...]:

@@ -72,15 +72,16 @@ def _of_report(r: Report) -> Summary:
     open_ = [f for f in r.findings if not f.suppressed]
     hidden = len(r.findings) - len(open_)
     levels = {"error": "error", "warning": "warning or error", "note": "note, warning or error"}
+    accuracy = "" if r.gate_accuracy is None else f"; accuracy {r.gate_accuracy:g}"
     if r.error is not None:
         verdict, why = "not checked", r.error.message
     elif r.ok:
-        verdict, why = "passed", f"No finding at the gate ({levels[r.gate]})."
+        verdict, why = "passed", f"No finding at the gate ({levels[r.gate]}{accuracy})."
     else:
         verdict = "failed"
         at = (f for f in open_ if at_gate(f.severity, r.gate))
         codes = dict.fromkeys(f"{f.code} {f.name}" for f in at)
-        why = f"At the gate ({levels[r.gate]}): " + ", ".join(codes) + "."
+        why = f"At the gate ({levels[r.gate]}{accuracy}): " + ", ".join(codes) + "."
     counts = [*_findings(open_)]
     if hidden:
         counts.append(Count("suppressed", f"{hidden:,}"))

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from adtool.places import short
 from adtool.render.characters import bounded, clean
 from adtool.render.junit_cases import Case, cases
-from adtool.report import Finding, Problem, Report
+from adtool.report import Finding, Problem, Report, gate_words
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting
@@ -59,7 +59,7 @@ def _suite(report: Report) -> tuple[ElementTree.Element, dict[str, int]]:
 def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "tool", report.tool
     yield "device", report.device or ""
-    yield "gate", report.gate
+    yield "gate", gate_words(report)
     yield "exit code", str(report.exit_code)
     yield "pairs checked", str(report.decided)
     for note in report.notes:

@@ -9,7 +9,7 @@ from adtool.places import short, shortened
 from adtool.render.characters import bounded
 from adtool.render.escapes import code, escaped, fenced, prose
 from adtool.render.rows import Row, TableData, tables, wholes
-from adtool.report import Failure, Finding, Report, at_gate
+from adtool.report import Failure, Finding, Report, at_gate, gate_words
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting
@@ -58,7 +58,9 @@ def _parts(reports: Sequence[Report], setting: Setting) -> Iterator[str]:
 def _report(report: Report, setting: Setting) -> Iterator[str]:
     level = "###" if setting.several else "##"
     yield f"{level} {code(str(report.script))}: {_verdict(report)}\n"
-    gate = f"Gate: {report.gate}." + ("" if report.ok or report.error else " It is not passed.")
+    gate = f"Gate: {gate_words(report)}." + (
+        "" if report.ok or report.error else " It is not passed."
+    )
     yield f"{_summary(report)}. {gate}\n"
     if report.error is not None:
         yield from _failure(report.error)

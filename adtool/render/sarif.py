@@ -103,6 +103,7 @@ def _invocation(report: Report, setting: Setting) -> Json:
             "script": report.script,
             "device": report.device,
             "gate": report.gate,
+            "gateAccuracy": report.gate_accuracy,
             "passed": report.ok,
             "tapes": report.tapes,
             "launches": len(report.launches),

@@ -42,10 +42,7 @@ def schema(commands: Mapping[str, Any]) -> dict[str, Any]:
                         "required": ["paths"],
                     },
                 },
-                **{
-                    name: {"description": f"Options of `adtool {name}`.", **_closed(table)}
-                    for name, table in tables.items()
-                },
+                **{name: _of_command(name, t, shared.get(name)) for name, t in tables.items()},
             }
         ),
     }
@@ -55,6 +52,12 @@ def schema(commands: Mapping[str, Any]) -> dict[str, Any]:
         "type": "object",
         "properties": {"tool": {"type": "object", "properties": {"adtool": adtool}}},
     }
+
+
+def _of_command(name: str, table: dict[str, Any], option: Any) -> dict[str, Any]:
+    """The table of a command; or an option of the same name, where there is one."""
+    shape = {"description": f"Options of `adtool {name}`.", **_closed(table)}
+    return shape if option is None else {"anyOf": [option, shape]}
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:
@@ -85,6 +88,8 @@ def _shape(command: Any, parameter: Any) -> dict[str, Any]:
     if getattr(about, "max", None) is not None:
         one["maximum"] = about.max
     bound: Any = getattr(about, "callback", None)
+    if hasattr(bound, "pattern"):
+        one["pattern"] = bound.pattern()
     if hasattr(bound, "least"):
         one["exclusiveMinimum" if bound.strict else "minimum"] = bound.least
     return {"anyOf": [one, {"type": "array", "items": one}]} if parameter.multiple else one

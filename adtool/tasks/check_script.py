@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from adtool.accuracy.entries import Expected
 from adtool.assemble import build_report
 from adtool.executors.base import INTERRUPTED, Desk
 from adtool.exits import ToolError
@@ -29,6 +30,7 @@ class Checked:
 class CheckScript:
     """timeout: seconds for the target and its checks together, 0 for none. stdout_to_stderr:
     standard output is not for what the target prints. keep: whether this becomes the last run.
+    accuracy, expected: see `Session`.
     """
 
     kind: ClassVar[str] = "check_script"
@@ -41,6 +43,8 @@ class CheckScript:
     exit_zero: bool = False
     stdout_to_stderr: bool = False
     keep: bool = False
+    accuracy: float | None = None
+    expected: Expected | None = None
 
     @property
     def name(self) -> str:
@@ -82,4 +86,5 @@ class CheckScript:
 
     def report(self, session: Session) -> Report:
         """The report of a session of this target."""
+        session = replace(session, accuracy=self.accuracy, expected=self.expected)
         return build_report(session, self.gate, self.choice, self.exit_zero)

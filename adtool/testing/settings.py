@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from adtool.exits import ToolError
+from adtool.gates import WANTED, gate_of
 from adtool.in_process import Terms
 from adtool.job import CheckOptions
-from adtool.report import Severity
 from adtool.suppressions import Choice, codes
 
-GATES = get_args(Severity)
 _OVERWRITES = ("restore", "present", "warn", "error")
 
 
@@ -39,7 +38,9 @@ def project_terms(folder: Path) -> Terms:
     given = context.params
     choice = Choice(codes("ignore", ()), codes("ignore", given["ignore"] or ()))
     choice = replace(choice, select=codes("select", given["select"] or ()))
-    return Terms(opt.chosen(CheckOptions, context.params), given["gate"].value, choice)
+    gate = gate_of(given["gate"])
+    options = opt.chosen(CheckOptions, context.params)
+    return Terms(options, gate.severity, choice, gate.accuracy)
 
 
 def terms_with(base: Terms, given: Mapping[str, Any]) -> Terms:
@@ -54,7 +55,17 @@ def terms_with(base: Terms, given: Mapping[str, Any]) -> Terms:
         if name in given:
             found = codes(name, _words(given[name]))
             choice = replace(choice, **{name: found})
-    return Terms(replace(base.options, **options), given.get("gate", base.gate), choice)
+    terms = Terms(replace(base.options, **options), base.gate, choice, base.accuracy)
+    return gated(terms, given["gate"]) if "gate" in given else terms
+
+
+def gated(terms: Terms, words: str | Sequence[str]) -> Terms:
+    """The terms with another gate, in the words of `--gate`. Raises ToolError for others."""
+    try:
+        gate = gate_of(words)
+    except ValueError as error:
+        raise ToolError(f"gate: {error}") from None
+    return replace(terms, gate=gate.severity, accuracy=gate.accuracy)
 
 
 def checked(given: Mapping[str, Any], more: Iterable[str] = ()) -> None:
@@ -104,6 +115,16 @@ def _is_switch(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def _is_gate(value: Any) -> bool:
+    if not _is_list(_several(value)) or not value:
+        return False
+    try:
+        gate_of(value)
+    except ValueError:
+        return False
+    return True
+
+
 _Kind = tuple[str, Callable[[Any], bool]]
 _STEP: _Kind = ("a number above 0", lambda v: v is None or (_is_number(v) and v > 0))
 _SIZE: _Kind = ("a number, 0 or more", lambda v: v is None or (_is_number(v) and v >= 0))
@@ -121,5 +142,5 @@ _OF_CHECK: dict[str, _Kind] = {
 }  # fmt: skip
 _KINDS: dict[str, _Kind] = {
     **_OF_CHECK, "select": _CODES, "ignore": _CODES,
-    "gate": ("one of " + ", ".join(GATES), lambda v: v in GATES),
+    "gate": (WANTED, _is_gate),
 }  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -182,15 +184,51 @@ def test_pre_commit_itself_runs_the_hook(machine: Machine, tmp_path: Path) -> No
     assert "error[G001]" in done.stdout
 
 
-@needs("FORMAT=FILE", "--annotations", "report", "--baseline", "baseline")
-def test_a_regression_in_accuracy_alone_turns_the_workflow_red(machine: Machine) -> None:
-    """Same derivative, worse rounding: no finding, but more digits lost than in the baseline."""
-    raise NotImplementedError("to be written with `adtool baseline`: see WORSE in this file")
-
-
 # The same function and gradient, with cancellation: accuracy alone gets worse.
 WORSE = (
     "root = wp.sqrt(1.0 + ratio * ratio)\n    wp.adjoint[stretch] += adj_ret * stretch / root",
     "root = (wp.sqrt(1.0 + ratio * ratio) + 512.0) - 512.0\n"
     "    wp.adjoint[stretch] += adj_ret * stretch / root",
 )
+
+
+@needs("FORMAT=FILE", "--annotations", "report", "--baseline", "baseline")
+def test_a_regression_in_accuracy_alone_turns_the_workflow_red(machine: Machine) -> None:
+    """Same derivative, worse rounding: no finding, but more digits lost than in the baseline."""
+    told = adtool(machine, "baseline", "write", "-q", "--each", "scripts/fit.py", "--", "2")
+    assert told.returncode == 0, told.stderr
+    assert str(machine.home) not in (machine.home / "adtool-baseline.jsonl").read_text()
+    steps = workflow(machine)
+    # The tests of the repository know nothing of a baseline.
+    (*_, gate, tests) = steps["jobs"]["gradients"]["steps"]
+    assert (gate["id"], tests["name"]) == ("gate", "Tests")
+    gate["with"]["baseline"] = "adtool-baseline.jsonl"
+    del steps["jobs"]["gradients"]["steps"][-1]
+    machine.github(steps)
+    assert machine.outcome == "success", machine.out
+    machine.change(KERNELS, *WORSE)
+    machine.github(steps)
+    assert machine.outcome == "failure"
+    assert machine.outputs["gate"]["exit-code"] == "1"
+    files = machine.uploads["actions/upload-artifact"]
+    report = json.loads(files["report.json"])
+    found = report["findings"]
+    assert [(f["code"], f["severity"], f["kernel"]) for f in found] == [
+        ("G015", "error", "energy")
+    ]  # and so there is no other
+    assert "digits lost" in found[0]["message"]
+    verdicts = {p["verdict"] for x in report["launches"] for p in x["pairs"]}
+    assert verdicts == {"pass"}
+    (sarif,) = machine.uploads["github/codeql-action/upload-sarif"].values()
+    assert [r["ruleId"] for r in json.loads(sarif)["runs"][0]["results"]] == ["G015"]
+    assert list(ElementTree.fromstring(files["junit.xml"]).iter("failure"))
+    assert "G015" in files["report.html"].decode()
+    assert "G015" in machine.summary
+
+
+def adtool(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the tool in the repository, as a user at a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "adtool", *words], cwd=machine.home, env=machine.env, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip

@@ -51,6 +51,22 @@ def test_every_option_of_check_can_be_set(tmp_path: Path) -> None:
             assert p.name in read(tmp_path, f"[tool.adtool]\n{name} = {value}\n")["check"], name
 
 
+def test_a_baseline_is_as_seen_from_the_file(tmp_path: Path) -> None:
+    """An option with the name of a command, which has a table of its own."""
+    text = "[tool.adtool]\nbaseline = 'b.jsonl'\n"
+    found = read(tmp_path, text, "a")
+    assert found["check"]["baseline"] == found["baseline"]["baseline"] == str(tmp_path / "b.jsonl")
+    found = read(tmp_path, "[tool.adtool.baseline]\nfactor = 3\n")
+    assert found["baseline"] == {"factor": "3"} and found["check"] == {}
+
+
+def test_gates(tmp_path: Path) -> None:
+    found = read(tmp_path, '[tool.adtool]\ngate = ["warning", "accuracy=1e-6"]\n')
+    assert found["check"]["gate"] == found["report"]["gate"] == ["warning", "accuracy=1e-6"]
+    with pytest.raises(ToolError, match=r"gate: .*accuracy is a number above 0"):
+        read(tmp_path, "[tool.adtool]\ngate = 'accuracy=0'\n")
+
+
 def test_nothing_to_read(tmp_path: Path) -> None:
     assert read(tmp_path, "[project]\nname = 'x'\n") == {}
     assert read(tmp_path, "[project]\nname = 'adtool'\n") == {}
@@ -91,7 +107,7 @@ def test_overrides(tmp_path: Path) -> None:
     assert (found.folder, found.scripts) == (tmp_path, ("samples", "x.py"))
     one, two = found.overrides
     assert one.paths == ("samples/**",) and one.values["max_inputs"] == 3
-    assert one.values["gate"].value == "note"
+    assert one.values["gate"] == ["note"]
     assert list(two.values["kernels"]) == ["k*"] and two.values["end_to_end"] is False
     exclude = settings(tmp_path, COMMANDS.commands)["check"]["exclude"]
     assert exclude == [str(tmp_path / "a/*"), "b"]

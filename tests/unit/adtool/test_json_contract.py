@@ -16,14 +16,14 @@ Make = Callable[..., Any]
 REPORT = {
     "schema", "tool", "script", "device", "ok", "exit_code", "launches", "end_to_end", "findings",
     "error", "gate", "tapes", "seconds", "notes", "durations",
-    "taylor",
+    "taylor", "gate_accuracy",
 }  # fmt: skip
 LAUNCH = {
     "tape", "index", "kernel", "file", "line", "dim", "pairs", "call_file", "call_line", "skipped",
 }  # fmt: skip
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",
-    "directional", "reason", "digits_lost",
+    "directional", "reason", "digits_lost", "scale", "off",
 }  # fmt: skip
 WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
 WHOLE = {"tape", "verdict", "rel_error", "reason"}

@@ -49,8 +49,7 @@ def test_files_are_found_by_name() -> None:
 
 def test_names_and_severities_are_those_of_the_contract() -> None:
     assert {c: (r.name, r.severity) for c, r in RULES.items()} == {
-        "G001": ("wrong-gradient", "error"),
-        "G002": ("non-finite-gradient", "error"),
+        "G001": ("wrong-gradient", "error"), "G002": ("non-finite-gradient", "error"),
         "G003": ("overwritten-array", "error"),
         "G004": ("broken-path", "error"),
         "G005": ("kink", "note"),
@@ -63,7 +62,8 @@ def test_names_and_severities_are_those_of_the_contract() -> None:
         "G012": ("unchecked", "note"),
         "G013": ("stale-gradient", "warning"),
         "G014": ("unassigned-read", "warning"),
-    }
+        "G015": ("accuracy-regression", "error"), "G016": ("accuracy-gate", "error"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("code", sorted(RULES))

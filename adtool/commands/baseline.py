@@ -1,0 +1,220 @@
+"""`adtool baseline`: keep how accurate gradients are, and compare with it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from adtool.accuracy.entries import Baseline, Expected
+from adtool.accuracy.measuring import measured_report
+from adtool.commands import options as opt
+from adtool.commands.baselines import expected, name_of
+from adtool.commands.check import check
+from adtool.exits import Exit, ToolError
+from adtool.places import short
+from adtool.report import Report, runs_exit_code
+
+if TYPE_CHECKING:
+    from adtool.accuracy.comparison import Comparison
+    from adtool.commands.check_output import Style
+    from adtool.configuration import Project
+    from adtool.job import Target
+    from adtool.tasks.check_script import CheckScript
+
+ACTIONS = ("write", "compare")
+# Options of `check` that this has, too: what is said of how targets run and are checked.
+_LEFT_OUT = ("ctx", "words", "changed_since", "exit_zero", "plot", "taylor", "durations")
+_Adopt = Annotated[
+    bool,
+    typer.Option(
+        "--adopt", rich_help_panel=opt.OUTPUT,
+        help="With compare: add to the file what is new, and drop what is not there any more.",
+    ),
+]  # fmt: skip
+
+
+def _like_check(function: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of `check`, in the place of its keywords."""
+    hints = get_type_hints(check, include_extras=True)
+    kept = [
+        p.replace(annotation=hints[name])
+        for name, p in inspect.signature(check).parameters.items() if name not in _LEFT_OUT
+    ]  # fmt: skip
+    own = inspect.signature(function)
+    found = get_type_hints(function, include_extras=True)
+    first = [
+        p.replace(annotation=found[name])
+        for name, p in own.parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD
+    ]  # fmt: skip
+    parameters = [*first, *kept]
+    function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {p.name: p.annotation for p in parameters}
+    return function
+
+
+@_like_check
+def baseline(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SCRIPT [ARGS...]",
+            help="What to check, as for `adtool check`; with compare, a report.json, too.",
+        ),
+    ] = None,
+    adopt: _Adopt = False,
+    **given: Any,
+) -> None:
+    """Keep how accurate the gradients of scripts are, and compare with it.
+
+    adtool baseline write: checks scripts, and writes what was measured and found to the file.
+    adtool baseline compare: checks them, and tells what got worse, as `adtool check --baseline`.
+
+    Exit code of write 0: written. 2: something could not be checked. Of compare: as of check.
+    """  # fmt: skip
+    action = ctx.meta.get("adtool.action")
+    if action not in ACTIONS:
+        what = "no action is named" if action is None else f"`{action}` is no action"
+        raise ToolError(
+            what, "adtool baseline write SCRIPT..., or adtool baseline compare SCRIPT..."
+        )
+    if adopt and action != "compare":
+        raise ToolError("--adopt is for `baseline compare`", "`baseline write` takes all as it is")
+    from adtool.accuracy import store
+    from adtool.commands.check_output import Style, outputs_of
+
+    project: Project = ctx.meta["adtool.project"]
+    path = Path(short(given["baseline"] or str(project.folder / store.NAME)))
+    format = given["format"].value
+    files, stdout = outputs_of(given["output"] or (), format)
+    style = Style(
+        format, files, stdout, given["verbose"], given["quiet"],
+        given["no_color"] or bool(ctx.obj), given["annotations"],
+    )  # fmt: skip
+    if action == "compare" and words and words[0].lower().endswith(".json"):
+        raise typer.Exit(_compare_reports(words, path, given["factor"], style, adopt))
+    from adtool.commands.targets import targets_of
+
+    scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
+    targets = targets_of(
+        "baseline", words, given["module"], given["each"], given["exclude"] or (), scripts
+    )
+    # The parts of `check` that are left out here, as if they had not been named.
+    ctx.params.update({"plot": None, "exit_zero": False, "taylor": False, "durations": 0})
+    old = Baseline() if action == "write" and not path.exists() else store.read(path)
+    ctx.params["baseline"] = None if action == "write" else str(path)
+    tasks, reports = _run(ctx, targets, project, style, given)
+    _finish(path, old, targets, tasks, reports, given["factor"], action, adopt, style)
+    code = runs_exit_code(reports)
+    raise typer.Exit(0 if action == "write" and code == Exit.FINDINGS else code)
+
+
+def _run(
+    ctx: typer.Context, targets: Sequence[Target], project: Project, style: Style,
+    given: dict[str, Any],
+) -> tuple[list[CheckScript], list[Report]]:  # fmt: skip
+    from adtool.commands.check_runs import CheckRuns
+    from adtool.commands.check_tasks import tasks_of
+
+    executor = given["executor"].value if given["executor"] else ""
+    runs = CheckRuns(style, "", given["jobs"] or 0, executor, given["fail_fast"])
+    tasks = tasks_of(ctx, targets, project, style.data_on_stdout)
+    return tasks, runs.reports(tasks)
+
+
+def _finish(
+    path: Path, old: Baseline, targets: Sequence[Target], tasks: Sequence[CheckScript],
+    reports: Sequence[Report], factor: float, action: str, adopt: bool, style: Style,
+) -> None:  # fmt: skip
+    """Writes the file, where that is asked for."""
+    if action == "compare" and not adopt:
+        return
+    from adtool.accuracy.comparison import compared, known_of, updated
+    from adtool.accuracy.measuring import names_of
+
+    changes = []
+    for target, task, report in zip(targets, tasks, reports, strict=False):
+        if report.error is not None:
+            continue  # it stays as it was
+        e = expected(old, path, name_of(target), factor)
+        whole = not task.job.options.partial
+        found = measured_report(report, e.script, e.folder)
+        if adopt:
+            kernels = names_of(report.launches, e.folder).values()
+            comparison = compared(found, kernels, e, whole)
+            known = _still(e, report, whole)
+            changes.append((e, updated(found, e, whole, comparison), known))
+        else:
+            known = known_of(report.findings, e, report.gate)
+            if not whole:
+                known = tuple({k.key: k for k in (*e.known, *known)}.values())
+            changes.append((e, updated(found, e, whole), known))
+    _write(path, old, changes, style)
+
+
+def _still(e: Expected, report: Report, whole: bool) -> tuple[Any, ...]:
+    there = {f.fingerprint for f in report.findings}
+    return tuple(k for k in e.known if not whole or k.fingerprint in there)
+
+
+def _write(path: Path, old: Baseline, changes: Sequence[Any], style: Style) -> None:
+    from adtool.accuracy import store
+
+    done = {e.script for e, _, _ in changes}
+    entries = [e for e in old.entries if e.script not in done]
+    known = [k for k in old.known if k.script not in done]
+    for _, some, found in changes:
+        entries += some
+        known += found
+    new = Baseline(tuple(entries), tuple(known))
+    if changes:
+        store.write(new, path)
+    if style.quiet or style.data_on_stdout:
+        return
+    if not changes:
+        print(f"nothing is written to {path}: nothing could be checked")
+        return
+    lines, before = ({line for line in store.text_of(b).splitlines() if line} for b in (new, old))
+    print(
+        f"baseline written to {path}: {len(new.entries)} entries, {len(new.known)} known findings "
+        f"(lines: {len(lines - before)} new or changed, {len(before - lines)} gone)"
+    )
+
+
+def _compare_reports(
+    words: Sequence[str], path: Path, factor: float, style: Style, adopt: bool
+) -> int:
+    """Compares reports that were written before."""
+    from adtool.accuracy import store
+    from adtool.accuracy.comparison import updated
+    from adtool.accuracy.judging import compare_report
+    from adtool.commands.check_output import CheckOutput
+    from adtool.page.sources import reports_in
+
+    if len(words) > 1:
+        raise ToolError(
+            f"`{words[1]}` after `{words[0]}`", "a file that is read takes no arguments"
+        )
+    old = store.read(path)
+    given = reports_in(Path(words[0]))
+    output = CheckOutput(style, len(given))
+    found: list[Report] = []
+    changes: list[tuple[Expected, Any, Any]] = []
+    for report in given:
+        e = expected(old, path, report.script or "", factor)
+        comparison: Comparison
+        report, comparison = compare_report(report, e)
+        output.add(report)
+        found.append(report)
+        if report.error is None:
+            whole = bool(report.end_to_end)
+            changes.append((e, updated((), e, whole, comparison), _still(e, report, whole)))
+    output.finish()
+    if adopt:
+        _write(path, old, changes, style)
+    return runs_exit_code(found)

@@ -1,0 +1,54 @@
+"""What the checks of a session measured, as the report has it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from adtool.pair_errors import known_errors
+from adtool.report import EndToEnd, Launch, Pair, Worst
+
+if TYPE_CHECKING:
+    from adtool.session import Session
+    from engine.autograd import LaunchResult, PairResult, WholeResult
+
+
+def launches_of(session: Session) -> tuple[Launch, ...]:
+    """The launches, in recorded order."""
+    return tuple(_launch(t.tape, x) for t in session.tapes for x in t.launches)
+
+
+def wholes_of(session: Session) -> tuple[EndToEnd, ...]:
+    """The tapes as wholes, those that were checked so."""
+    return tuple(_whole(t.tape, t.whole) for t in session.tapes if t.whole is not None)
+
+
+def _launch(tape: int, launch: LaunchResult) -> Launch:
+    site = launch.site
+    return Launch(
+        tape, launch.index, launch.kernel, launch.span.file, launch.span.line, launch.dim,
+        tuple(_pair(p) for p in launch.pairs),
+        None if site is None else site.file,
+        None if site is None else site.line,
+        launch.skipped,
+    )  # fmt: skip
+
+
+def _pair(p: PairResult) -> Pair:
+    w = p.worst
+    worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
+    return Pair(
+        p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
+        p.digits_lost, p.scale, p.off,
+    )  # fmt: skip
+
+
+def _whole(tape: int, w: WholeResult) -> EndToEnd:
+    size: float | None = w.rel_error
+    if not w.directional:
+        size = None
+    elif w.verdict == "nan":
+        size = math.nan
+    elif w.rel_error == 0.0 and w.ad != w.oracle:  # nothing to be relative to, or not known
+        size = None
+    return EndToEnd(tape, w.verdict, size, w.reason)
