@@ -123,7 +123,7 @@ def _moved(job: Job, moving: Moving, limit: float) -> Moved | None:
     from adtool.session import run_session
 
     try:
-        done = run_session(Job(job.target, job.options, moving=moving), timeout=limit, silent=True)
+        done = run_session(Job(job.target, job.options, moving=moving, overlay=job.overlay), timeout=limit, silent=True)
     except ToolError:
         return None
     return done.moved

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from adtool import overlay
 from adtool.exits import ToolError
-from adtool.report import Finding
+from adtool.fixes.comments import removed
+from adtool.report import Finding, Fix
 from adtool.rules import load_rules
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def comments_of(file: str) -> Iterator[Comment]:
     """The comments of a Python file; none where it cannot be read."""
     known = _known()
     try:
-        with tokenize.open(file) as text:
+        with overlay.opened(file) as text:
             for token in tokenize.generate_tokens(text.readline):
                 if token.type != tokenize.COMMENT:
                     continue
@@ -128,11 +130,12 @@ def _unused(
                             "`adtool explain` lists the codes")  # fmt: skip
             elif whole and (c, code) not in used:
                 yield _note(c, f"nothing is found here that `ignore[{code}]` is for",
-                            "remove it, or put it on the line that the finding names")  # fmt: skip
+                            "remove it, or put it on the line that the finding names",
+                            removed(c))  # fmt: skip
 
 
-def _note(c: Comment, message: str, help: str) -> Finding:
+def _note(c: Comment, message: str, help: str, fix: Fix | None = None) -> Finding:
     return Finding(
         UNUSED, UNUSED, "note", message, help, "", -1, -1,
-        c.file, c.line, c.column, c.line, c.end_column,
+        c.file, c.line, c.column, c.line, c.end_column, fix=fix,
     )  # fmt: skip
