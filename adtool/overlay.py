@@ -100,7 +100,8 @@ def install(files: Sequence[Overlaid]) -> None:
 def _tell(name: str, data: bytes) -> None:
     text = _text(data)
     # Without a time, which would have it compared with the file.
-    linecache.cache[name] = (len(data), None, [x + "\n" for x in text.removesuffix("\n").split("\n")], name)
+    lines = [line + "\n" for line in text.removesuffix("\n").split("\n")]
+    linecache.cache[name] = (len(data), None, lines, name)
 
 
 def _text(data: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adtool.commands.check_output import CheckOutput, Style
 from adtool.executors import executor
 from adtool.executors.base import NOT_RUN, Finished, Printed, Watch
-from adtool.report import Failure, runs_exit_code
+from adtool.report import Failure, Report, runs_exit_code
 
 if TYPE_CHECKING:
     from adtool.tasks.check_script import Checked, CheckScript
@@ -34,7 +34,11 @@ class CheckRuns:
     notes: tuple[str, ...] = ()
 
     def run(self, tasks: Sequence[CheckScript]) -> int:
-        """Runs them, reports, and gives the exit code.
+        """Runs them, reports, and gives the exit code. Raises ToolError as `reports` does."""
+        return runs_exit_code(self.reports(tasks))
+
+    def reports(self, tasks: Sequence[CheckScript]) -> list[Report]:
+        """Runs them, and reports.
 
         Raises ToolError where the report cannot be written to its file, or nothing can be run.
         """
@@ -43,7 +47,7 @@ class CheckRuns:
         name = self.executor or ("serial" if one else "processes")
         live = name == "serial"  # what targets print is seen as they print it
         ends = _failed if self.fail_fast else None
-        reports = []
+        reports: list[Report] = []
         over = False
         with self._watching(live) as watch:
             runs: Any = executor(name, self.jobs).run(tasks, ends=ends, watch=watch)
@@ -67,7 +71,7 @@ class CheckRuns:
             finally:
                 runs.close()
         output.finish()
-        return runs_exit_code(reports)
+        return reports
 
     def _keep(self, task: CheckScript, result: Checked) -> None:
         from adtool.keeping import keeping

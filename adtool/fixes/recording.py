@@ -74,9 +74,7 @@ def _to_begin(source: Source, launch: ast.stmt, block: ast.With) -> Fix | None:
     if not colons:
         return None
     head = list(source.lines[block.lineno - 1 : colons[-1].start[0]])
-    return Fix(
-        _MESSAGE, False, (_replaced(source, first, colons[-1].start[0], [*head, *moved]),)
-    )
+    return Fix(_MESSAGE, False, (_replaced(source, first, colons[-1].start[0], [*head, *moved]),))
 
 
 def _blank(source: Source, first: int, last: int) -> bool:

@@ -11,6 +11,7 @@ from adtool.executors.base import INTERRUPTED, Desk
 from adtool.exits import ToolError
 from adtool.job import Job, Keep
 from adtool.keeping import keeping
+from adtool.overlay import told
 from adtool.report import Failure, Report, Severity
 from adtool.reruns import settled
 from adtool.session import Session, run_session
@@ -29,6 +30,7 @@ class Checked:
 class CheckScript:
     """timeout: seconds for the target and its checks together, 0 for none. stdout_to_stderr:
     standard output is not for what the target prints. keep: whether this becomes the last run.
+    silent: what the target prints is nothing, and so is what it reads.
     """
 
     kind: ClassVar[str] = "check_script"
@@ -41,6 +43,7 @@ class CheckScript:
     exit_zero: bool = False
     stdout_to_stderr: bool = False
     keep: bool = False
+    silent: bool = False
 
     @property
     def name(self) -> str:
@@ -60,6 +63,7 @@ class CheckScript:
             session = run_session(
                 replace(self.job, keep=keep), timeout=self.timeout,
                 stdout_to_stderr=self.stdout_to_stderr, watch=desk.say, printed=desk.printed,
+                silent=self.silent,
             )  # fmt: skip
         except ToolError as error:  # a report all the same
             return self.failed(Failure(error.kind, error.message, error.help))
@@ -83,4 +87,5 @@ class CheckScript:
         return result.report.error is not None and result.report.error.kind == INTERRUPTED
 
     def _report(self, session: Session) -> Report:
-        return build_report(session, self.gate, self.choice, self.exit_zero)
+        with told(self.job.overlay):
+            return build_report(session, self.gate, self.choice, self.exit_zero)
