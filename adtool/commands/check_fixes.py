@@ -83,7 +83,7 @@ def _interrupted(report: Report) -> bool:
 
 def _tell(found: Found, runs: CheckRuns, word: str) -> None:
     """What is fixed, and what is not: where reports go for people."""
-    if runs.style.quiet and not found.left:
+    if runs.style.quiet and not found.left and not found.changes:
         return
     stream = sys.stderr if runs.style.data_on_stdout else sys.stdout
     for f in found.fixed:
@@ -91,6 +91,9 @@ def _tell(found: Found, runs: CheckRuns, word: str) -> None:
         print(f"{word} {_named(f)}: {f.fix.message}", file=stream)
     for f, why in found.left:
         print(f"not fixed: {_named(f)}: {why}", file=stream)
+    if word == "fixed":
+        for change in found.changes:
+            print(f"changed {short(change.file)}", file=stream)
     stream.flush()
 
 

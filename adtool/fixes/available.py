@@ -11,10 +11,9 @@ from adtool.report import Finding, Fix
 
 def fixable(findings: Sequence[Finding]) -> tuple[int, int]:
     """For how many findings: by safe fixes, and by others."""
-    open_ = [
-        f.fix for f in findings if f.fix is not None and not f.suppressed and not why_not(f.fix)
-    ]
-    return sum(f.safe for f in open_), sum(not f.safe for f in open_)
+    fixes = [f.fix for f in findings if f.fix is not None and not f.suppressed]
+    safe = [f.safe for f in fixes if not why_not(f)]
+    return sum(safe), len(safe) - sum(safe)
 
 
 def why_not(fix: Fix) -> str:

@@ -64,7 +64,8 @@ def _position(source: Source, call: ast.Call) -> int | None:
     if maker is None or not callable(maker):
         return None
     try:
-        parameters = list(inspect.signature(maker).parameters)
+        own = isinstance(maker, type)  # its `__init__` has `self` before the others
+        parameters = list(inspect.signature(maker.__init__ if own else maker).parameters)[own:]
     except (TypeError, ValueError):
         return None
     return parameters.index(_NAME) if _NAME in parameters else None

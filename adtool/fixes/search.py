@@ -47,7 +47,8 @@ def search(tasks: Sequence[CheckScript], reports: Sequence[Report], unsafe: bool
     """Tries the fixes of the reports, all together and then one by one.
 
     tasks: what the reports are of, in their order; each is run again, silently, for every attempt
-    that concerns it. Raises KeyboardInterrupt where one is interrupted. unsafe: whether fixes are tried that may change more than gradients.
+    that concerns it. unsafe: whether fixes are tried that may change more than gradients.
+    Raises KeyboardInterrupt where one of these runs is interrupted.
     """
     return _Search(tasks, reports, unsafe).run()
 

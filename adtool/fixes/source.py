@@ -73,7 +73,7 @@ class Source:
         """The name in the engine of what a call calls; empty where it is none of the engine's."""
         f = node.func if isinstance(node, ast.Call) else None
         if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name):
-            return f.attr if f.value.id in self.engines else ""
+            return str(f.attr) if f.value.id in self.engines else ""
         return self.names.get(f.id, "") if isinstance(f, ast.Name) else ""
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -153,7 +153,8 @@ def _tokens(text: str) -> tuple[tokenize.TokenInfo, ...]:
 
 
 def _imported(tree: ast.Module) -> tuple[frozenset[str], dict[str, str]]:
-    engines, names = set(), {}
+    engines: set[str] = set()
+    names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             engines |= {a.asname or a.name for a in node.names if a.name == "engine"}
