@@ -19,7 +19,7 @@ from adtool.executors.base import INTERRUPTED, Desk
 from adtool.fixes.available import why_not
 from adtool.fixes.edits import EditError, apart, applied, lines_of
 from adtool.fixes.files import Change
-from adtool.overlay import overlaid
+from adtool.overlay import Overlaid, overlaid
 from adtool.places import short
 from adtool.report import Edit, Finding, Fix, Report, at_gate
 from adtool.tasks.check_script import CheckScript
@@ -63,6 +63,7 @@ class _Search:
         self.reports = list(reports)  # with the fixes that were kept
         self.before: dict[str, bytes] = {}
         self.state: dict[str, bytes] = {}
+        self.runs: dict[tuple[int, tuple[Overlaid, ...]], Report] = {}  # what came of them
         self.names: dict[str, str] = {}  # of each file the first name that was met
         self.known = Counter(self.key(n, f, {}) for n, f in self.open(self.base))
 
@@ -168,12 +169,19 @@ class _Search:
         changed = [file for file, data in state.items() if data != self.before[file]]
         overlay = tuple(overlaid(file, state[file]) for file in changed)
         for number, task in enumerate(self.tasks):
-            if not _concerns(self.base[number], changed):
+            if self.base[number].error is not None:
                 continue
-            again = replace(
-                task, job=replace(task.job, overlay=overlay, traces=0), keep=False, silent=True
-            )  # fmt: skip
-            report = again.run(Desk()).report
+            named = _named(self.base[number]) | _named(reports[number])
+            concerned = tuple(o for o in overlay if o.file in named)
+            if not concerned:
+                continue
+            report = self.runs.get((number, concerned))
+            if report is None:
+                again = replace(
+                    task, job=replace(task.job, overlay=overlay, traces=0), keep=False, silent=True
+                )  # fmt: skip
+                report = again.run(Desk()).report
+                self.runs[number, concerned] = report
             if report.error is not None:
                 if report.error.kind == INTERRUPTED:
                     raise KeyboardInterrupt
@@ -231,15 +239,13 @@ def _left_out(report: Report) -> int:
     return sum(e.verdict == "skipped" for e in report.end_to_end)
 
 
-def _concerns(report: Report, files: Sequence[str]) -> bool:
-    """Whether a target's report names one of the files."""
-    if report.error is not None:
-        return False
+def _named(report: Report) -> set[str | None]:
+    """The files that a target's report is about."""
     named = {x for launch in report.launches for x in (launch.file, launch.call_file)}
     for f in report.findings:
         named |= {f.file, *(file for file, _ in f.near)}
         named |= set() if f.fix is None else {e.file for e in f.fix.edits}
-    return any(file in named for file in files)
+    return named
 
 
 @lru_cache(maxsize=8)

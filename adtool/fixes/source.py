@@ -71,9 +71,11 @@ class Source:
 
     def called(self, node: ast.AST) -> str:
         """The name in the engine of what a call calls; empty where it is none of the engine's."""
-        f = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call):
+            return ""
+        f = node.func
         if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name):
-            return str(f.attr) if f.value.id in self.engines else ""
+            return f.attr if f.value.id in self.engines else ""
         return self.names.get(f.id, "") if isinstance(f, ast.Name) else ""
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:

@@ -36,7 +36,7 @@ def test_columns_are_characters_and_the_encoding_stays() -> None:
     before = "# coding: latin-1\nx = 'éé', f(1)\n".encode("latin-1")
     found = applied(before, [edit(2, 14, ", 2")])
     assert found == "# coding: latin-1\nx = 'éé', f(1, 2)\n".encode("latin-1")
-    with pytest.raises(EditError, match="latin-1|charmap|codec"):
+    with pytest.raises(EditError, match="cannot be changed"):
         applied(before, [edit(2, 14, "日")])
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from adtool.fixes.edits import applied
 from adtool.fixes.recording import into_block
-
-from .conftest import Place
+from tests.unit.adtool.fixes.conftest import Place
 
 HEAD = "import engine as wp\nfrom engine import Tape, launch\n"
 CALL = "wp.launch(f, 3, [x], [y])"
@@ -30,8 +29,8 @@ def moved(place: Place, text: str, call: str = CALL) -> str | None:
         (f"{BLOCK}{CALL}\n", f"{BLOCK}    {CALL}\n"),
         (f"tape = wp.Tape()\n{BLOCK}{CALL}", f"tape = wp.Tape()\n{BLOCK}    {CALL}"),
         (
-            f"tape = Tape()\nif x:\n\twith (\n\t\ttape\n\t):  # :\n\t\t# first\n\t\tpass\n\t{CALL}\n",
-            f"tape = Tape()\nif x:\n\twith (\n\t\ttape\n\t):  # :\n\t\t# first\n\t\tpass\n\t\t{CALL}\n",
+            f"t = Tape()\nif x:\n\twith (\n\t\tt\n\t):  # :\n\t\t# first\n\t\tpass\n\t{CALL}\n",
+            f"t = Tape()\nif x:\n\twith (\n\t\tt\n\t):  # :\n\t\t# first\n\t\tpass\n\t\t{CALL}\n",
         ),
         (
             f"if x:\n\t{CALL}\n\twith Tape(\n\t) as t:  # :\n\t\t# first\n\t\tpass\n",

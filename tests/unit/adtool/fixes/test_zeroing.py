@@ -8,8 +8,7 @@ import pytest
 
 from adtool.fixes.edits import applied
 from adtool.fixes.zeroing import zeroed
-
-from .conftest import Place
+from tests.unit.adtool.fixes.conftest import Place
 
 HEAD = "import engine as wp\n"
 LOOP = (
