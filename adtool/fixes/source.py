@@ -108,7 +108,8 @@ class Source:
 
     def indentation(self, statement: Any) -> str:
         """The blanks before a statement that is alone in its line."""
-        return self.lines[statement.lineno - 1][: self.start(statement)[1] - 1]
+        line, column = self.start(statement)
+        return self.lines[line - 1][: column - 1]
 
     def insertion(self, line: int, column: int, text: str) -> Edit:
         """Puts a text somewhere."""
