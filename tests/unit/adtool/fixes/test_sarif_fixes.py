@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from adtool.fixes.edits import applied
 from adtool.render.formats import Setting
 from adtool.render.sarif import render
@@ -15,7 +13,7 @@ from tests.reports import finding, report
 TEXT = "a = f(1)\nb = '日', f(2)\nlaunch()\nc = 3\n"
 EDITS = (
     Edit("/w/a.py", 1, 8, 1, 8, ", x=True"),
-    Edit("/w/a.py", 2, 11, 2, 12, "3"),
+    Edit("/w/a.py", 2, 12, 2, 13, "3"),
     Edit("/w/a.py", 3, 1, 3, 9, "with tape:\n    launch()"),
     Edit("/w/a.py", 4, 1, 5, 1, ""),
 )
@@ -24,8 +22,7 @@ EDITS = (
 def test_the_same_text() -> None:
     text = render([report(findings=(finding(fix=Fix("do it", True, EDITS)),))], Setting("/w"))
     (run,) = json.loads(text)["runs"]
-    if run.get("columnKind") != "unicodeCodePoints":
-        pytest.fail("columns are those of characters, which is not what a reader assumes")
+    assert run["columnKind"] == "unicodeCodePoints"
     (fix,) = run["results"][0]["fixes"]
     (change,) = fix["artifactChanges"]
     assert change["artifactLocation"]["uri"] == "a.py"
