@@ -41,6 +41,8 @@ def refusal(file: str) -> str:
     installed = [os.path.join(os.path.realpath(p), "") for p in sysconfig.get_paths().values()]
     if _FOREIGN & set(Path(path).parts) or path.startswith(tuple(installed)):
         return "it belongs to an installed package"
+    if not os.stat(path).st_mode & 0o222:  # to root, too
+        return "it is read-only"
     if not os.access(path, os.W_OK) or not os.access(os.path.dirname(path), os.W_OK):
         return "it cannot be written"
     return ""

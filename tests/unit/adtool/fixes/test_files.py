@@ -47,6 +47,9 @@ def test_no_file_and_a_link_that_leads_out(here: Path) -> None:
 def test_a_file_that_cannot_be_written(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = here / "a.py"
     path.write_text("")
+    path.chmod(0o444)
+    assert refusal(str(path)) == "it is read-only"
+    path.chmod(0o644)
     monkeypatch.setattr(os, "access", lambda p, mode: p != str(path))
     assert refusal(str(path)) == "it cannot be written"
 
