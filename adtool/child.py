@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import engine
-from adtool import codec, files, memory, parents, status, strays, streams, traces
+from adtool import codec, files, memory, overlay, parents, status, strays, streams, traces
 from adtool.captures.run import write_tapes
 from adtool.check_progress import CheckProgress
 from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded, refused
@@ -82,6 +82,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     if job.target.capture:
         return _again(job, page, folder)
     page.phase(status.SCRIPT)
+    overlay.install(job.overlay)
     error: BaseException | None = None
 
     def on_launch(kernel: engine.Kernel, index: int, site: Site | None) -> None:

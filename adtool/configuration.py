@@ -21,7 +21,8 @@ OVERRIDES = "overrides"
 SCRIPTS = "scripts"
 
 # What makes sense on a command line only.
-_NOT_HERE = ("module", "words", "each", "changed_since", "help")
+_NOT_HERE = ("module", "words", "each", "changed_since", "help",
+             "fix", "show_fixes", "unsafe_fixes")  # fmt: skip
 # Patterns of paths: those of the file are as seen from its folder.
 _PATTERNS = ("exclude",)
 # Files that are as seen from its folder, too.

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from adtool.overlay import Overlaid
+
 _OF_TAPE = (
     "eps", "atol", "rtol", "kernels", "skip_kernels", "max_inputs", "max_outputs", "seed",
     "order", "end_to_end", "taylor",
@@ -178,7 +180,8 @@ class Job:
     the tapes to trace and to hand back. keep: where to write a capture to, if somewhere.
     part: of a capture, what to check, where that is not all.
     reduce: of a capture, what is to stay. pictures: of how many checked launches to hand back the
-    Jacobians (`adtool.matrices`).
+    Jacobians (`adtool.matrices`). overlay: files of the program that have another content than on
+    disk.
     """
 
     target: Target
@@ -193,3 +196,4 @@ class Job:
     reduce: ReduceOptions | None = None
     part: Part | None = None
     pictures: int = 0
+    overlay: tuple[Overlaid, ...] = ()

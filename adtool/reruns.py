@@ -123,7 +123,8 @@ def _moved(job: Job, moving: Moving, limit: float) -> Moved | None:
     from adtool.session import run_session
 
     try:
-        done = run_session(Job(job.target, job.options, moving=moving), timeout=limit, silent=True)
+        again = Job(job.target, job.options, moving=moving, overlay=job.overlay)
+        done = run_session(again, timeout=limit, silent=True)
     except ToolError:
         return None
     return done.moved

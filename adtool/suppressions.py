@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from adtool import overlay
 from adtool.captures.texts import told
 from adtool.exits import ToolError
-from adtool.report import Finding
+from adtool.fixes.comments import removed
+from adtool.report import Finding, Fix
 from adtool.rules import load_rules
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def comments_of(file: str) -> Iterator[Comment]:
     known = _known()
     lines = told(file)
     try:
-        with tokenize.open(file) if lines is None else io.StringIO("".join(lines)) as text:
+        with overlay.opened(file) if lines is None else io.StringIO("".join(lines)) as text:
             for token in tokenize.generate_tokens(text.readline):
                 if token.type != tokenize.COMMENT:
                     continue
@@ -131,11 +133,12 @@ def _unused(
                             "`adtool explain` lists the codes")  # fmt: skip
             elif whole and (c, code) not in used:
                 yield _note(c, f"nothing is found here that `ignore[{code}]` is for",
-                            "remove it, or put it on the line that the finding names")  # fmt: skip
+                            "remove it, or put it on the line that the finding names",
+                            removed(c))  # fmt: skip
 
 
-def _note(c: Comment, message: str, help: str) -> Finding:
+def _note(c: Comment, message: str, help: str, fix: Fix | None = None) -> Finding:
     return Finding(
         UNUSED, UNUSED, "note", message, help, "", -1, -1,
-        c.file, c.line, c.column, c.line, c.end_column,
+        c.file, c.line, c.column, c.line, c.end_column, fix=fix,
     )  # fmt: skip

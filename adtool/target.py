@@ -14,6 +14,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+from adtool import overlay
 from adtool.job import Target
 
 
@@ -72,7 +73,7 @@ def _load_script(script: str) -> tuple[types.CodeType, dict[str, Any]]:
     path = os.path.abspath(script)
     try:
         with io.open_code(path) as file:
-            text = file.read()
+            text = overlay.content(path) or file.read()
     except OSError as error:
         raise TargetError(f"cannot read `{script}`: {error.strerror}") from None
     loader = importlib.machinery.SourceFileLoader("__main__", path)
@@ -94,7 +95,7 @@ def _load_module(name: str) -> tuple[types.CodeType, dict[str, Any]]:
     path = spec.origin
     if get_source is None or path is None or not spec.has_location:
         raise TargetError(f"module `{name}` has no Python source")
-    code = _compile(Path(path).read_bytes(), path, name)
+    code = _compile(overlay.content(path) or Path(path).read_bytes(), path, name)
     return code, {
         "__file__": path,
         "__loader__": spec.loader,

@@ -240,6 +240,9 @@ def check(
             metavar="N", min=0, help="Show the N slowest checks.", rich_help_panel=opt.OUTPUT
         ),
     ] = 0,
+    fix: opt.WriteFixes = False,
+    show_fixes: opt.ShowFixes = False,
+    unsafe_fixes: opt.UnsafeFixes = False,
     no_color: opt.NoColor = False,
 ) -> None:
     """Run scripts and check the gradients of every kernel launch that they record on a tape.
@@ -250,11 +253,13 @@ def check(
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
+    from adtool.commands.check_fixes import fixing
     from adtool.commands.check_output import Style, outputs_of
     from adtool.commands.check_runs import CheckRuns
     from adtool.commands.check_tasks import tasks_of
 
     project: Project = ctx.meta["adtool.project"]
+    fixes = fixing(fix, show_fixes, unsafe_fixes)
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
     targets = targets_of("check", words, module, each, exclude or (), scripts)
     for launch in launches or ():
@@ -278,4 +283,5 @@ def check(
     runs = CheckRuns(
         style, plot or "", jobs or 0, executor.value if executor else "", fail_fast, notes
     )
-    raise typer.Exit(runs.run(tasks_of(ctx, targets, project, style.data_on_stdout)))
+    tasks = tasks_of(ctx, targets, project, style.data_on_stdout)
+    raise typer.Exit(fixes.run(runs, tasks) if fixes else runs.run(tasks))

@@ -17,6 +17,7 @@ TUNING = "How closely derivatives are compared"
 CHOICE = "What is checked"
 RUN = "How the target runs"
 OUTPUT = "What is printed"
+FIXES = "What is fixed"
 
 O = TypeVar("O")  # noqa: E741
 
@@ -199,6 +200,28 @@ ChangedSince = Annotated[
     typer.Option(
         "--changed-since", metavar="REV", rich_help_panel=CHOICE,
         help="Only scripts that changed since a git revision, or that import what did.",
+    ),
+]  # fmt: skip
+
+WriteFixes = Annotated[
+    bool,
+    typer.Option(
+        "--fix", rich_help_panel=FIXES,
+        help="Change the program where that is seen to make findings go away; then check it.",
+    ),
+]  # fmt: skip
+ShowFixes = Annotated[
+    bool,
+    typer.Option(
+        "--diff", rich_help_panel=FIXES,
+        help="Show what --fix would change, as a diff; nothing is written.",
+    ),
+]  # fmt: skip
+UnsafeFixes = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-fixes", rich_help_panel=FIXES,
+        help="With --fix or --diff: also changes by which the program may do something else.",
     ),
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
 from adtool.render.rows import Row, TableData, tables, wholes
@@ -291,6 +292,12 @@ def print_summary(report: Report, console: Console) -> None:
         Text.assemble(head, gap, (word, style), ending),
         no_wrap=True, overflow="ignore", crop=False,
     )  # fmt: skip
+    safe, unsafe = fixable(report.findings)
+    if safe or unsafe:
+        words = [f"{safe} may be fixed with --fix"] if safe else []
+        more = "more " if safe else ""
+        words += [f"{unsafe} {more}with --fix --unsafe-fixes"] if unsafe else []
+        _line(console, f"fixes to try: {', '.join(words)}; --diff shows them")
 
 
 def _labelled(console: Console, label: str, style: str, text: str, rest: str = "") -> None:

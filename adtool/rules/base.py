@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from adtool.report import Finding, Severity
+from adtool.report import Finding, Fix, Severity
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -59,10 +59,12 @@ class Rule(ABC):
         severity: Severity | None = None,
         arrays: tuple[str, ...] = (),
         near: tuple[Span | None, ...] = (),
+        fix: Fix | None = None,
     ) -> Finding:
         """A finding of this rule at `span`. severity: the rule's own where left out.
 
         arrays, near: what it is about on the tape, see `Finding`; where it is no launch of that.
+        fix: a mechanical cure, see `adtool.fixes`.
         """
         place: dict[str, Any] = {"file": None, "line": None, "column": None}
         if span is not None:
@@ -73,7 +75,7 @@ class Rule(ABC):
         return Finding(
             self.code, self.name, severity or self.severity, message, help, kernel, tape, launch,
             count=count, notes=notes, arrays=arrays,
-            near=tuple((s.file, s.line) for s in near if s is not None), **place,
+            near=tuple((s.file, s.line) for s in near if s is not None), fix=fix, **place,
         )  # fmt: skip
 
     def page(self) -> str:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from adtool.report import Finding
+from adtool.fixes.creations import requires_grad
+from adtool.fixes.recording import into_block
+from adtool.report import Finding, Fix
 from adtool.rules.base import Manual, Rule, grouped, seen
 
 if TYPE_CHECKING:
@@ -70,10 +72,13 @@ class BrokenPath(Rule):
             many = f" (and in {len(group) - 1} more tapes)" if len(group) > 1 else ""
             message, help = _said(cause, tape)
             message += _made(session, cause, tape)
+            fix = None
+            if cause.kind == "no gradient":
+                fix = requires_grad(_makers(session, {t for t, _ in group}, cause))
             yield self.finding(
                 f"{message}{many}", help, span=cause.site or cause.span, tape=tape,
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
-                count=len(group),
+                count=len(group), fix=fix,
             )  # fmt: skip
         yield from self._read_back(session, said)
         yield from self._native(session)
@@ -88,12 +93,16 @@ class BrokenPath(Rule):
         for group in grouped(cut, lambda x: (x[1].kernel, x[1].site, x[1].detached)):
             tape, launch = group[0]
             names = " and ".join(f"`{name}`" for name in launch.detached)
+            made = {f.argument: f.at for t in session.tapes if t.tape == tape for f in t.made
+                    if f.site == launch.site}  # fmt: skip
+            known = all(name in made for name in launch.detached)
+            fix = requires_grad([made[name] for name in launch.detached]) if known else None
             yield self.finding(
                 f"no gradient flows through {names}, which kernel `{launch.kernel}` writes and "
                 f"reads back {seen(len(group), tape, launch.index)}: it has no requires_grad",
                 "make that array with requires_grad=True, before the launches are recorded"
                 f"{_MEANT}", span=launch.site or launch.span, tape=tape, launch=launch.index,
-                kernel=launch.kernel, count=len(group),
+                kernel=launch.kernel, count=len(group), fix=fix,
             )  # fmt: skip
 
     def _native(self, session: Session) -> Iterator[Finding]:
@@ -126,7 +135,7 @@ class BrokenPath(Rule):
                 f"and no gradient takes that way{_PART if way.partial else ''}",
                 _advice(way) + _MEANT, span=way.site, tape=tape, launch=-1,
                 kernel=way.name if way.kind == "launch" else "", count=len(group),
-                arrays=way.inputs, near=(way.to,),
+                arrays=way.inputs, near=(way.to,), fix=_cure(way),
             )  # fmt: skip
 
 
@@ -190,6 +199,20 @@ def _made(session: Session, c: Cause, tape: int) -> str:
     facts = (f for t in session.tapes if t.tape == tape for f in t.made)
     at = next((f.at for f in facts if (f.argument, f.site) == (c.argument, c.site)), None)
     return "" if at is None else f" (it was made at {at})"
+
+
+def _makers(session: Session, tapes: set[int], c: Cause) -> list[Span]:
+    """Where the arrays were made that have no requires_grad, on all these tapes."""
+    return [
+        f.at for t in session.tapes if t.tape in tapes for f in t.made
+        if (f.argument, f.site) == (c.argument, c.site)
+    ]  # fmt: skip
+
+
+def _cure(way: Broken) -> Fix | None:
+    if way.kind == "launch":
+        return into_block(way.site)
+    return requires_grad([way.site]) if way.kind == "clone" and way.site is not None else None
 
 
 def _said(c: Cause, tape: int) -> tuple[str, str]:

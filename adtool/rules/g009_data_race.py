@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adtool.atomics import atomic_updates
-from adtool.report import Finding, Severity
+from adtool.fixes.updates import atomic
+from adtool.report import Finding, Fix, Severity
 from adtool.rules.base import Manual, Rule, grouped
 from adtool.rules.g008_out_of_bounds import place, where
 
@@ -98,7 +99,7 @@ class DataRace(Rule):
             f"{what}{where(seen, ' that were looked at')}",
             _advice(fault),
             span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
-            count=seen.count, notes=tuple(notes),
+            count=seen.count, notes=tuple(notes), fix=_cure(fault),
         )  # fmt: skip
 
 
@@ -114,6 +115,15 @@ def _advice(fault: Fault) -> str:
                 "element by many threads do no harm"
             )
     return _HELP[reads].format(fault.name)
+
+
+def _cure(fault: Fault) -> Fix | None:
+    spans = [s for s in (fault.span, fault.other_span) if s is not None]
+    if "load" not in (fault.access, fault.other_access):
+        return None
+    if any(s.file != fault.span.file for s in spans):
+        return None
+    return atomic(fault.span.file, [s.line for s in spans])
 
 
 _SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from adtool.report import Finding
+from adtool.fixes.zeroing import zeroed
+from adtool.report import Finding, Fix
 from adtool.rules.base import Manual, Rule, grouped
 
 if TYPE_CHECKING:
@@ -66,8 +67,14 @@ class StaleGradient(Rule):
             yield self.finding(
                 f"{message}{more}", help, span=f.site, tape=tape, launch=f.by.launch,
                 kernel=f.by.name if f.by.launch >= 0 else "", count=passes, notes=notes,
-                arrays=(f.array,) if f.array else (),
+                arrays=(f.array,) if f.array else (), fix=_cure(f),
             )  # fmt: skip
+
+
+def _cure(f: Stale) -> Fix | None:
+    if f.kind not in ("values", "twice"):
+        return None
+    return zeroed(f.kind, f.site, f.earlier)
 
 
 def _said(f: Stale) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from adtool.executors.base import INTERRUPTED, Desk
 from adtool.exits import ToolError
 from adtool.job import Job, Keep
 from adtool.keeping import keeping
+from adtool.overlay import told
 from adtool.report import Failure, Report, Severity
 from adtool.reruns import settled
 from adtool.session import Session, run_session
@@ -31,6 +32,7 @@ class CheckScript:
     """timeout: seconds for the target and its checks together, 0 for none. stdout_to_stderr:
     standard output is not for what the target prints. keep: whether this becomes the last run.
     accuracy, expected: see `Session`.
+    silent: what the target prints is nothing, and so is what it reads.
     """
 
     kind: ClassVar[str] = "check_script"
@@ -45,6 +47,7 @@ class CheckScript:
     keep: bool = False
     accuracy: float | None = None
     expected: Expected | None = None
+    silent: bool = False
 
     @property
     def name(self) -> str:
@@ -64,6 +67,7 @@ class CheckScript:
             session = run_session(
                 replace(self.job, keep=keep), timeout=self.timeout,
                 stdout_to_stderr=self.stdout_to_stderr, watch=desk.say, printed=desk.printed,
+                silent=self.silent,
             )  # fmt: skip
         except ToolError as error:  # a report all the same
             return self.failed(Failure(error.kind, error.message, error.help))
@@ -87,4 +91,5 @@ class CheckScript:
     def report(self, session: Session) -> Report:
         """The report of a session of this target."""
         session = replace(session, accuracy=self.accuracy, expected=self.expected)
-        return build_report(session, self.gate, self.choice, self.exit_zero)
+        with told(self.job.overlay):
+            return build_report(session, self.gate, self.choice, self.exit_zero)

@@ -41,9 +41,12 @@ def test_values_by_command(tmp_path: Path) -> None:
     assert "eps" not in found["jacobian"] and found["jacobian"]["kernel"] == "k*"
 
 
+NOT_HERE = ("module", "each", "changed_since", "help", "fix", "show_fixes", "unsafe_fixes")
+
+
 def test_every_option_of_check_can_be_set(tmp_path: Path) -> None:
     for p in COMMANDS.commands["check"].params:
-        if p.param_type_name != "option" or p.name in ("module", "each", "changed_since", "help"):
+        if p.param_type_name != "option" or p.name in NOT_HERE:
             continue
         for name in (o[2:] for o in (*p.opts, *p.secondary_opts) if o.startswith("--")):
             value = VALUES.get(kind_of(COMMANDS.commands["check"], p), "1")
@@ -140,6 +143,7 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
         ("[tool.adtool]\norder = true", "order takes a whole number, not true", ""),
         ("[tool.adtool]\ndevice = 3", "device takes a text, not 3", ""),
         ("[tool.adtool]\nchanged-since = 'x'", "changed-since is no option", ""),
+        ("[tool.adtool]\nfix = true", "fix is no option", ""),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_tables(tmp_path: Path, text: str, words: str, help: str) -> None:

@@ -1,0 +1,164 @@
+"""`tape.zero()` where gradients of one evaluation would be added to those of the next.
+
+It has to come after everything that uses the gradients and before the next backward pass. Where
+the text does not show such a place, there is no fix: at a wrong one it would clear what several
+passes were meant to add up.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from adtool.fixes.source import Source, source_of
+from adtool.report import Fix
+
+if TYPE_CHECKING:
+    from engine.diagnostics import Span
+
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def zeroed(kind: str, site: Span | None, earlier: Span | None) -> Fix | None:
+    """Clears the gradients between two backward passes, which may be one call in a loop.
+
+    kind: of `engine.autograd.Stale`.
+    """
+    source = None if site is None else source_of(site.file)
+    if source is None or site is None or earlier is None or earlier.file != site.file:
+        return None
+    found = source.at(site, ast.Call)
+    before = found if earlier == site else source.at(earlier, ast.Call)
+    if found is None or before is None:
+        return None
+    if found is before:
+        return _in_loop(source, found) if kind == "values" else None
+    return _between(source, before, found, kind)
+
+
+def _pass(source: Source, call: ast.Call) -> tuple[ast.Expr, str] | None:
+    """The statement and the tape's name of `tape.backward(...)`."""
+    f, statement = call.func, source.parents[call]
+    if not isinstance(f, ast.Attribute) or f.attr != "backward":
+        return None
+    if not isinstance(f.value, ast.Name) or not isinstance(statement, ast.Expr):
+        return None
+    return (statement, f.value.id) if source.alone(statement) else None
+
+
+def _in_loop(source: Source, call: ast.Call) -> Fix | None:
+    """At the end of the loop in whose body the pass, and what uses its gradients, stand."""
+    known = _pass(source, call)
+    loop = None if known is None else source.parents[known[0]]
+    if known is None or not isinstance(loop, _LOOPS) or known[0] not in loop.body:
+        return None
+    statement, tape = known
+    after = loop.body[loop.body.index(statement) + 1 :]
+    if not any(_updates(source, s) for s in after):
+        return None
+    if any(isinstance(n, (ast.Continue, ast.Return, ast.Yield, ast.YieldFrom))
+           or _binds(n, tape) for s in after for n in ast.walk(s)):  # fmt: skip
+        return None
+    if _used_elsewhere(source, loop):
+        return None
+    last = loop.body[-1]
+    if isinstance(last, (ast.Break, ast.Raise)) or not source.alone(loop.body[0]):
+        return None
+    line = last.end_lineno or last.lineno
+    if not _ends_line(source, last):
+        return None
+    text = f"{source.indentation(loop.body[0])}{tape}.zero()"
+    return Fix(_said(tape, "at the end of the loop"), False, (source.line_after(line, text),))
+
+
+def _between(source: Source, before: ast.Call, call: ast.Call, kind: str) -> Fix | None:
+    """Directly before the second of two passes of one block."""
+    one, two = _pass(source, before), _pass(source, call)
+    if one is None or two is None or not (call.args or call.keywords):
+        return None  # what it starts from may stand in a gradient already
+    block = source.block(two[0])
+    if one[0] not in block or block.index(one[0]) >= block.index(two[0]):
+        return None
+    among = block[block.index(one[0]) + 1 : block.index(two[0])]
+    if any(isinstance(n, ast.Attribute) and n.attr == "backward" for s in among
+           for n in ast.walk(s)):  # fmt: skip
+        return None
+    if kind == "values" and not any(_updates(source, s) for s in among):
+        return None
+    if _seeds(among) or any(k.arg == "retain_graph" for k in call.keywords):
+        return None
+    text = f"{source.indentation(two[0])}{one[1]}.zero()"
+    edit = source.line_before(two[0].lineno, text)
+    if any(_binds(n, one[1]) for s in among for n in ast.walk(s)):
+        text = f"{source.indentation(two[0])}{two[1]}.zero()"
+        edit = source.line_before(two[0].lineno, text)
+    return Fix(_said(text.strip()[: -len(".zero()")], "before it runs again"), False, (edit,))
+
+
+def _said(tape: str, where: str) -> str:
+    return f"clear the gradients by `{tape}.zero()` {where}"
+
+
+def _ends_line(source: Source, statement: ast.stmt) -> bool:
+    line, column = source.end(statement)
+    rest = source.lines[line - 1][column - 1 :].strip()
+    return (not rest or rest.startswith("#")) and not rest.endswith("\\")
+
+
+def _updates(source: Source, statement: ast.stmt) -> bool:
+    """Whether a statement changes parameters by their gradients, as far as that can be seen."""
+    for node in ast.walk(statement):
+        if isinstance(node, _SCOPES):
+            return False
+        if not isinstance(node, ast.Call):
+            continue
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if method == "step":
+            return True
+        if source.called(node) == "launch" or method == "assign":
+            if _grads([*node.args, *[k.value for k in node.keywords]]):
+                return True
+    return False
+
+
+def _grads(nodes: Iterable[ast.AST]) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr in ("grad", "gradients")
+               for x in nodes for n in ast.walk(x))  # fmt: skip
+
+
+def _seeds(statements: Iterable[ast.stmt]) -> bool:
+    """Whether something is put into a gradient."""
+    for s in statements:
+        for n in ast.walk(s):
+            if isinstance(n, (ast.Assign, ast.AugAssign)):
+                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+                if _grads(targets):
+                    return True
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
+                if n.func.attr in ("fill_", "assign") and _grads([n.func.value]):
+                    return True
+    return False
+
+
+def _used_elsewhere(source: Source, loop: ast.AST) -> bool:
+    """Whether gradients are used by the same function, or module, outside of the loop.
+
+    After the loop they would be zero; of a loop around it, what is added up would be cleared.
+    """
+    scope = next((n for n in source.above(loop) if isinstance(n, (*_SCOPES, ast.Module))), None)
+    inside = {id(n) for n in ast.walk(loop)}
+    todo: list[ast.AST] = [] if scope is None else list(ast.iter_child_nodes(scope))
+    while todo:
+        node = todo.pop()
+        if id(node) in inside or isinstance(node, _SCOPES):
+            continue
+        if isinstance(node, ast.Attribute) and node.attr in ("grad", "gradients", "step"):
+            return True
+        todo += ast.iter_child_nodes(node)
+    return False
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)

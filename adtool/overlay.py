@@ -1,0 +1,112 @@
+"""Files of a program that are to have another content than on disk, while it is checked.
+
+Nothing else of the program changes: names, places and the search for modules stay as they are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import importlib.machinery
+import io
+import linecache
+import os
+import tokenize
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+
+@dataclass(frozen=True, slots=True)
+class Overlaid:
+    """A file with its content, each byte as the character of its number."""
+
+    file: str
+    content: str
+
+    @property
+    def data(self) -> bytes:
+        """The content."""
+        return self.content.encode("latin-1")
+
+
+_contents: ContextVar[dict[str, bytes] | None] = ContextVar("overlay", default=None)
+
+
+def overlaid(file: str, data: bytes) -> Overlaid:
+    """A file with another content."""
+    return Overlaid(file, data.decode("latin-1"))
+
+
+def content(path: str) -> bytes | None:
+    """What a file is to hold in place of what it holds; None where it is as on disk."""
+    known = _contents.get()
+    return known.get(os.path.realpath(path)) if known else None
+
+
+def opened(path: str) -> TextIO:
+    """A Python file as text, as `tokenize.open` gives it."""
+    data = content(path)
+    return tokenize.open(path) if data is None else io.StringIO(_text(data))
+
+
+@contextmanager
+def told(files: Sequence[Overlaid]) -> Iterator[None]:
+    """Within the block, these files are known with these contents to whoever looks at sources."""
+    if not files:
+        yield
+        return
+    before = {f.file: linecache.cache.pop(f.file, None) for f in files}
+    token = _contents.set({os.path.realpath(f.file): f.data for f in files})
+    try:
+        for f in files:
+            _tell(f.file, f.data)
+        yield
+    finally:
+        _contents.reset(token)
+        for name, entry in before.items():
+            linecache.cache.pop(name, None)
+            if entry is not None:
+                linecache.cache[name] = entry
+
+
+def install(files: Sequence[Overlaid]) -> None:
+    """Has this process import these files with these contents, from now on."""
+    if not files:
+        return
+    known = {os.path.realpath(f.file): f.data for f in files}
+    _contents.set(known)
+    loader: Any = importlib.machinery.SourceFileLoader
+    read, stats = loader.get_data, loader.path_stats
+
+    def get_data(self: Any, path: Any) -> Any:
+        data = known.get(os.path.realpath(path))
+        if data is None:
+            return read(self, path)
+        _tell(str(path), data)
+        return data
+
+    def path_stats(self: Any, path: Any) -> Any:
+        if os.path.realpath(path) in known:
+            raise OSError("its compiled form is of another content")
+        return stats(self, path)
+
+    loader.get_data, loader.path_stats = get_data, path_stats
+    for f in files:
+        _tell(f.file, f.data)
+
+
+def _tell(name: str, data: bytes) -> None:
+    text = _text(data)
+    # Without a time, which would have it compared with the file.
+    lines = [line + "\n" for line in text.removesuffix("\n").split("\n")]
+    linecache.cache[name] = (len(data), None, lines, name)
+
+
+def _text(data: bytes) -> str:
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    text = data.removeprefix(codecs.BOM_UTF8).decode(
+        "utf-8" if encoding == "utf-8-sig" else encoding
+    )
+    return text.replace("\r\n", "\n").replace("\r", "\n")
