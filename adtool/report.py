@@ -53,7 +53,7 @@ class Pair:
     directional: random directions compared. reason: why it is inconclusive or skipped.
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
-    the kernel's own precision puts it off by; 0 where that was not looked at.
+    the kernel's own precision puts it off by. These three are None where that was not looked at.
     """
 
     input: str
@@ -65,9 +65,9 @@ class Pair:
     worst: Worst | None
     directional: int = 0
     reason: str = ""
-    digits_lost: float = 0.0
-    scale: float = 0.0
-    off: float = 0.0
+    digits_lost: float | None = None
+    scale: float | None = None
+    off: float | None = None
 
     @property
     def decided(self) -> bool:

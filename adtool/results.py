@@ -39,7 +39,8 @@ def _pair(p: PairResult) -> Pair:
     worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
-        p.digits_lost, p.scale, p.off,
+        p.digits_lost if p.verdict == "rounding" else None,
+        *((p.scale, p.off) if p.scale > 0.0 else (None, None)),
     )  # fmt: skip
 
 

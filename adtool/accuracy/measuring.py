@@ -107,7 +107,7 @@ def errors_of(p: Pair, largest: float) -> tuple[float | None, float | None]:
     """
     if p.checked + p.directional == 0 or p.max_abs_error is None:
         return None, None
-    scale = max(p.scale, _PART * largest)
+    scale = max(p.scale or 0.0, _PART * largest)
     whole = p.max_abs_error / scale if scale > 0.0 else None
     if p.max_rel_error is None:  # nothing is large enough to be relative to
         error = 0.0 if p.verdict in ("pass", "kink") else whole
@@ -115,12 +115,12 @@ def errors_of(p: Pair, largest: float) -> tuple[float | None, float | None]:
         error = p.max_rel_error
     else:
         error = whole
-    return error, p.off / scale if scale > 0.0 else None
+    return error, (p.off or 0.0) / scale if scale > 0.0 else None
 
 
 def judged(p: Pair, largest: float) -> Pair:
     """The pair, passed where its rounding is nothing beside what other launches have (G011)."""
-    if p.verdict == "rounding" and 0.0 < p.off <= _PART * largest:
+    if p.verdict == "rounding" and 0.0 < (p.off or 0.0) <= _PART * largest:
         return replace(p, verdict="pass")
     return p
 
@@ -128,7 +128,7 @@ def judged(p: Pair, largest: float) -> Pair:
 def _pair(
     script: str, kernel: str, input: str, output: str, group: Sequence[tuple[Launch, Pair]]
 ) -> Measured:
-    largest = max(p.scale for _, p in group)
+    largest = max(p.scale or 0.0 for _, p in group)
     worst = None
     errors, roundings = [], []
     for x, p in group:
