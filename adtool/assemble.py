@@ -21,7 +21,7 @@ from adtool.report import (
 )
 from adtool.results import launches_of, wholes_of
 from adtool.rules import load_rules
-from adtool.rules.base import more_memory
+from adtool.rules.base import remedy
 from adtool.suppressions import Choice, suppressed
 from adtool.taylor_report import taylor_of
 
@@ -129,7 +129,7 @@ def _nothing(
     help = "see the notes for the places, and `adtool explain G012`"
     if any(flags):
         help = "create the arrays to differentiate with requires_grad=True"
-    help = next(filter(None, map(more_memory, reasons)), help)
+    help = next(filter(None, map(remedy, reasons)), help)
     kind = "no-gradient" if all(flags) else "skipped"
     return Failure(kind, f"nothing was checked: {listed}{more}", help)
 

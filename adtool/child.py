@@ -132,7 +132,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     if error is not None:
         outcome = _failed(error)
     elif job.jacobian is not None:
-        outcome = _look(capture.tapes, job.jacobian, page, folder)
+        with _watched(job, None):
+            outcome = _look(capture.tapes, job.jacobian, page, folder)
     elif job.listing is not None:
         outcome = _list(capture.tapes, job.listing, folder)
     else:
@@ -188,7 +189,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
 
 def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
     """Lets no launch damage memory, if the job asks for it; what they do wrong is noted."""
-    looked_at = (job.check or job.keep is not None) and job.jacobian is None
+    looked_at = job.check or job.keep is not None or job.jacobian is not None
     wanted = job.options.bounds and looked_at and job.moving is None
     if not wanted:
         return contextlib.nullcontext()

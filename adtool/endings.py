@@ -32,8 +32,8 @@ _MEANING = {
 _HELP = {
     "SIGKILL": "where memory ran out, the system kills the largest process: "
     "run the script on a smaller problem",
-    "SIGSEGV": "an access outside an array is the usual cause: compare the kernel's "
-    "indices with the shapes of its arrays",
+    "SIGSEGV": "an access outside an array is the usual cause: `adtool check` runs launches "
+    "watched, and says where",
 }
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,20 @@ class _Page:
     faults: tuple[Seen, ...] = ()
 
 
+# The only log that is told, while something runs that is no part of what others watch.
+_only: ContextVar[FaultLog | None] = ContextVar("only", default=None)
+
+
+@contextmanager
+def only(log: FaultLog) -> Iterator[None]:
+    """Within the block no other log is told of faults: what runs there is not the program's."""
+    token = _only.set(log)
+    try:
+        yield
+    finally:
+        _only.reset(token)
+
+
 class FaultLog:
     """The child's end: is told of each fault, and writes the new ones to a file at once.
 
@@ -50,6 +65,8 @@ class FaultLog:
         self.capture: Capture | None = None
 
     def __call__(self, fault: Fault) -> None:
+        if _only.get() not in (None, self):
+            return
         number = self.capture.launches - 1 if self.capture is not None else -1
         key = _key(fault)
         known = self._seen.get(key)

@@ -164,11 +164,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """A file to write a capture to; of more bytes of contents, or operations, only its head."""
+    """A file to write a capture to; of more bytes of contents, or operations, only its head.
+
+    root: the folder, with a separator at its end, that names of files are relative to.
+    """
 
     path: str
     most_bytes: int
     most_records: int
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True)

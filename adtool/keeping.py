@@ -26,7 +26,7 @@ def keeping() -> Iterator[Keep | None]:
     with suppress(OSError, ValueError):
         name = _made(Path(FOLDER))
     try:
-        yield Keep(name, _BYTES, _RECORDS) if name else None
+        yield Keep(name, _BYTES, _RECORDS, os.path.join(os.getcwd(), "")) if name else None
     finally:
         with suppress(OSError, ValueError):
             if name:

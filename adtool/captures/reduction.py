@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 _LIMIT = 16 << 30
+_TRUST = "; launches that run C++ code are looked at with --trust"
 
 
 def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
@@ -55,6 +56,17 @@ def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
         return Outcome(
             "target", f"nothing to reduce: its check gives no {job.reduce.code or 'finding'}{of}",
             "name a finding that it has, with --code and --kernel",
+        )  # fmt: skip
+    if wanted.severity == "note" and not job.reduce.code:
+        return Outcome(
+            "target", f"nothing to reduce: its check gives notes alone, as {wanted.code}",
+            "name the note to keep, with --code" + _TRUST * (not job.options.trust),
+        )  # fmt: skip
+    if not any(_same(f, wanted) for f in search.findings(first)):
+        return Outcome(
+            "target", f"{wanted.code} cannot be reduced: it was seen while the program ran, and "
+            "the check of the capture alone does not show it",
+            "name another finding with --code, or reduce the program",
         )  # fmt: skip
     search.wanted = wanted
     search.outside = any(s.fault.kind == "outside" for s in first.faults)
@@ -157,10 +169,7 @@ class _Search:
             return False
         if not self.outside and any(s.fault.kind == "outside" for s in found.faults):
             return False
-        return any(
-            (f.code, f.kernel) == (self.wanted.code, self.wanted.kernel)
-            for f in self.findings(found)
-        )
+        return any(_same(f, self.wanted) for f in self.findings(found))
 
     # ---- what to try
 
@@ -265,6 +274,10 @@ class _Search:
                     archive = found
                     break
         return archive
+
+
+def _same(a: Finding, b: Finding) -> bool:
+    return (a.code, a.kernel) == (b.code, b.kernel)
 
 
 def _zeros(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import linecache
+import os
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +17,6 @@ from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Faults, Head, Source, Written
 from adtool.exits import because
 from adtool.faults import Seen
-from adtool.places import short
 from adtool.report import Report
 from adtool.traces import Traces
 from engine.archive import Archive, ArchiveError, NotPacked, pack, unpack
@@ -28,20 +31,25 @@ T = TypeVar("T")
 _SOURCE = 4 << 20  # bytes of a file's text, of larger ones there is none
 
 
+def short(root: str, file: str) -> str:
+    """A file below a folder (which ends in a separator), relative to it."""
+    return file[len(root) :] if file.startswith(root) else file
+
+
 def write_tapes(tapes: Sequence[CapturedTape], keep: Keep) -> Written:
     """Begins a capture with what tapes hold, unless that is too much, or cannot be written."""
     if sum(len(t.records) for t in tapes) > keep.most_records:
         return Written(why="it has too many launches")
     try:
-        return _written(tapes, Path(keep.path), keep.most_bytes)
+        return _written(tapes, Path(keep.path), keep.most_bytes, keep.root)
     except OSError as error:
         return Written(why=because(error), failed=True)
 
 
-def _written(tapes: Sequence[CapturedTape], path: Path, limit: int) -> Written:
+def _written(tapes: Sequence[CapturedTape], path: Path, limit: int, root: str) -> Written:
     with CaptureWriter(path) as out:
         try:
-            archive, files = pack(tapes, out, short, limit)
+            archive, files = pack(tapes, out, partial(short, root), limit)
         except NotPacked as why:
             return Written(why=str(why))
         out.text(container.TAPES, codec.dumps(archive))
@@ -61,16 +69,24 @@ def complete(
 ) -> None:  # fmt: skip
     """Adds to a capture what is known when its run is over. Raises OSError.
 
-    traces: JSON of `adtool.traces.Traces`, empty for none.
+    traces: JSON of `adtool.traces.Traces`, empty for none. Files below the current folder are named
+    relative to it, as those of the tapes are.
     """
+    relative = relative_to(os.path.join(os.getcwd(), ""))
     with CaptureWriter(path, more=path.exists() and path.stat().st_size > 0) as out:
         out.text(container.HEAD, codec.dumps(head))
         if traces:
-            out.text(container.TRACES, traces)
+            out.text(container.TRACES, relative(traces))
         if report is not None:
-            out.text(container.REPORT, codec.dumps(report))
+            out.text(container.REPORT, relative(codec.dumps(report)))
         if faults:
-            out.text(container.FAULTS, codec.dumps(Faults(faults)))
+            out.text(container.FAULTS, relative(codec.dumps(Faults(faults))))
+
+
+def relative_to(root: str) -> Callable[[str], str]:
+    """What names files below a folder, in a text of JSON, relative to it."""
+    pattern = re.compile(r"(?<![\w./\-])" + re.escape(json.dumps(root)[1:-1]))
+    return lambda text: pattern.sub("", text)
 
 
 def head_of(script: str, device: str | None, why: str = "", **more: Any) -> Head:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -73,10 +74,11 @@ def capture(
         raise ToolError(f"`{target.script}` is a capture already", "copy it")
     path = out or Path(f"{Path(target.name.removeprefix('-m ')).stem or 'run'}.adt")
     plain = no_color or bool(ctx.obj)
+    start, root = time.monotonic(), os.path.join(os.getcwd(), "")
     with partial_of(path) as partial:
         job = Job(
             target, CheckOptions(device=device, memory=memory, kernels=tuple(kernels or ())),
-            check=check, traces=TRACES, keep=Keep(partial, _BYTES, _RECORDS),
+            check=check, traces=TRACES, keep=Keep(partial, _BYTES, _RECORDS, root),
         )  # fmt: skip
         session = run(job, timeout, stdout_to_stderr=False, no_color=plain)
         if session.failure is not None:
@@ -84,6 +86,10 @@ def capture(
 
             text.print_failure(session.failure, text.make_console(sys.stderr, plain))
             raise typer.Exit(Exit.FAILURE)
+        if check:
+            from adtool.reruns import settled
+
+            session = settled(session, job, start + timeout if timeout > 0 else None)
         finished(session, partial, path)
     tapes, launches = len(session.recorded), sum(session.recorded)
     size = path.stat().st_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,11 @@ def outputs_of(words: Sequence[str], format: str) -> tuple[tuple[Output, ...], b
     stdout = True
     for word in words:
         name, equals, path = word.partition("=")
+        near = difflib.get_close_matches(name, FORMATS, 1) if equals else []
+        if near and name not in FORMATS:
+            raise ToolError(f"--output {word}: there is no format `{name}`",
+                            f"did you mean {near[0]}={path}? A file of that name is ./{word}"
+                            )  # fmt: skip
         if not equals or name not in FORMATS:
             name, path, stdout = format, word, False
         if not path:

@@ -75,4 +75,8 @@ def reduce(
         print(f"  {x.kernel}, dim {' x '.join(map(str, x.dim))}")
     if len(launches) > 12:
         print(f"  and {len(launches) - 12} more")
-    print(f"reduced to {path}, {size_of(path.stat().st_size)} of {size_of(before)}")
+    after = path.stat().st_size
+    if after >= before:
+        print("nothing of the capture could be left out")
+    print(f"{'reduced' if after < before else 'written'} to {path}, {size_of(after)} of "
+          f"{size_of(before)}")  # fmt: skip

@@ -198,8 +198,10 @@ def other_pairs(group: list[Hit], shown: Hit, limit: int = 6) -> tuple[str, ...]
     return (f"also in {', '.join(listed)}{more}",)
 
 
-def more_memory(reason: str) -> str:
-    """What to do about contents that were not kept; empty where memory is not the reason."""
+def remedy(reason: str) -> str:
+    """What to do about something that was not checked for a reason; empty where nothing helps."""
+    if "C++ code of the capture" in reason:
+        return "--trust compiles it, too: for captures of people whose programs you would run"
     if "snapshot_limit_bytes" not in reason:
         return ""
     return "allow more with --memory GIB, or check fewer kernels at once with --kernel PATTERN"

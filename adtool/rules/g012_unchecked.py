@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule, grouped, more_memory, seen
+from adtool.rules.base import Manual, Rule, grouped, remedy, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -77,7 +77,7 @@ class Unchecked(Rule):
                 where = f"in tape {first.tape}" if count == 1 else f"in {count} tapes"
             yield self.finding(
                 f"{first.what} was not checked {where}{reason}",
-                more_memory(first.reason)
+                remedy(first.reason)
                 or f"`adtool explain {self.code}` says how to check such parts by themselves",
                 span=first.span, tape=first.tape, launch=-1 if first.record else first.index,
                 kernel=first.kernel, count=count,

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import engine
 from adtool.exits import ToolError
-from adtool.faults import FaultLog
+from adtool.faults import FaultLog, only
 from adtool.in_process import Observation, Terms, outcome_of, report_of
 from adtool.job import CheckOptions
 from adtool.render.verdict import verdict_text
@@ -100,10 +100,11 @@ class Gradcheck:
             return found if kernel else _placed(found, function)
 
         name = function.key if kernel else _name_of(function)
-        report = report_of(
-            self._name, terms, lambda: outcome_of(check, (name,), f"`{name}`"),
-            lambda: noted.seen, noted,
-        )  # fmt: skip
+        with only(noted):
+            report = report_of(
+                self._name, terms, lambda: outcome_of(check, (name,), f"`{name}`"),
+                lambda: noted.seen, noted,
+            )  # fmt: skip
         return report if kernel else _worded(report, name)
 
     def _refuse_misfits(self, what: Any, call: dict[str, Any], options: dict[str, Any]) -> None:

@@ -162,20 +162,66 @@ def test_native_code_needs_trust(adtool: Tool) -> None:
     assert adtool.report("--trust", "run.adt")["findings"][0]["code"] == "G001"
 
 
-def test_faults_of_the_run_are_told(adtool: Tool) -> None:
+OUTSIDE = """
+import engine as wp
+
+@wp.kernel
+def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i + 1] * x[i]{comment}
+
+x, y = wp.ones(4, requires_grad=True), wp.zeros(4, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(k, 4, [x], [y])
+tape.backward(grads={{y: wp.ones(4)}})
+"""
+
+
+def test_faults_of_the_run_are_told_by_the_names_of_the_capture(adtool: Tool) -> None:
+    adtool.script(OUTSIDE.format(comment=""))
+    adtool.script(OUTSIDE.format(comment="  # adtool: ignore[G008]"), "known.py")
+    for name in ("script", "known"):
+        done = adtool("capture", "--check", "--out", f"{name}.adt", f"{name}.py")
+        assert done.returncode == 0, done.stderr
+        with zipfile.ZipFile(adtool.folder / f"{name}.adt") as file:
+            text = b"".join(file.read(n) for n in file.namelist() if n.endswith(".json"))
+        assert str(adtool.folder).encode() not in text
+    again = adtool("reduce", "script.adt")
+    assert again.returncode == 2
+    assert "G008 cannot be reduced: it was seen while the program ran" in again.stderr
+    (adtool.folder / "known.py").unlink()
+    moved(adtool, "script.adt")
+    (adtool.folder.parent / "known.adt").rename(adtool.folder / "known.adt")
+    (found,) = adtool.report("script.adt")["findings"]
+    assert (found["code"], found["file"], found["line"]) == ("G008", "script.py", 7)
+    known = adtool.report("known.adt")
+    assert [(f["code"], f["suppressed"]) for f in known["findings"]] == [("G008", True)]
+    looked = adtool("jacobian", "--kernel", "k", "script.adt")
+    assert looked.returncode == 0, looked.stderr
+    assert "4 x 4" in looked.stdout
+
+
+def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool) -> None:
     adtool.script(
         "import engine as wp\n"
         "@wp.kernel\n"
-        "def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "def k(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):\n"
         "    i = wp.tid()\n"
-        "    y[i] = x[i + 1] * x[i]\n"
-        "x, y = wp.ones(4, requires_grad=True), wp.zeros(4, requires_grad=True)\n"
+        "    y[i] = x[i] * s\n"
+        "x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)\n"
+        "y, z = wp.zeros(3, requires_grad=True), wp.zeros(3, requires_grad=True)\n"
         "with wp.Tape() as tape:\n"
-        "    wp.launch(k, 4, [x], [y])\n"
-        "tape.backward(grads={y: wp.ones(4)})\n"
+        "    wp.launch(k, 3, [x, 2.0], [y])\n"
+        "    wp.launch(k, 3, [x, float(y.numpy().sum())], [z])\n"
+        "tape.backward(grads={z: wp.ones(3)})\n"
     )
-    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
-    assert "G008" in {f["code"] for f in adtool.report("run.adt")["findings"]}
+    assert adtool("capture", "--check", "--out", "run.adt", "script.py").returncode == 0
+    with zipfile.ZipFile(adtool.folder / "run.adt") as file:
+        report = json.loads(file.read("report.json"))
+    assert {f["code"] for f in report["findings"]} == {
+        f["code"] for f in adtool.report("script.py")["findings"]
+    }
+    assert "G004" in {f["code"] for f in report["findings"]}
 
 
 @pytest.mark.parametrize(

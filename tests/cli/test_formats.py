@@ -99,3 +99,10 @@ def test_outputs_of_a_project(wrong: Any) -> None:
     assert (wrong.folder / "x.sarif").exists() and (wrong.folder / "x.xml").exists()
     done = wrong("jacobian", "--kernel", "cubes", "wrong.py")  # its --output is another one
     assert done.returncode == 0, done.stderr
+
+
+def test_a_format_that_is_nearly_one_is_no_file(adtool: Tool) -> None:
+    done = adtool("check", "--output", "jsno=r.json", "script.py")
+    assert done.returncode == 2
+    assert "there is no format `jsno`" in done.stderr
+    assert "did you mean json=r.json? A file of that name is ./jsno=r.json" in done.stderr

@@ -122,6 +122,12 @@ def test_marked_options(): launch(right, launch(wrong))
 def test_marked_wrong(): launch(wrong)
 
 @pytest.mark.adtool
+def test_marked_beside_a_check_that_fails(gradcheck):
+    with pytest.raises(AssertionError, match="G008"):
+        gradcheck(outside, **call())
+    launch(right)
+
+@pytest.mark.adtool
 def test_marked_nothing(): pass
 
 @pytest.mark.adtool(ignore="G001")
@@ -144,7 +150,7 @@ def test_fixture_and_marker(project: Project) -> None:
     done = project()
     failed = {t for t, k in done.kinds().items() if k != ["passed"]}
     assert failed == FAILED, done.out
-    assert len(done.outcomes) == 26
+    assert len(done.outcomes) == 27
     for test in ("test_wrong_kernel", "test_wrong_tape"):
         said = done.text(test)
         assert "error[G001]: wrong gradient of kernel `wrong` in launch 0 of tape 0" in said
@@ -159,7 +165,7 @@ def test_fixture_and_marker(project: Project) -> None:
     assert "--> test_all.py:17:1" in done.text("test_cut_function")
     assert "G008" in done.text("test_kernel_outside")
     assert "the test recorded no tape" in done.text("test_marked_nothing")
-    assert done.section[0].startswith("5 tests, 4 tapes, 4 launches, 4 pairs checked: 2 tests")
+    assert done.section[0].startswith("6 tests, 5 tapes, 5 launches, 5 pairs checked: 2 tests")
 
 
 def test_markers_that_are_wrong_stop_at_collection(project: Project) -> None:

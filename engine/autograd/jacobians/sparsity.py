@@ -128,7 +128,9 @@ def _record(own: Evaluation) -> list[_Touched]:
     numbers, scalars = words % count, words // count
     out = []
     for k, site in enumerate(known.sites):
-        mine = np.flatnonzero(numbers == k)
+        size = own.memory[own.owner[site.array]].size
+        # What lies outside of an array is no entry: it reads as zero, and stores do nothing.
+        mine = np.flatnonzero((numbers == k) & (scalars >= 0) & (scalars < size))
         out.append(_Touched(site, own.owner[site.array], threads[mine], scalars[mine]))
     return out
 
