@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from adtool.accuracy.comparison import Worse
 from adtool.report import Finding
 from adtool.rules.base import Manual, Rule, grouped
-from engine.diagnostics import Span
 
 if TYPE_CHECKING:
     from adtool.report import Launch
     from adtool.session import Session
+    from engine.diagnostics import Span
 
 _SHOWN = 6  # pairs that are named in notes
 

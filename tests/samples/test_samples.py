@@ -74,7 +74,9 @@ def test_every_sample_is_covered() -> None:
 def test_there_is_a_broken_sample_for_each_finding() -> None:
     documented = run_python("-m", "adtool", "explain")
     codes = set(re.findall(r"\bG\d{3}\b", documented.stdout))
-    assert sorted(code for code, _, _ in BROKEN.values()) == sorted(codes)
+    asked_for = {"G015", "G016"}  # by a baseline, and by an accuracy of the gate
+    assert asked_for < codes
+    assert sorted(code for code, _, _ in BROKEN.values()) == sorted(codes - asked_for)
 
 
 @pytest.mark.parametrize("name", [*GOOD, *BROKEN])
