@@ -101,7 +101,7 @@ def test_outputs_of_a_project(wrong: Any) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_format_that_is_nearly_one_is_no_file(adtool: Tool) -> None:
+def test_a_format_that_is_nearly_one_is_no_file(adtool: Any) -> None:
     done = adtool("check", "--output", "jsno=r.json", "script.py")
     assert done.returncode == 2
     assert "there is no format `jsno`" in done.stderr
