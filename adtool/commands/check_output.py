@@ -67,7 +67,7 @@ def outputs_of(words: Sequence[str], format: str) -> tuple[tuple[Output, ...], b
     stdout = True
     for word in words:
         name, equals, path = word.partition("=")
-        near = difflib.get_close_matches(name, FORMATS, 1) if equals else []
+        near = difflib.get_close_matches(name, FORMATS, 1) if equals and name.isalpha() else []
         if near and name not in FORMATS:
             raise ToolError(f"--output {word}: there is no format `{name}`",
                             f"did you mean {near[0]}={path}? A file of that name is ./{word}"
