@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,33 +42,52 @@ def check_tapes(
         "done", kernels=kernels_of(tapes), recorded=launches_of(tapes),
         processes=_processes(),
     )  # fmt: skip
-    done: list[TapeResult] = [TapeResult(0, ())] if captured and not tapes else []
-    number = 0
     experience = experience or Experience()
+
+    def checked(tape: CapturedTape, number: int) -> Iterator[TapeResult]:
+        launches = options.launches_of(number)
+        if launches is None:
+            return
+        if progress is not None:
+            progress.begin(number)
+        result = check_tape(
+            tape, **options.of_tape(), launches=launches, progress=progress,
+            experience=experience,
+        )  # fmt: skip
+        yield replace(result, tape=number)
+        if also is not None:
+            also(tape, result, number)
+
+    outcome = each_tape(tapes, 0, seen, checked)
+    if captured and not tapes:
+        outcome = replace(outcome, tapes=(TapeResult(0, ()),))
+    slowest = progress.slowest(options.durations) if progress is not None else ()
+    return replace(outcome, durations=slowest)
+
+
+def each_tape(
+    tapes: Sequence[CapturedTape], first: int, seen: Outcome,
+    checked: Callable[[CapturedTape, int], Iterable[TapeResult]],
+) -> Outcome:  # fmt: skip
+    """What is seen of tapes, numbered from `first`, with the results that `checked` gives of each.
+
+    Empties them. What was found is kept where the check is interrupted or refused.
+    """
+    done: list[TapeResult] = []
+    number = first
     try:
-        for number, tape in enumerate(tapes):
-            launches = options.launches_of(number)
-            if launches is None:
-                continue
-            if progress is not None:
-                progress.begin(number)
+        for number, tape in enumerate(tapes, first):
             with calm():
-                result = check_tape(
-                    tape, **options.of_tape(), launches=launches, progress=progress,
-                    experience=experience,
-                )  # fmt: skip
-                done.append(replace(result, tape=number))
-                if also is not None:
-                    also(tape, result, number)
+                for result in checked(tape, number):
+                    done.append(result)  # at once: what comes next may be interrupted
             tape.records.clear()
     except KeyboardInterrupt as stop:
         if isinstance(stop, CheckInterrupted):
             done.append(replace(stop.result, tape=number))
-        seen = replace(seen, kind="interrupted")
+        return replace(seen, kind="interrupted", tapes=tuple(done))
     except engine.EngineError as error:
         return refused(error, f"tape {number} could not be checked", tuple(done))
-    slowest = progress.slowest(options.durations) if progress is not None else ()
-    return replace(seen, tapes=tuple(done), durations=slowest)
+    return replace(seen, tapes=tuple(done))
 
 
 def recorded(captured: Sequence[CapturedTape]) -> list[CapturedTape]:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from engine import CapturedTape
     from engine.diagnostics import Site
 
-_CAPTURED_BYTES = 16 << 30  # of arrays of a capture's tape, unless a quarter of the memory is less
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
 
 
@@ -157,7 +156,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
     from adtool.captures.run import Run
 
     page.phase(status.CHECK)
-    limit = memory.limit(job.options.memory, _CAPTURED_BYTES)
+    limit = memory.limit(job.options.memory, memory.CAPTURED)
     try:
         with (
             CaptureReader(Path(str(job.target.script))) as reader,
@@ -165,16 +164,16 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
         ):
             run = Run(reader)
             run.tell_sources()
+            if job.reduce is not None:
+                from adtool.captures.reduction import reduced
+
+                return reduced(run, job, page)
             tapes = run.tapes(job.options.trust, limit)
             found = run.traces()
             if found is not None and job.part is None:
                 (folder / files.TRACES).write_text(codec.dumps(found), encoding="ascii")
             if job.jacobian is not None:
                 return _look(tapes, job.jacobian, page, folder)
-            if job.reduce is not None:
-                from adtool.captures.reduction import reduced
-
-                return reduced(run, job, page)
             if job.part is not None:
                 from adtool.captures.parts import check_part
 

@@ -21,6 +21,7 @@ from typing import Literal
 import engine
 from adtool import __version__
 from adtool.exits import Exit
+from adtool.memory import in_words
 from adtool.report import SCHEMA
 
 Status = Literal["ok", "missing", "problem"]
@@ -99,12 +100,12 @@ def _cache(found: engine.Environment) -> Item:
     problem, help = found.cache_problem
     if not found.cache:
         return Item("cache", "problem", problem, help, needed=True)
-    limit = f" of {_size(found.cache_limit)}" if found.cache_limit > 0 else ""
+    limit = f" of {in_words(found.cache_limit)}" if found.cache_limit > 0 else ""
     private = "private"
     with suppress(OSError):
         if os.stat(found.cache).st_mode & 0o077:
             private = "readable by others"
-    what = f"{found.cache}: {found.cache_kernels} kernels, {_size(found.cache_bytes)}{limit}"
+    what = f"{found.cache}: {found.cache_kernels} kernels, {in_words(found.cache_bytes)}{limit}"
     if problem:
         return Item("cache", "problem", problem, help)
     return Item("cache", "ok", f"{what}, {private}")
@@ -185,10 +186,3 @@ def _dot() -> Item:
         done = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=30, check=False)
         said = (done.stderr or done.stdout).strip()
     return Item("dot", "ok", f"{said} ({path})" if said else path)
-
-
-def _size(number: int) -> str:
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number} B"

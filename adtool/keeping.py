@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from adtool.job import Keep
+from adtool.places import here
 
 FOLDER = ".adtool"
 NAME = "last"
@@ -26,7 +27,7 @@ def keeping() -> Iterator[Keep | None]:
     with suppress(OSError, ValueError):
         name = _made(Path(FOLDER))
     try:
-        yield Keep(name, _BYTES, _RECORDS, os.path.join(os.getcwd(), "")) if name else None
+        yield Keep(name, _BYTES, _RECORDS, here()) if name else None
     finally:
         with suppress(OSError, ValueError):
             if name:

@@ -1,4 +1,4 @@
-"""How much memory the copies of what launches read may take."""
+"""How much memory the copies of what launches read may take, and how much it is in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _SHARE = 4  # of the memory there is
+CAPTURED = 16 << 30  # bytes of arrays of a capture, unless a quarter of the memory is less
 _GROUP = ("memory.max", "memory/memory.limit_in_bytes")  # of control groups, new and old
 
 
@@ -15,6 +16,14 @@ def limit(given: float | None, default: int) -> int:
     if given is not None:
         return int(given * (1 << 30))
     return min([default, *(n // _SHARE for n in _available())])
+
+
+def in_words(count: float) -> str:
+    """A number of bytes for people."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.1f} {unit}"
+    return f"{count:.0f} bytes"
 
 
 def _available(groups: Path = Path("/sys/fs/cgroup")) -> list[int]:

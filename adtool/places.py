@@ -8,19 +8,24 @@ import re
 
 def short(file: str) -> str:
     """A path below the current directory, relative to it."""
-    here = _here()
-    return file[len(here) :] if here and file.startswith(here) else file
+    return below(here(), file)
+
+
+def below(root: str, file: str) -> str:
+    """A path below a folder (which ends in a separator, or is empty for none), relative to it."""
+    return file[len(root) :] if root and file.startswith(root) else file
 
 
 def shortened(text: str) -> str:
     """The same for the places in a sentence (`at FILE:3`, `(FILE:3)`) and in a traceback."""
-    here = _here()
-    if not here:
+    root = here()
+    if not root:
         return text
-    return re.sub(rf'(^ *File "| at |\(){re.escape(here)}', r"\1", text, flags=re.MULTILINE)
+    return re.sub(rf'(^ *File "| at |\(){re.escape(root)}', r"\1", text, flags=re.MULTILINE)
 
 
-def _here() -> str:
+def here() -> str:
+    """The current directory with a separator at its end; empty where it is gone."""
     try:
         return os.path.join(os.getcwd(), "")
     except OSError:  # it was removed

@@ -17,6 +17,14 @@ def spare_sources(path: Path) -> None:
                         "name another file")  # fmt: skip
 
 
+def name_as(partial: str, path: Path) -> None:
+    """Gives a file that is whole its name, and the usual rights. Raises OSError."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(partial, 0o666 & ~mask)
+    os.replace(partial, path)
+
+
 def write_file(data: bytes, path: Path) -> None:
     """Writes the file in one step, so that no half of it is ever seen.
 
@@ -30,10 +38,7 @@ def write_file(data: bytes, path: Path) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-            os.replace(name, path)
+            name_as(name, path)
         except BaseException:
             with suppress(OSError):
                 os.unlink(name)

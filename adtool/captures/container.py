@@ -88,10 +88,6 @@ class CaptureWriter:
             self._known.add(digest)
             self._add(f"{ARRAYS}{digest}.npy", data)
 
-    def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A writer keeps nothing."""
-        raise ArchiveError("a capture that is written cannot be read")
-
     def _add(self, name: str, data: bytes) -> None:
         info = zipfile.ZipInfo(name, _DATE)
         info.external_attr = 0o600 << 16
@@ -170,10 +166,6 @@ class CaptureReader:
             raise self.damaged(f"its {name} is no text") from None
 
     # ---- arrays
-
-    def put(self, values: np.ndarray[Any, Any]) -> str:
-        """A reader changes nothing."""
-        raise ArchiveError("a capture that is read cannot be changed")
 
     def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array by its digest. Raises ArchiveError where it is not what is expected."""

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import engine
-from adtool.checking import calm, kernels_of, launches_of, refused
+from adtool.checking import each_tape, kernels_of, launches_of
 from adtool.job import CheckOptions, Part
 from adtool.outcome import Outcome
 from engine.autograd import (
-    CheckInterrupted,
     Experience,
     LaunchResult,
     PairResult,
@@ -91,22 +89,13 @@ def check_part(
     """The check of a part, in the process that has read the capture."""
     mine = tapes[part.first : part.end]
     seen = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
-    done: list[TapeResult] = []
     experience = Experience()
-    number = part.first
-    try:
-        for number, tape in enumerate(mine, part.first):
-            page.check(number, len(tapes), -1, number - part.first, len(mine), "")
-            with calm():
-                done += _checked(tape, number, part, options, experience)
-            tape.records.clear()
-    except KeyboardInterrupt as stop:
-        if isinstance(stop, CheckInterrupted):
-            done.append(replace(stop.result, tape=number))
-        seen = replace(seen, kind="interrupted")
-    except engine.EngineError as error:
-        return refused(error, f"tape {number} could not be checked", tuple(done))
-    return replace(seen, tapes=tuple(done))
+
+    def checked(tape: CapturedTape, number: int) -> Iterator[TapeResult]:
+        page.check(number, len(tapes), -1, number - part.first, len(mine), "")
+        return _checked(tape, number, part, options, experience)
+
+    return each_tape(mine, part.first, seen, checked)
 
 
 def _checked(

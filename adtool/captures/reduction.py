@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import engine
-from adtool import codec
+from adtool import codec, memory
 from adtool.captures import container
 from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Source, Written
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from engine import Fault
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
-_LIMIT = 16 << 30
 _TRUST = "; launches that run C++ code are looked at with --trust"
 
 
@@ -128,6 +127,7 @@ class _Search:
         assert job.reduce is not None
         self._store, self._job, self._page = store, job, page
         self._left = self._most = job.reduce.most
+        self._limit = memory.limit(job.options.memory, memory.CAPTURED)
         self.wanted: Finding | None = None
         self.outside = False
         gc.freeze()
@@ -137,7 +137,7 @@ class _Search:
     def checked(self, archive: Archive) -> _Checked:
         """The check of an archive. Raises ArchiveError."""
         self._page.check(0, 1, 0, self._most - self._left, self._most, "reducing")
-        tapes = unpack(archive, self._store, trust=self._job.options.trust, limit=_LIMIT)
+        tapes = unpack(archive, self._store, trust=self._job.options.trust, limit=self._limit)
         faults: dict[Any, Seen] = {}
 
         def note(f: Fault) -> None:

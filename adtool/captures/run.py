@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import linecache
-import os
 import re
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +16,7 @@ from adtool.captures.container import CaptureReader, CaptureWriter
 from adtool.captures.head import Faults, Head, Source, Written
 from adtool.exits import because
 from adtool.faults import Seen
+from adtool.places import below, here
 from adtool.report import Report
 from adtool.traces import Traces
 from engine.archive import Archive, ArchiveError, NotPacked, pack, unpack
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SOURCE = 4 << 20  # bytes of a file's text, of larger ones there is none
-
-
-def short(root: str, file: str) -> str:
-    """A file below a folder (which ends in a separator), relative to it."""
-    return file[len(root) :] if file.startswith(root) else file
 
 
 def write_tapes(tapes: Sequence[CapturedTape], keep: Keep) -> Written:
@@ -49,7 +44,7 @@ def write_tapes(tapes: Sequence[CapturedTape], keep: Keep) -> Written:
 def _written(tapes: Sequence[CapturedTape], path: Path, limit: int, root: str) -> Written:
     with CaptureWriter(path) as out:
         try:
-            archive, files = pack(tapes, out, partial(short, root), limit)
+            archive, files = pack(tapes, out, partial(below, root), limit)
         except NotPacked as why:
             return Written(why=str(why))
         out.text(container.TAPES, codec.dumps(archive))
@@ -72,7 +67,7 @@ def complete(
     traces: JSON of `adtool.traces.Traces`, empty for none. Files below the current folder are named
     relative to it, as those of the tapes are.
     """
-    relative = relative_to(os.path.join(os.getcwd(), ""))
+    relative = relative_to(here())
     with CaptureWriter(path, more=path.exists() and path.stat().st_size > 0) as out:
         out.text(container.HEAD, codec.dumps(head))
         if traces:
@@ -85,6 +80,8 @@ def complete(
 
 def relative_to(root: str) -> Callable[[str], str]:
     """What names files below a folder, in a text of JSON, relative to it."""
+    if not root:
+        return lambda text: text
     pattern = re.compile(r"(?<![\w./\-])" + re.escape(json.dumps(root)[1:-1]))
     return lambda text: pattern.sub("", text)
 
@@ -142,11 +139,9 @@ class Run:
     def _maybe(self, name: str, kind: type[T]) -> T | None:
         return self._loaded(name, kind) if self.reader.has(name) else None
 
-    def _loaded(self, name: str, kind: type[T], check: Callable[[T], None] | None = None) -> T:
+    def _loaded(self, name: str, kind: type[T]) -> T:
         try:
             found = codec.loads(kind, self.reader.text(name))
-            if check is not None:
-                check(found)
             if kind is not Archive:  # which has a table of them
                 texts.bar_in(found)
         except codec.CodecError as error:

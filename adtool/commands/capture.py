@@ -17,6 +17,9 @@ from adtool.commands import options as opt
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError, because
+from adtool.memory import in_words
+from adtool.places import here
+from adtool.writing import name_as
 
 if TYPE_CHECKING:
     from adtool.report import Report
@@ -74,7 +77,7 @@ def capture(
         raise ToolError(f"`{target.script}` is a capture already", "copy it")
     path = out or Path(f"{Path(target.name.removeprefix('-m ')).stem or 'run'}.adt")
     plain = no_color or bool(ctx.obj)
-    start, root = time.monotonic(), os.path.join(os.getcwd(), "")
+    start, root = time.monotonic(), here()
     with partial_of(path) as partial:
         job = Job(
             target, CheckOptions(device=device, memory=memory, kernels=tuple(kernels or ())),
@@ -94,7 +97,7 @@ def capture(
     tapes, launches = len(session.recorded), sum(session.recorded)
     size = path.stat().st_size
     print(f"{tapes} tape{'s' * (tapes != 1)}, {launches} launch{'es' * (launches != 1)}: "
-          f"captured to {path}, {size_of(size)}")  # fmt: skip
+          f"captured to {path}, {in_words(size)}")  # fmt: skip
 
 
 @contextmanager
@@ -135,10 +138,7 @@ def finished(session: Session, partial: str, path: Path) -> None:
         raise ToolError(f"`{path}` cannot be written: {why}", "", "environment")
     try:
         last.capture(session, _report(session), Path(partial))
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
-        os.replace(partial, path)
+        name_as(partial, path)
     except OSError as error:
         raise ToolError(f"`{path}` cannot be written: {because(error)}", "",
                         "environment") from None  # fmt: skip
@@ -150,11 +150,3 @@ def _report(session: Session) -> Report | None:
     from adtool.assemble import build_report
 
     return build_report(session, "error")
-
-
-def size_of(count: int) -> str:
-    """A number of bytes in words."""
-    for limit, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= limit:
-            return f"{count / limit:.1f} {unit}"
-    return f"{count} bytes"

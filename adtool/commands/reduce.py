@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from adtool.commands import options as opt
-from adtool.commands.capture import finished, partial_of, size_of
+from adtool.commands.capture import finished, partial_of
 from adtool.commands.running import run
 from adtool.commands.targets import one_target
 from adtool.exits import Exit, ToolError
+from adtool.memory import in_words
 
 
 def reduce(
@@ -78,5 +79,5 @@ def reduce(
     after = path.stat().st_size
     if after >= before:
         print("nothing of the capture could be left out")
-    print(f"{'reduced' if after < before else 'written'} to {path}, {size_of(after)} of "
-          f"{size_of(before)}")  # fmt: skip
+    print(f"{'reduced' if after < before else 'written'} to {path}, {in_words(after)} of "
+          f"{in_words(before)}")  # fmt: skip

@@ -106,12 +106,12 @@ class _Plot:
 
     def _ticks(self) -> list[tuple[float, str]]:
         if not self.log:
-            from adtool.page.words import size
+            from adtool.memory import in_words
 
             step = 2.0 ** math.ceil(math.log2(self.high / 5)) if self.bytes else _round(
                 self.high / 5)  # fmt: skip
             count = int(self.high / step)
-            return [(k * step, size(k * step) if self.bytes else number(k * step))
+            return [(k * step, in_words(k * step) if self.bytes else number(k * step))
                     for k in range(count + 1)]  # fmt: skip
         low, high = math.ceil(self.low), math.floor(self.high)
         step = max(1, round((high - low) / 6))

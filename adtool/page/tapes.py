@@ -11,10 +11,11 @@ from adtool.course import Course, Turn, course
 from adtool.exits import ToolError
 from adtool.health import Health, health
 from adtool.last import Last, LaunchVerdict
+from adtool.memory import in_words
 from adtool.page import charts, drawing, svg
 from adtool.page.data import PageRun
 from adtool.page.rows import Words, digits, place
-from adtool.page.words import many, name, size
+from adtool.page.words import many, name
 from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTrace, dot, graph
 
 TAPES = 8  # of a run that are shown; those where something is wrong first
@@ -192,7 +193,7 @@ def _bytes(trace: TapeTrace) -> str:
         points.append((float(o.index), float(total)))
     if not points or not total:
         return ""
-    about = f"Bytes of the arrays used so far along the tape, {size(total)} at its end"
+    about = f"Bytes of the arrays used so far along the tape, {in_words(total)} at its end"
     return charts.chart(
         [charts.Curve("arrays so far", tuple(points))], about, "operation on the tape",
         "bytes of arrays so far", bytes_=True,
@@ -204,9 +205,9 @@ def _memory(trace: TapeTrace) -> tuple[tuple[str, str], ...]:
     if m is None:
         return ()
     return (
-        ("Copies of overwritten inputs", size(m.inputs)),
-        ("Journals of launches", size(m.journals)),
-        ("Largest stack of a backward pass", size(m.stack)),
+        ("Copies of overwritten inputs", in_words(m.inputs)),
+        ("Journals of launches", in_words(m.journals)),
+        ("Largest stack of a backward pass", in_words(m.stack)),
     )
 
 

@@ -35,14 +35,6 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def size(count: float) -> str:
-    """Bytes for people."""
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if count >= 1 << power:
-            return f"{count / (1 << power):.1f} {unit}"
-    return f"{count:.0f} B"
-
-
 def seconds(value: float | None) -> str:
     """A time for people."""
     if value is None:

@@ -1,7 +1,7 @@
 """Captured tapes as plain data, and back: to be checked on another day, on another machine.
 
 `pack` turns what `engine.capturing` kept into an `Archive` (frozen dataclasses of numbers and
-texts) and hands the contents of arrays to a `Store`, by digest. `unpack` makes tapes of it that
+texts) and hands the contents of arrays to a `Sink`, by digest. `unpack` makes tapes of it that
 can be checked, after a look at every number that names something and at every kernel: nothing
 in an archive is ever executed but kernels of the kernel language, which do what a check asks for.
 """

@@ -23,16 +23,24 @@ class ArchiveError(ValueError):
     """An archive does not hold together: the text says where."""
 
 
-class Store(Protocol):
-    """Contents of arrays, by digests of what they hold."""
+class Sink(Protocol):
+    """Where contents of arrays are kept, by digests of what they hold."""
 
     def put(self, values: np.ndarray[Any, Any]) -> str:
         """Keeps an array, and gives its digest."""
+
+
+class Supply(Protocol):
+    """Where contents of arrays were kept."""
 
     def get(
         self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> np.ndarray[Any, Any]:
         """An array that was kept. Raises ArchiveError unless it is of that shape and type."""
+
+
+class Store(Sink, Supply, Protocol):
+    """Both: what is made of contents is kept with them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from engine.archive.data import (
     HeldData,
     OtherData,
     RecordData,
-    Store,
+    Sink,
     TapeData,
 )
 from engine.archive.numbers import texts
@@ -42,7 +42,7 @@ class NotPacked(Exception):
 
 
 def pack(
-    tapes: Sequence[CapturedTape], store: Store, rename: Callable[[str], str] = str,
+    tapes: Sequence[CapturedTape], store: Sink, rename: Callable[[str], str] = str,
     limit: int = 1 << 62,
 ) -> tuple[Archive, dict[str, str]]:  # fmt: skip
     """Captured tapes as data, and for each file that they name what the program called it.
@@ -65,7 +65,7 @@ def pack(
 class _Budget:
     """Hands contents to a store, up to a limit."""
 
-    def __init__(self, store: Store, limit: int) -> None:
+    def __init__(self, store: Sink, limit: int) -> None:
         self._store, self._left = store, limit
 
     def put(self, values: np.ndarray[Any, Any]) -> str:

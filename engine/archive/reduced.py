@@ -13,9 +13,8 @@ import numpy as np
 
 from engine.archive.data import Archive, ArchiveError, HeldData, RecordData, Store, TapeData
 from engine.archive.types import TypeReader
-from engine.autograd.tape.memory import placements
-from engine.lang.structs import ElementType, StructType
-from engine.lang.types import scalar_of, shape_of
+from engine.lang.structs import ElementType, leaves
+from engine.lang.types import ArrayType, scalar_of, shape_of
 
 Keep = Sequence[int]
 
@@ -85,15 +84,11 @@ def _changed(
 
 def _forms(element: ElementType) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
     """Of each leaf of an element: the shape of its components, and their type."""
-    if not isinstance(element, StructType):
-        return [(shape_of(element), scalar_of(element).numpy)]
-    from engine.runtime.annotation import element_info
-
-    class One:
-        ptr, shape, strides = 0, (1,), (1,)
-        _info = element_info(element)
-
-    return [(p.info.inner, p.info.numpy) for p in placements(One, 0)]
+    found = []
+    for x in leaves(element):
+        assert not isinstance(x.type, ArrayType)  # elements have none
+        found.append((shape_of(x.type), scalar_of(x.type).numpy))
+    return found
 
 
 def _with(archive: Archive, tape: TapeData) -> Archive:

@@ -19,7 +19,7 @@ from engine.archive.data import (
     OtherData,
     Place,
     RecordData,
-    Store,
+    Supply,
     TapeData,
 )
 from engine.archive.numbers import components
@@ -47,7 +47,7 @@ _THREADS = 1 << 62
 TRUST = "it runs C++ code of the capture, in `{}`, which is compiled only where that is asked for"
 
 
-def unpack(archive: Archive, store: Store, *, trust: bool = False, limit: int = 1 << 40
+def unpack(archive: Archive, store: Supply, *, trust: bool = False, limit: int = 1 << 40
            ) -> list[CapturedTape]:  # fmt: skip
     """The tapes of an archive, ready for `engine.autograd.check_tape`.
 
@@ -70,7 +70,7 @@ _ASTRAY = (
 )  # fmt: skip
 
 
-def _unpacked(archive: Archive, store: Store, trust: bool, limit: int) -> list[CapturedTape]:
+def _unpacked(archive: Archive, store: Supply, trust: bool, limit: int) -> list[CapturedTape]:
     files, types = FileReader(archive.files), TypeReader(archive.structs)
     code = CodeReader(archive.functions, files, types, trust)
     plans: list[Plan | Barred] = []
@@ -149,7 +149,7 @@ class KeptHold(Hold):
 
     __slots__ = ("_digests", "_store", "_why")
 
-    def __init__(self, a: ArchivedOutline, data: HeldData, store: Store) -> None:
+    def __init__(self, a: ArchivedOutline, data: HeldData, store: Supply) -> None:
         parts = placements(a, 0)
         if not data.why and len(data.digests) != len(parts):
             raise ArchiveError("contents of an array are missing")
@@ -204,7 +204,7 @@ class ArchivedWrite(CapturedWrite):
 class _Tape:
     def __init__(
         self, data: TapeData, plans: Sequence[Plan | Barred], files: FileReader, types: TypeReader,
-        store: Store, limit: int,
+        store: Supply, limit: int,
     ) -> None:  # fmt: skip
         self._data, self._plans, self._files, self._store = data, plans, files, store
         self._outlines = [ArchivedOutline(a, types) for a in data.arrays]
