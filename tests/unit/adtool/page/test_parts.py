@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from adtool.memory import in_words
 from adtool.page import charts, images, snippets, svg
-from adtool.page.words import number, seconds, size
+from adtool.page.words import number, seconds
 from adtool.report import Finding
 
 _XMLNS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -143,5 +144,5 @@ def test_numbers_for_people() -> None:
     assert [number(None), number(math.nan), number(-math.inf), number(0.5)] == [
         "\u2013", "NaN", "-inf", "0.5",
     ]  # fmt: skip
-    assert [size(3), size(2048), size(3 << 30)] == ["3 B", "2.0 KiB", "3.0 GiB"]
+    assert [in_words(3), in_words(2048), in_words(3 << 30)] == ["3 bytes", "2.0 KiB", "3.0 GiB"]
     assert [seconds(None), seconds(2e-5), seconds(0.25)] == ["\u2013", "20 \u00b5s", "250.0 ms"]
