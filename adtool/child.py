@@ -23,13 +23,13 @@ from adtool.check_progress import CheckProgress
 from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded, refused
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
-from adtool.job import CheckOptions, JacobianOptions, Job, ListingOptions
+from adtool.job import CheckOptions, Columns, JacobianOptions, Job, ListingOptions
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.target import TargetError, join_threads, run_target
 from engine.archive import ArchiveError
-from engine.autograd import Enough, Mover, Witness
+from engine.autograd import Derivative, Enough, Mover, Share, Witness
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -173,7 +173,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
             if found is not None and job.part is None:
                 (folder / files.TRACES).write_text(codec.dumps(found), encoding="ascii")
             if job.jacobian is not None:
-                return _look(tapes, job.jacobian, page, folder)
+                return _look(tapes, job.jacobian, page, folder, _share(job))
             if job.part is not None:
                 from adtool.captures.parts import check_part
 
@@ -196,8 +196,9 @@ def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextMana
 
 
 def _look(
-    captured: list[CapturedTape], options: JacobianOptions, page: status.StatusWriter, folder: Path
-) -> Outcome:
+    captured: list[CapturedTape], options: JacobianOptions, page: status.StatusWriter,
+    folder: Path, share: Share | None = None,
+) -> Outcome:  # fmt: skip
     from adtool.jacobian_report import look
 
     signal.alarm(0)
@@ -205,10 +206,16 @@ def _look(
     page.check(0, len(tapes), 0, 0, 1, options.kernel)
     try:
         with calm():
-            failed = look(tapes, options, folder)
+            failed = look(tapes, options, folder, share or Share())
     except engine.EngineError as error:
         return refused(error, f"kernel `{options.kernel}` has no Jacobian to look at")
     return failed or Outcome("done", kernels=kernels_of(tapes))
+
+
+def _share(job: Job) -> Share:
+    known = codec.loads(tuple[Derivative, ...], job.derivatives) if job.derivatives else ()
+    mine = job.columns or Columns(0, 1)
+    return Share(mine.number, mine.count, known)
 
 
 def _list(captured: list[CapturedTape], options: ListingOptions, folder: Path) -> Outcome:

@@ -15,6 +15,7 @@ from adtool.pair_errors import known_errors
 from engine.autograd import (
     Jacobians,
     MatrixSummary,
+    Share,
     check_recorded,
     error_jacobians,
     recorded_jacobians,
@@ -68,9 +69,12 @@ class JacobianReport:
         return bad or any(m.nonfinite for m in self.matrices)
 
 
-def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) -> Outcome | None:
+def look(
+    tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path, share: Share
+) -> Outcome | None:
     """Evaluates, plots and writes the report of one launch; or says why there is none.
 
+    share: which derivatives to evaluate. Of a part of them, those are written and nothing else.
     Raises EngineError for arguments that the kernel does not have, or has no gradients of.
     """
     launches = [(t, *found) for t, tape in enumerate(tapes) for found in _launches(tape)]
@@ -81,11 +85,16 @@ def look(tapes: Sequence[CapturedTape], options: JacobianOptions, folder: Path) 
     chosen = (x for x in mine if options.launch in (None, x[:2]))
     number, index, record = next(chosen)
     given = (record, options.inputs, options.outputs)
-    found = recorded_jacobians(*given)
+    found = recorded_jacobians(*given, share=share)
+    if not share.whole:
+        if options.error:
+            recorded_jacobians(*given, differences=True, share=share)
+        (folder / files.DERIVATIVES).write_text(codec.dumps(share.found), encoding="ascii")
+        return None
     verdicts: tuple[Verdict, ...] = ()
     shown = found
     if options.error:
-        reference = recorded_jacobians(*given, differences=True)
+        reference = recorded_jacobians(*given, differences=True, share=share)
         shown = error_jacobians(found, reference, options.error == "relative")
         result = check_recorded(*given).launches[0]
         verdicts = tuple(

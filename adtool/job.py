@@ -101,6 +101,14 @@ class JacobianOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """A share of the derivatives that Jacobians are made of: see `engine.autograd.Share`."""
+
+    number: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ListingOptions:
     """Which kernels' code to show, by a pattern of names, and at which stage."""
 
@@ -182,7 +190,9 @@ class Job:
     jacobian, listing, moving: what to do in place of a check. suspects: arguments of the target
     that are options of the tool. check: whether to check at all. traces: how many operations of
     the tapes to trace and to hand back. keep: where to write a capture to, if somewhere.
-    part: of a capture, what to check, where that is not all.
+    part: of a capture, what to check, where that is not all. columns: of its Jacobians, which
+    derivatives to evaluate and to hand back, in place of looking at them. derivatives: JSON of
+    those that are known (`engine.autograd.Derivative`).
     reduce: of a capture, what is to stay. pictures: of how many checked launches to hand back the
     Jacobians (`adtool.matrices`). overlay: files of the program that have another content than on
     disk.
@@ -200,4 +210,6 @@ class Job:
     reduce: ReduceOptions | None = None
     part: Part | None = None
     pictures: int = 0
+    columns: Columns | None = None
+    derivatives: str = ""
     overlay: tuple[Overlaid, ...] = ()

@@ -64,6 +64,7 @@ class Session:
     end. written: of a capture, where the job asked for one. found: what it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
     expected: what a baseline says of it. accuracy: that each pair must reach (`--gate`).
+    derivatives: JSON of a share of those that Jacobians are made of (`Job.columns`).
     """
 
     target: Target
@@ -89,6 +90,7 @@ class Session:
     part: bool = False
     expected: Expected | None = None
     accuracy: float | None = None
+    derivatives: str = ""
 
 
 def run_session(
@@ -133,17 +135,21 @@ def run_session(
         stopped, last = _wait(process, deadline, folder, watch)
         done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
         noted = _faults_of(job.target, done) if job.target.capture else _noted(folder)
-        seen, plot = _seen(folder) if job.jacobian and failure is None else (None, b"")
+        looked = job.jacobian and job.columns is None and failure is None
+        seen, plot = _seen(folder) if looked else (None, b"")
         listing = _listing(folder) if job.listing and failure is None else None
         traces = ""
         with suppress(OSError, UnicodeDecodeError):  # not there where the script failed
             traces = (folder / files.TRACES).read_text(encoding="ascii")
+        derivatives = ""
+        with suppress(OSError, UnicodeDecodeError):
+            derivatives = (folder / files.DERIVATIVES).read_text(encoding="ascii")
     seconds = time.monotonic() - start
     return Session(
         job.target, job.options, done.tapes, done.kernels, failure, seconds, seen, plot,
         done.recorded, done.processes, done.durations, done.strayed, listing,
         done.script_seconds, done.moved, noted, traces, done.written, done.found,
-        done.pictures,
+        done.pictures, derivatives=derivatives,
     )  # fmt: skip
 
 

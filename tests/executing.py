@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from adtool import last
 from adtool.codec import dumps
 from adtool.executors.base import Executor, Finished
-from adtool.job import CheckOptions, Job, Target
+from adtool.job import CheckOptions, Columns, JacobianOptions, Job, Keep, Target
 from adtool.report import Failure
+from adtool.session import run_session
 from adtool.tasks.check_script import Checked, CheckScript
+from adtool.tasks.jacobian_columns import ColumnsFound, JacobianColumns
 
 GOOD = """
 import sys
@@ -112,3 +115,22 @@ def ends_early(executor: Executor, folder: Path) -> None:
     assert finished[0].result.report.ok
     assert [f.result.report.error for f in finished[2:]] == [why, why]
     assert not (folder / "last.py.ran").exists()
+
+
+def shares_columns(executor: Executor, folder: Path) -> None:
+    """Shares of a Jacobian's derivatives, each evaluated once, together all."""
+    (folder / "script.py").write_text(GOOD)
+    keep = Keep(str(folder / "run.adt"), 1 << 20, 100)
+    session = run_session(
+        Job(Target(str(folder / "script.py")), CheckOptions(), check=False, keep=keep), silent=True
+    )
+    last.capture(session, None, Path(keep.path))
+    target = Target(keep.path, capture=True)
+    job = Job(target, CheckOptions(), JacobianOptions("square"))
+    tasks = [JacobianColumns(replace(job, columns=Columns(n, 2)), 60.0) for n in range(2)]
+    results: list[ColumnsFound] = [f.result for f in executor.run(tasks)]
+    assert [r.failure for r in results] == [None, None]
+    found = [d for r in results for d in json.loads(r.derivatives)]
+    assert [d["of"] for d in found] == ["adjoint"] and [d["number"] for d in found] == [0]
+    whole = run_session(replace(job, derivatives=json.dumps(found)))
+    assert whole.jacobian == run_session(job).jacobian is not None

@@ -52,7 +52,7 @@ class CheckRuns:
         ends = _failed if self.fail_fast else None
         reports: list[Report] = []
         over = False
-        with self._watching(live) as watch:
+        with watching(live, self.style.quiet, self.style.no_color) as watch:
             runs: Any = executor(name, self.jobs).run(tasks, ends=ends, watch=watch)
             try:
                 for number, task in enumerate(tasks, 1):
@@ -82,7 +82,7 @@ class CheckRuns:
 
         name = self.executor or ("serial" if self.jobs == 1 else "processes")
         output.begin(task.job.target, 1)
-        with self._watching(False) as watch:
+        with watching(False, self.style.quiet, self.style.no_color) as watch:
             try:
                 report = check_in_parts(task, name, self.jobs, watch)
             except ToolError as error:
@@ -116,17 +116,19 @@ class CheckRuns:
         if out is not None and err is not None:
             printed.copy(out, err)
 
-    @contextmanager
-    def _watching(self, live: bool) -> Iterator[Watch | None]:
-        if self.style.quiet or not sys.stderr.isatty():
-            yield None
-            return
-        from adtool.render.progress import LinePerWorker, OneLine
-        from adtool.render.text import make_console
 
-        console = make_console(sys.stderr, self.style.no_color)
-        with OneLine(console) if live else LinePerWorker(console) as watch:
-            yield watch
+@contextmanager
+def watching(live: bool, quiet: bool, no_color: bool) -> Iterator[Watch | None]:
+    """Lines on a terminal for what workers do, or one where what they print is seen live."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from adtool.render.progress import LinePerWorker, OneLine
+    from adtool.render.text import make_console
+
+    console = make_console(sys.stderr, no_color)
+    with OneLine(console) if live else LinePerWorker(console) as watch:
+        yield watch
 
 
 def _failed(result: Checked) -> Failure | None:

@@ -63,6 +63,8 @@ def jacobian(
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
     trust: opt.Trust = False,
+    jobs: opt.Jobs = None,
+    executor: opt.ExecutorName = None,
     format: opt.FormatOption = Format.text,
     no_color: opt.NoColor = False,
 ) -> None:
@@ -80,10 +82,12 @@ def jacobian(
     )  # fmt: skip
     check = CheckOptions(kernels=(kernel,), device=device, memory=memory, trust=trust)
     plain = no_color or bool(ctx.obj)
-    session = run(
-        Job(target, check, options), timeout, stdout_to_stderr=format is Format.json,
-        no_color=plain,
-    )  # fmt: skip
+    job = Job(target, check, options)
+    if jobs or executor:
+        from adtool.commands.jacobian_columns import with_derivatives
+
+        job = with_derivatives(job, timeout, executor.value if executor else "", jobs or 0, plain)
+    session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)
     if session.failure is None and plot is not None:
         write_file(session.plot, plot)
     _print(session, format, plain, "" if plot is None else str(plot))

@@ -170,7 +170,7 @@ Jobs = Annotated[
     typer.Option(
         "-j", "--jobs", metavar="N", min=1, rich_help_panel=RUN,
         help="Of several scripts, how many run at once (default: one a processor). With 1, what "
-        "they print is seen at once.",
+        "they print is seen at once. One capture is shared out.",
     ),
 ]  # fmt: skip
 ExecutorName = Annotated[

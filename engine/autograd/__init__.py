@@ -31,6 +31,7 @@ from engine.autograd.gradcheck_tape import gradcheck_tape
 from engine.autograd.jacobian import jacobian, jacobian_fd
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.difference import error_jacobians
+from engine.autograd.jacobians.shares import Derivative, Share
 from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.summary import MatrixSummary, summarise
 from engine.autograd.jvp import Tangents, jvp
@@ -93,7 +94,8 @@ __all__ = [
     "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Made", "Moved", "Mover", "Overwritten",
     "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "decided", "judged", "repeats",
     # derivatives
-    "FunctionMetadata", "Jacobians", "MatrixSummary", "SparseJacobian", "Tangents",
+    "Derivative", "FunctionMetadata", "Jacobians", "MatrixSummary", "Share", "SparseJacobian",
+    "Tangents",
     "error_jacobians", "jacobian", "jacobian_fd", "jvp", "recorded_jacobians", "summarise",
     # tapes as data, and as pictures
     "ArrayNode", "Cluster", "Flow", "Graph", "GraphOptions", "ListedArray", "ListedKernel",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.of_launch import by_adjoint, by_differences
+from engine.autograd.jacobians.shares import ALL, Share
 from engine.autograd.launch.call import LaunchCall, launch_roles
 from engine.autograd.launch.recorded_arguments import NotRepeatable
 from engine.autograd.results import TapeResult
@@ -19,21 +20,22 @@ from engine.tape.records import LaunchRecord
 
 def recorded_jacobians(
     record: LaunchRecord, inputs: Sequence[str] = (), outputs: Sequence[str] = (), *,
-    differences: bool = False,
+    differences: bool = False, share: Share = ALL,
 ) -> Jacobians:  # fmt: skip
     """Sparse Jacobians of a recorded launch, at the values that its arguments had.
 
     inputs, outputs: names of arguments, all where there are none. differences: by
-    differences in float64, else by the adjoint. Raises TapeError (E401) where the launch
-    cannot be repeated, and what `jacobian` raises.
+    differences in float64, else by the adjoint. share: which derivatives to evaluate; where that
+    is a part of them it takes those, and the matrices are of no use. Raises TapeError (E401) where
+    the launch cannot be repeated, and what `jacobian` raises.
     """
     call = LaunchCall(record, launch_roles(record))
     pairs = _chosen(call, inputs, outputs)
     try:
         found = (
-            by_differences(call, pairs, None, -1, True)
+            by_differences(call, pairs, None, -1, True, share)
             if differences
-            else by_adjoint(call, pairs, -1, True)
+            else by_adjoint(call, pairs, -1, True, share)
         )
     except NotRepeatable as reason:
         raise TapeError(

@@ -34,6 +34,10 @@ def test_a_lost_process_is_replaced(tmp_path: Path) -> None:
     executing.retries(executor("processes", 2), tmp_path)
 
 
+def test_columns_of_jacobians(tmp_path: Path) -> None:
+    executing.shares_columns(executor("processes", 2), tmp_path)
+
+
 @pytest.mark.parametrize("name", ["serial", "processes"])
 def test_nothing_counts_after_the_first_failure(tmp_path: Path, name: str) -> None:
     executing.ends_early(executor(name, 2), tmp_path)

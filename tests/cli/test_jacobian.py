@@ -147,6 +147,28 @@ def test_what_cannot_be_done(adtool, args, said, help) -> None:
     assert "Traceback" not in done.stderr and not list(adtool.folder.glob("*.png"))
 
 
+@pytest.mark.parametrize("error", [[], ["--error", "relative"]])
+def test_columns_of_a_capture_are_shared_out(adtool, error) -> None:
+    """The same bytes whatever runs them, and the same words where it cannot be done."""
+    adtool.script(KERNELS)
+    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
+
+    def run(*more, kernel="wrong"):
+        options = ("--kernel", kernel, "--format", "json", "--plot", "p.svg", *error, *more)
+        done = adtool("jacobian", *options, "run.adt")
+        plot = adtool.folder / "p.svg"
+        picture = plot.read_bytes() if plot.exists() else b""
+        plot.unlink(missing_ok=True)
+        return done.returncode, done.stdout, done.stderr, picture
+
+    alone = run()
+    assert alone[0] == (1 if error else 0) and alone[3].startswith(b"<?xml")
+    assert run("--jobs", "1") == run("--jobs", "3") == alone
+    assert run("--jobs", "2", kernel="no*") == run(kernel="no*") and run(kernel="no*")[0] == 2
+    done = adtool("jacobian", "--kernel", "wrong", "--jobs", "2", "script.py")
+    assert done.returncode == 2 and "adtool capture script.py" in done.stderr
+
+
 def test_scripts_that_fail(adtool) -> None:
     adtool.script("import engine\nraise ValueError('no')\n")
     done = adtool("jacobian", "--kernel", "scale", "--plot", "a.png", "script.py")

@@ -41,3 +41,7 @@ def test_a_lost_worker_is_replaced(tmp_path: Path) -> None:
 
 def test_nothing_counts_after_the_first_failure(tmp_path: Path) -> None:
     executing.ends_early(executor("ray", 2), tmp_path)
+
+
+def test_columns_of_jacobians(tmp_path: Path) -> None:
+    executing.shares_columns(executor("ray"), tmp_path)

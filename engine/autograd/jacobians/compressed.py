@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.jacobians.colouring import colour
+from engine.autograd.jacobians.shares import ALL, Share
 from engine.autograd.jacobians.sparsity import Pattern, Side, UnknownSparsity, find_pattern
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.evaluation import Evaluation
@@ -35,9 +37,10 @@ class Entries:
     forward: bool
 
 
-def adjoint_entries(own: Evaluation, inputs: Side, outputs: Side) -> Entries:
+def adjoint_entries(own: Evaluation, inputs: Side, outputs: Side, share: Share = ALL) -> Entries:
     """Entries in the launch's own precision: by its adjoint, or its tangent where that is less.
 
+    share: of a part of them the others are zero, and nothing is made sure of.
     Raises UnknownSparsity where no pattern can be told, or a product shows that it is wrong.
     """
     pattern = find_pattern(own, inputs, outputs)
@@ -52,7 +55,9 @@ def adjoint_entries(own: Evaluation, inputs: Side, outputs: Side) -> Entries:
         return np.concatenate([tangents[b].reshape(-1) for b in outputs.names])
 
     product = forward if plan.forward else backward
-    values = _evaluated(plan, product)
+    values = _evaluated(plan, product, share)
+    if not share.whole:
+        return Entries(pattern, values, plan.colours, plan.forward)
     _guarded(pattern, values, plan.forward, product)
     if plan.forward:
         _repaired(pattern, values, backward)
@@ -65,11 +70,13 @@ def difference_entries(
     inputs: Side,
     outputs: Side,
     eps: float | None = None,
+    share: Share = ALL,
 ) -> Entries:
     """Entries by differences of the lifted launch, all columns of one colour at once.
 
     displaced: of exactly these inputs and outputs, in this order. eps: the step of plain
-    central differences, None to search for one. Raises UnknownSparsity.
+    central differences, None to search for one.
+    share: as above. Raises UnknownSparsity.
     """
     pattern = find_pattern(own, inputs, outputs)
     colours, count = colour(pattern.rows, pattern.cols, inputs.size)
@@ -90,16 +97,22 @@ def difference_entries(
         with np.errstate(all="ignore"):  # what is not finite has no derivative
             return Slope(found.value[rows] / size, found.error[rows] / size)
 
-    values = np.empty(len(pattern.rows))
-    for mine, chosen in _by_colour(pattern.cols, colours, count):
+    def both(mine: Array, chosen: Array) -> Array:
         found = of(mine, chosen, steps)
-        values[mine] = found.value
+        out = found.value
         small = chosen & (near < steps)
         if small.any():
             which = small[pattern.cols[mine]]
             few = Slope(found.value[which], found.error[which])
-            values[mine[which]] = nearer(few, of(mine[which], small, near)).value
-    if eps is None:  # a plain difference of a sum is not the sum of differences
+            out[which] = nearer(few, of(mine[which], small, near)).value
+        return out
+
+    values = np.zeros(len(pattern.rows))
+    for k, (mine, chosen) in enumerate(_by_colour(pattern.cols, colours, count)):
+        taken = share.take("differences", k, partial(both, mine, chosen), len(mine))
+        if taken is not None:
+            values[mine] = taken
+    if eps is None and share.whole:  # a plain difference of a sum is not the sum of differences
         scaled = values * near[pattern.cols]
         agree = COARSELY if displaced.precision.coarse else AGREE
         _guarded(pattern, scaled, True, lambda v: along(v * near).value, agree)
@@ -158,16 +171,23 @@ def _by_colour(index: Ints, colours: Ints, count: int) -> Any:
         yield entries, colours == c
 
 
-def _evaluated(plan: _Plan, product: Callable[[Array], Array]) -> Array:
+def _evaluated(plan: _Plan, product: Callable[[Array], Array], share: Share) -> Array:
     p = plan.pattern
     seeded, read = (p.cols, p.rows) if plan.forward else (p.rows, p.cols)
     values: Array | None = None
-    for entries, chosen in _by_colour(seeded, plan.of_each, plan.colours):
-        out = product(chosen.astype(np.float64))
+
+    def of(entries: Array, chosen: Array) -> Array:
+        out: Array = product(chosen.astype(np.float64))[read[entries]]
+        return out
+
+    for k, (entries, chosen) in enumerate(_by_colour(seeded, plan.of_each, plan.colours)):
+        found = share.take("adjoint", k, partial(of, entries, chosen), len(entries))
+        if found is None:
+            continue
         if values is None:
-            values = np.zeros(len(p.rows), out.dtype)
-        values[entries] = out[read[entries]]
-    return np.zeros(0, np.float32) if values is None else values
+            values = np.zeros(len(p.rows), found.dtype)
+        values[entries] = found
+    return np.zeros(len(p.rows), np.float32) if values is None else values
 
 
 def _guarded(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.jacobians.compressed import Entries, adjoint_entries, difference_entries
+from engine.autograd.jacobians.shares import ALL, Share
 from engine.autograd.jacobians.sparse import SparseJacobian
 from engine.autograd.jacobians.sparsity import Side, UnknownSparsity
 from engine.autograd.launch.call import LaunchCall, owners
@@ -45,8 +46,12 @@ class Matrices:
         return dict(self.sparse if self.dense is None else self.dense.on(device))
 
 
-def by_adjoint(call: LaunchCall, pairs: Sequence[Pair], limit: int, sparse: bool) -> Matrices:
+def by_adjoint(
+    call: LaunchCall, pairs: Sequence[Pair], limit: int, sparse: bool, share: Share = ALL
+) -> Matrices:
     """Matrices from the adjoint in the launch's own precision. limit: rows of each output.
+
+    share: which derivatives to evaluate; of a part of them, the other entries are zero.
 
     Raises NotRepeatable; TapeError (E401) where the launch cannot be differentiated.
     """
@@ -60,7 +65,7 @@ def by_adjoint(call: LaunchCall, pairs: Sequence[Pair], limit: int, sparse: bool
     view = _View(call, pairs, own)
 
     def compressed() -> Entries:
-        return adjoint_entries(own, view.inputs, view.outputs)
+        return adjoint_entries(own, view.inputs, view.outputs, share)
 
     def densely(dense: Dense) -> None:
         for b, name, part in view.output_parts():
@@ -68,7 +73,7 @@ def by_adjoint(call: LaunchCall, pairs: Sequence[Pair], limit: int, sparse: bool
             for p in (p for p in pairs if p.output is b):
                 inputs = [(a, part.places()) for a, part in view.of(p.input)]
                 targets.append((dense.entries[p.key], inputs))
-            _rows(own, name, part, targets, limit)
+            _rows(own, name, part, targets, limit, share)
 
     rows = sum(min(p.size, limit) if limit > 0 else p.size for _, _, p in view.output_parts())
     try:
@@ -80,11 +85,12 @@ def by_adjoint(call: LaunchCall, pairs: Sequence[Pair], limit: int, sparse: bool
 
 
 def by_differences(
-    call: LaunchCall, pairs: Sequence[Pair], eps: float | None, limit: int, sparse: bool
-) -> Matrices:
+    call: LaunchCall, pairs: Sequence[Pair], eps: float | None, limit: int, sparse: bool,
+    share: Share = ALL,
+) -> Matrices:  # fmt: skip
     """Matrices from differences of the lifted launch. limit: columns of each input.
 
-    Raises as `by_adjoint`.
+    share: as above. Raises as `by_adjoint`.
     """
     record = call.record
     tolerance = Tolerance(eps, None if eps is None else 0.0)
@@ -95,7 +101,7 @@ def by_differences(
             displaced = DisplacedLaunch(launch, ins.names, outs.names, tolerance)
 
             def compressed() -> Entries:
-                return difference_entries(displaced, launch.own, ins, outs, eps)
+                return difference_entries(displaced, launch.own, ins, outs, eps, share)
 
             def densely(dense: Dense) -> None:
                 for a, name, part in view.input_parts():
@@ -105,7 +111,7 @@ def by_differences(
                         if p.input is a
                         for b, place in view.of(p.output)
                     ]
-                    _columns(displaced, name, part, targets, limit)
+                    _columns(displaced, name, part, targets, limit, share)
 
             cols = sum(
                 min(p.size, limit) if limit > 0 else p.size for _, _, p in view.input_parts()
@@ -237,30 +243,47 @@ def _placed(scalars: Array, part: Part) -> Array:
 
 def _rows(
     own: Evaluation, name: str, part: Part,
-    targets: list[tuple[Array, list[tuple[str, Index | slice]]]], limit: int,
+    targets: list[tuple[Array, list[tuple[str, Index | slice]]]], limit: int, share: Share,
 ) -> None:  # fmt: skip
+    names = list(dict.fromkeys(a for _, inputs in targets for a, _ in inputs))
+    sizes = [own.memory[a].size for a in names]
     seed = np.zeros(own.memory[name].shape, own.memory[name].dtype)
     flat = seed.reshape(-1)
     for f, row in enumerate(part.index().tolist()):
         if 0 < limit <= row:
             continue
-        flat[f] = 1.0
-        grads = own.vjp({name: seed})
+
+        def entries(f: int = f) -> Array:
+            flat[f] = 1.0
+            grads = own.vjp({name: seed})
+            flat[f] = 0.0
+            return np.concatenate([grads[a].reshape(-1) for a in names])
+
+        found = share.take(f"rows of {name}", f, entries, sum(sizes))
+        if found is None:
+            continue
+        grads = dict(zip(names, np.split(found, np.cumsum(sizes)[:-1]), strict=True))
         for matrix, inputs in targets:
             for a, cols in inputs:
-                matrix[row, cols] = grads[a].reshape(-1)
-        flat[f] = 0.0
+                matrix[row, cols] = grads[a]
 
 
 def _columns(
     displaced: DisplacedLaunch, name: str, part: Part,
-    targets: list[tuple[Array, slice, Index | slice]], limit: int,
+    targets: list[tuple[Array, slice, Index | slice]], limit: int, share: Share,
 ) -> None:  # fmt: skip
+    height = max((span.stop for _, span, _ in targets), default=0)
     live = displaced.live[name].reshape(-1)
     for f, col in enumerate(part.index().tolist()):
         if 0 < limit <= col or not live[f]:
             continue
-        slope = displaced.column(name, f).value
+
+        def entries(f: int = f) -> Array:
+            return displaced.column(name, f).value[:height]
+
+        slope = share.take(f"columns of {name}", f, entries, height)
+        if slope is None:
+            continue
         for matrix, span, rows in targets:
             matrix[rows, col] = slope[span]
 
