@@ -16,6 +16,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from adtool.fitting import Unfit, fit
+
 T = TypeVar("T")
 
 _TIMES, _LEAST = 16, 32 << 20  # of a text's size, and bytes: what its data may take
@@ -43,16 +45,20 @@ def loads(kind: type[T], text: str) -> T:
     Raises:
         CodecError: naming the place in the text that does not fit.
     """
-    value: T = decode(kind, parse(text))
+    value: T = decode(kind, parse(text, kind))
     return value
 
 
-def parse(text: str) -> Any:
+def parse(text: str, kind: Any = None) -> Any:
     """Plain data of strict JSON, in at most 16 times the text's memory (32 MiB at least).
+
+    kind: of what type it is to be. A large text that is not is refused before it takes any.
 
     Raises:
         CodecError: it is none, or so little of it is text that its data would take more.
     """
+    if kind is not None and len(text) > _LEAST // _TIMES:
+        _require(kind, text)
     # Of each container and comma, what Python's objects take at most.
     parts = 240 * text.count("{") + 96 * text.count("[") + 40 * text.count(",")
     if parts > max(_LEAST, _TIMES * len(text)):
@@ -70,6 +76,16 @@ def parse(text: str) -> Any:
         raise CodecError("not JSON: a number is too long") from None
     except MemoryError:
         raise CodecError("it takes more memory than there is") from None
+
+
+def _require(kind: Any, text: str) -> None:
+    try:
+        with _deep():
+            fit(kind, text)
+    except Unfit as found:
+        raise CodecError(_placed(found.path, found.what)) from None
+    except RecursionError:
+        raise CodecError("not JSON: it is nested too deeply") from None
 
 
 @contextmanager
@@ -125,22 +141,18 @@ def decode(kind: Any, data: Any) -> Any:
     try:
         with _deep():
             return _decoder(kind)(data)
-    except _Unfit as found:
-        place = "".join(reversed(found.path))
-        place = place if len(place) <= 200 else f"{place[:100]}...{place[-97:]}"
-        raise CodecError(f"${place}: {found.what}") from None
+    except Unfit as found:
+        raise CodecError(_placed(found.path, found.what)) from None
     except RecursionError:
         raise CodecError("$: it is nested too deeply") from None
     except MemoryError:
         raise CodecError("it takes more memory than there is") from None
 
 
-class _Unfit(Exception):
-    """Something that does not fit, and where: the innermost place first."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.path: list[str] = []
+def _placed(path: list[str], what: str) -> str:
+    place = "".join(reversed(path))
+    place = place if len(place) <= 200 else f"{place[:100]}...{place[-97:]}"
+    return f"${place}: {what}"
 
 
 Decoder = Callable[[Any], Any]
@@ -148,7 +160,7 @@ Decoder = Callable[[Any], Any]
 
 @cache
 def _decoder(kind: Any) -> Decoder:
-    """What reads values of a type. Raises _Unfit."""
+    """What reads values of a type. Raises Unfit."""
     if is_dataclass(kind):
         return _of_dataclass(kind)
     origin = get_origin(kind)
@@ -201,12 +213,12 @@ def _of_dataclass(kind: Any) -> Decoder:
             for name, read in inner.items():
                 if name in data:
                     values[name] = read(data[name])
-        except _Unfit as found:
+        except Unfit as found:
             found.path.append(f".{name}")
             raise
         for name in required:
             if name not in values:
-                raise _Unfit(f"`{name}` is missing")
+                raise Unfit(f"`{name}` is missing")
         return kind(**values)
 
     return decoded
@@ -249,7 +261,7 @@ def _of_many(item: Any) -> Decoder:
 def _at(place: int, read: Decoder, data: Any) -> Any:
     try:
         return read(data)
-    except _Unfit as found:
+    except Unfit as found:
         found.path.append(f"[{place}]")
         raise
 
@@ -277,9 +289,9 @@ def _no_constant(name: str) -> NoReturn:
 def _fail(expected: str, got: Any) -> NoReturn:
     if isinstance(got, (list, dict)):  # may be all of a large text
         kind = "a list" if isinstance(got, list) else "an object"
-        raise _Unfit(f"expected {expected}, got {kind} of {len(got)}")
+        raise Unfit(f"expected {expected}, got {kind} of {len(got)}")
     if isinstance(got, int) and got.bit_length() > 100:
-        raise _Unfit(f"expected {expected}, got a number of {got.bit_length()} bits")
+        raise Unfit(f"expected {expected}, got a number of {got.bit_length()} bits")
     shown = repr(got[:40] if isinstance(got, str) else got)
     shown = shown if len(shown) <= 40 else shown[:37] + "..."
-    raise _Unfit(f"expected {expected}, got {shown}")
+    raise Unfit(f"expected {expected}, got {shown}")

@@ -287,7 +287,7 @@ def from_json(text: str) -> Report:
         ReportError: not strict JSON, another schema, or a field that does not fit.
     """
     try:
-        return from_data(parse(text))
+        return from_data(parse(text, Report))
     except CodecError as error:
         raise ReportError(str(error)) from None
 

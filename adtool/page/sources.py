@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ from adtool.report import Report, ReportError, from_data
 if TYPE_CHECKING:
     from adtool.session import Session
 
+_HEAD = 1 << 14  # characters, in which reports of several scripts say so
+_SEVERAL = re.compile(r'"runs"\s*:')
 _TOOL = f"adtool {__version__}"
 _BYTES = 256 << 20  # of a report that is read
 _RUN_IT = "adtool report SCRIPT --html FILE"
@@ -92,9 +96,17 @@ def reports_in(path: Path) -> tuple[Report, ...]:
         raise _no_report(path, str(error)) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Reports of several scripts."""
+
+    runs: tuple[Report, ...]
+
+
 def _reports(text: str) -> tuple[Report, ...]:
     """One report, or those of an object with `runs`. Raises ReportError or CodecError."""
-    data: Any = codec.parse(text)
+    several = _SEVERAL.search(text, 0, _HEAD) is not None
+    data: Any = codec.parse(text, _Runs if several else Report)
     if isinstance(data, dict) and isinstance(data.get("runs"), list) and data["runs"]:
         return tuple(map(from_data, data["runs"]))
     return (from_data(data),)
