@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,11 @@ def build_report(
 
     choice: which findings count. exit_zero: findings do not change the exit code.
     """
-    found = [f for rule in load_rules() for f in rule.check(session)]
-    found = suppressed(found, session, choice or Choice())
-    ordered = marked(sorted(found, key=lambda f: _ORDER[f.severity]))
-    findings = excuse(tuple(ordered), session.expected)
+    findings = _findings(session, choice or Choice())
+    forgiven = _forgiven(findings)
+    if forgiven:  # what they hid is seen now
+        session = replace(session, forgiven=forgiven)
+        findings = _findings(session, choice or Choice())
     launches = launches_of(session)
     error = session.failure or _nothing(session, launches, findings, gate)
     code = exit_code(findings, gate, error is not None)
@@ -66,6 +68,20 @@ def build_report(
         durations=session.durations,
         taylor=taylor_of(session.tapes),
     )
+
+
+def _findings(session: Session, choice: Choice) -> tuple[Finding, ...]:
+    """What the rules say, the worst first, with marks where it is suppressed."""
+    found = [f for rule in load_rules() for f in rule.check(session)]
+    found = suppressed(found, session, choice)
+    ordered = marked(sorted(found, key=lambda f: _ORDER[f.severity]))
+    return excuse(tuple(ordered), session.expected)
+
+
+def _forgiven(findings: tuple[Finding, ...]) -> frozenset[str]:
+    """Kernels whose faults are found, and every one of them suppressed."""
+    faults = [f for f in findings if f.code in _SEEN]
+    return frozenset(f.kernel for f in faults) - {f.kernel for f in faults if not f.suppressed}
 
 
 def _nothing(

@@ -164,6 +164,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
         ):
             run = Run(reader)
             run.tell_sources()
+            engine.config.overwrites = job.options.overwrites or run.archive().overwrites
             if job.reduce is not None:
                 from adtool.captures.reduction import reduced
 

@@ -53,7 +53,8 @@ class Pair:
     directional: random directions compared. reason: why it is inconclusive or skipped.
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
-    the kernel's own precision puts it off by. These three are None where that was not looked at.
+    the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward
+    mode, both in float64. These four are None where that was not looked at.
     """
 
     input: str
@@ -68,6 +69,7 @@ class Pair:
     digits_lost: float | None = None
     scale: float | None = None
     off: float | None = None
+    forward_error: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -100,13 +102,16 @@ class Launch:
 class EndToEnd:
     """The check of a whole tape. reason: why it is inconclusive or was skipped.
 
-    rel_error: None where nothing was compared, NaN where the derivative is not finite.
+    rel_error: None where nothing was compared, NaN where the derivative is not finite. rounding:
+    what the gradient is off by because the program's values are rounded to their own precision, as
+    a part of it; None where that was not looked at.
     """
 
     tape: int
     verdict: Verdict
     rel_error: float | None
     reason: str = ""
+    rounding: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def _pair(p: PairResult) -> Pair:
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
         p.digits_lost if p.verdict == "rounding" else None,
-        *((p.scale, p.off) if p.scale > 0.0 else (None, None)),
+        *((p.scale, p.off, p.forward_error) if p.scale > 0.0 else (None, None, p.forward_error)),
     )  # fmt: skip
 
 
@@ -52,4 +52,4 @@ def _whole(tape: int, w: WholeResult) -> EndToEnd:
         size = math.nan
     elif w.rel_error == 0.0 and w.ad != w.oracle:  # nothing to be relative to, or not known
         size = None
-    return EndToEnd(tape, w.verdict, size, w.reason)
+    return EndToEnd(tape, w.verdict, size, w.reason, w.rounding)

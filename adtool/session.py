@@ -64,7 +64,8 @@ class Session:
     end. written: of a capture, where the job asked for one. found: what it was reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
     expected: what a baseline says of it. accuracy: that each pair must reach (`--gate`).
-    derivatives: JSON of a share of those that Jacobians are made of (`Job.columns`).
+    derivatives: JSON of a share of those that Jacobians are made of (`Job.columns`). forgiven:
+    kernels of whose faults nobody wants to hear, so that they hide nothing else.
     """
 
     target: Target
@@ -91,6 +92,7 @@ class Session:
     expected: Expected | None = None
     accuracy: float | None = None
     derivatives: str = ""
+    forgiven: frozenset[str] = frozenset()
 
 
 def run_session(

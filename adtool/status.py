@@ -98,7 +98,9 @@ def create(path: Path) -> None:
     """Makes an empty page, private to the user."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(descriptor, bytes(_SIZE))  # a hole could not be filled later on a full disk
+        left = bytes(_SIZE)  # a hole could not be filled later on a full disk
+        while left:  # a limit on files' sizes cuts what is written, and then refuses
+            left = left[os.write(descriptor, left) :]
     finally:
         os.close(descriptor)
 
@@ -111,7 +113,10 @@ def read(path: Path) -> Status:
         return Status()
     phase, launches, tape, tapes, launch, done, total, size = _HEADER.unpack_from(page)
     text = page[_HEADER.size : _HEADER.size + min(max(size, 0), _TEXT)]
-    kernel, file, line, defined, at = [*os.fsdecode(text).split("\0"), *[""] * 5][:5]
+    kernel, file, line, defined, at = [
+        *text.decode("utf-8", "surrogateescape").split("\0"),
+        *[""] * 5,
+    ][:5]
     return Status(
         phase, launches, tape, tapes, launch, done, total, kernel, file, _number(line), defined,
         _number(at),
@@ -122,10 +127,18 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
+def _bytes(text: str) -> bytes:
+    """A name as bytes, whatever the locale is: files' names may hold bytes that are no text."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # other surrogates
+        return text.encode("utf-8", "replace")
+
+
 def _pack(kernel: str, file: str, line: int, defined: str = "", at: int = 0) -> bytes:
     long = (_TEXT - 600) // 2
     parts = (
-        os.fsencode(kernel)[:500], os.fsencode(file)[:long], str(line).encode(),
-        os.fsencode(defined)[:long], str(at).encode(),
+        _bytes(kernel)[:500], _bytes(file)[:long], str(line).encode(),
+        _bytes(defined)[:long], str(at).encode(),
     )  # fmt: skip
     return b"\0".join(parts)

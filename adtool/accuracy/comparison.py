@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from adtool.accuracy.entries import FLOOR_ROUNDING, Entry, Expected, Known, rank, shown, size
+from adtool.accuracy.entries import Entry, Expected, Known, rank, shown, size
 from adtool.accuracy.measuring import Measured
 from adtool.report import Finding, at_gate
 
 _STEADY = 2.0  # an entry is written anew only if its error moved by more than this factor
 _SOME = 6
+# True before it is done, and as it is done.
+_ADDED = " (added by `adtool baseline compare --adopt`)"
+_DROPPED = " (dropped by `adtool baseline write` and by `compare --adopt`)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,13 @@ def compared(
         if kernel[0] not in present or kernel[1] or renamed >= len(group):
             gone += group
             continue
+        names = {
+            name for m in found if (m.entry.kernel, m.entry.tape) == kernel
+            for name in (m.entry.input, m.entry.output)
+        }  # fmt: skip
         for e in group:
-            if rank(e.verdict) < rank("skipped"):
+            # Where both arrays have gradients still, the kernel does something else with them.
+            if rank(e.verdict) < rank("skipped") and not {e.input, e.output} <= names:
                 worse.append(Worse(e, None, "it was checked, and is not any more"))
             else:
                 gone.append(e)
@@ -125,19 +133,15 @@ def told(comparison: Comparison, expected: Expected, lost: Sequence[Known]) -> I
     if comparison.new:
         names = dict.fromkeys(_of(e) for e in comparison.new)
         if expected.entries:
-            yield (f"baseline: not in it yet: {_some(list(names))}; "
-                   "`adtool baseline compare --adopt` adds what is new")  # fmt: skip
+            yield f"baseline: not in it yet: {_some(list(names))}{_ADDED}"
         else:
-            yield (f"baseline: it has nothing of {where} yet: `adtool baseline compare --adopt` "
-                   f"adds what is new ({len(comparison.new)} entries)")  # fmt: skip
+            yield f"baseline: it has nothing of {where} yet: {len(comparison.new)} entries{_ADDED}"
     if comparison.gone:
         names = dict.fromkeys(_of(e) for e in comparison.gone)
-        yield (f"baseline: expired, as it is not there any more: {_some(list(names))}; "
-               "`adtool baseline write` drops it")  # fmt: skip
+        yield f"baseline: expired, as it is not there any more: {_some(list(names))}{_DROPPED}"
     if lost:
         names = dict.fromkeys(f"{k.code} of `{k.kernel}`" if k.kernel else k.code for k in lost)
-        yield (f"baseline: expired, as it is not found any more: {_some(list(names))}; "
-               "`adtool baseline write` drops it")  # fmt: skip
+        yield f"baseline: expired, as it is not found any more: {_some(list(names))}{_DROPPED}"
 
 
 def _of(e: Entry) -> str:
@@ -166,7 +170,7 @@ def _worse(now: Entry, old: Entry, expected: Expected) -> str:
     said = []
     for what, value, before, floor in (
         ("error", now.error, old.error, now.floor),
-        ("rounding", now.rounding, old.rounding, FLOOR_ROUNDING),
+        ("rounding", now.rounding, old.rounding, now.floor_rounding),
     ):
         if value is None or before is None or rank(now.verdict) == rank("skipped"):
             continue
@@ -185,7 +189,7 @@ def _is_better(now: Entry, old: Entry, factor: float) -> bool:
         value is not None and before is not None
         and size(before) > factor * max(size(value), floor)
         for value, before, floor in (
-            (now.error, old.error, now.floor), (now.rounding, old.rounding, FLOOR_ROUNDING),
+            (now.error, old.error, now.floor), (now.rounding, old.rounding, now.floor_rounding),
         )
     )  # fmt: skip
 
@@ -197,7 +201,7 @@ def _change(now: Entry, old: Entry) -> str:
         f"{what} {shown(value, floor)}, was {shown(before, floor)}"
         for what, value, before, floor in (
             ("error", now.error, old.error, now.floor),
-            ("rounding", now.rounding, old.rounding, FLOOR_ROUNDING),
+            ("rounding", now.rounding, old.rounding, now.floor_rounding),
         )
         if size(before) > max(size(value), floor)
     ]
@@ -208,7 +212,7 @@ def _alike(old: Entry, now: Entry) -> bool:
     if old.verdict != now.verdict:
         return False
     for a, b, floor in (
-        (old.error, now.error, now.floor), (old.rounding, now.rounding, FLOOR_ROUNDING),
+        (old.error, now.error, now.floor), (old.rounding, now.rounding, now.floor_rounding),
     ):  # fmt: skip
         if (a is None) != (b is None):
             return False

@@ -11,6 +11,7 @@ from adtool.report import Severity, Verdict
 FLOOR = 1e-7  # of a pair's error, computed in float64
 FLOOR_ROUNDING = 1e-6  # of rounding in the kernel's own precision
 FLOOR_WHOLE = 1e-6  # of the derivative of a whole tape
+FLOOR_VALUES = 1e-5  # of rounding between the launches of a tape: some hundred float32 units
 
 FACTOR = 10.0  # how many times as large as before, or as its floor, an error may be
 
@@ -22,7 +23,8 @@ class Entry:
     error: what the adjoint, in float64, is off by, as a part of the largest derivative; None where
     nothing was compared. rounding: the same of what rounding in the kernel's own precision adds;
     each factor of ten is one more digit lost. Of a tape as a whole (tape=True) kernel names its
-    kernels, and error is relative to the derivative.
+    kernels, error is relative to the derivative, and rounding is that of the values between its
+    launches.
     """
 
     script: str
@@ -43,6 +45,11 @@ class Entry:
     def floor(self) -> float:
         """Below it, `error` says nothing."""
         return FLOOR_WHOLE if self.tape else FLOOR
+
+    @property
+    def floor_rounding(self) -> float:
+        """Below it, `rounding` says nothing."""
+        return FLOOR_VALUES if self.tape else FLOOR_ROUNDING
 
     @property
     def name(self) -> str:

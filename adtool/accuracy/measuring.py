@@ -115,6 +115,8 @@ def errors_of(p: Pair, largest: float) -> tuple[float | None, float | None]:
         error = p.max_rel_error
     else:
         error = whole
+    if p.forward_error is not None and p.verdict in ("pass", "rounding"):
+        error = min(size(error), p.forward_error)  # differences are right to fewer digits
     return error, (p.off or 0.0) / scale if scale > 0.0 else None
 
 
@@ -159,8 +161,10 @@ def _tape(script: str, kernels: str, group: Sequence[EndToEnd]) -> Measured:
         if e.rel_error is not None and rank(e.verdict) != rank("skipped")
     ]  # fmt: skip
     error = max(errors, key=size) if errors else None
+    roundings = [e.rounding for e in group if e.rounding is not None]
+    rounding = max(roundings, key=size) if roundings else None
     return Measured(
-        Entry(script, kernels, "", "", worst.verdict, error, None, True), worst.tape, -1, ""
+        Entry(script, kernels, "", "", worst.verdict, error, rounding, True), worst.tape, -1, ""
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-from adtool.accuracy.entries import FLOOR_ROUNDING, Baseline, Entry, Known, rank, size
+from adtool.accuracy.entries import Baseline, Entry, Known, rank, size
 from adtool.exits import ToolError, because
 from adtool.report import Severity, Verdict
 from adtool.writing import spare_sources, write_file
@@ -23,13 +23,14 @@ VERSION = 1
 _HEAD = {"format": "adtool-baseline", "version": VERSION}
 _BYTES = 64 << 20
 _LINE = 1 << 20
-_WRITE = "write it anew: adtool baseline write SCRIPT..."
+_WRITE = "write it: adtool baseline write SCRIPT..."
+_ANEW = "mend the line, or remove the file and write it anew: adtool baseline write SCRIPT..."
 _MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 _SEVERITIES = get_args(Severity)
 _VERDICTS = get_args(Verdict)
 
 _PAIR = {"script", "kernel", "input", "output", "verdict", "error", "rounding"}
-_TAPE = {"script", "tape", "verdict", "error"}
+_TAPE = {"script", "tape", "verdict", "error", "rounding"}
 _FINDING = {"script", "finding", "severity", "kernel", "file", "fingerprint"}
 
 
@@ -56,13 +57,13 @@ def read(path: Path) -> Baseline:
                 try:
                     found = _read(line, number == 1)
                 except _Bad as why:
-                    raise ToolError(f"`{path}`, line {number}: {why}", _WRITE) from None
+                    raise ToolError(f"`{path}`, line {number}: {why}", _ANEW) from None
                 if isinstance(found, Entry):
                     entries[found.key] = _stricter(entries.get(found.key), found)
                 elif found is not None:
                     known[found.key] = found
             if file.tell() == 0:
-                raise ToolError(f"`{path}` is empty, and no baseline", _WRITE)
+                raise ToolError(f"`{path}` is empty, and no baseline", _ANEW)
     except FileNotFoundError:
         raise ToolError(f"there is no baseline `{path}`", _WRITE) from None
     except OSError as error:
@@ -116,11 +117,12 @@ def _sorted(items: Iterable[Any]) -> tuple[Any, ...]:
 def _data(e: Entry) -> dict[str, Any]:
     if e.tape:
         return {"script": e.script, "tape": e.kernel, "verdict": e.verdict,
-                "error": _number(e.error, e.floor)}  # fmt: skip
+                "error": _number(e.error, e.floor),
+                "rounding": _number(e.rounding, e.floor_rounding)}  # fmt: skip
     return {
         "script": e.script, "kernel": e.kernel, "input": e.input, "output": e.output,
         "verdict": e.verdict, "error": _number(e.error, e.floor),
-        "rounding": _number(e.rounding, FLOOR_ROUNDING),
+        "rounding": _number(e.rounding, e.floor_rounding),
     }  # fmt: skip
 
 
@@ -181,6 +183,8 @@ def _read(line: bytes, first: bool) -> Entry | Known | None:
     data = _object(line)
     if data == _HEAD:  # twice, after a merge
         return None
+    if "tape" in data:
+        data.setdefault("rounding", None)
     wanted = _FINDING if "finding" in data else _TAPE if "tape" in data else _PAIR
     for name in sorted(wanted - data.keys()):
         raise _Bad(f"`{name}` is missing")
@@ -198,10 +202,9 @@ def _read(line: bytes, first: bool) -> Entry | Known | None:
     verdict: Any = text["verdict"]
     if verdict not in _VERDICTS:
         raise _Bad(f"the verdict is none of {', '.join(_VERDICTS)}")
-    error = _value("error", data["error"])
+    error, rounding = (_value(name, data[name]) for name in ("error", "rounding"))
     if wanted is _TAPE:
-        return Entry(text["script"], text["tape"], "", "", verdict, error, None, True)
-    rounding = _value("rounding", data["rounding"])
+        return Entry(text["script"], text["tape"], "", "", verdict, error, rounding, True)
     return Entry(text["script"], text["kernel"], text["input"], text["output"], verdict, error,
                  rounding)  # fmt: skip
 

@@ -14,6 +14,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -59,7 +60,11 @@ class CaptureWriter:
         self._zip = zipfile.ZipFile(path, "a" if more else "w", zipfile.ZIP_DEFLATED)
         self._known: set[str] = set()
         if not more:
-            self.text(MAGIC, f"{FORMAT}\n")
+            try:
+                self.text(MAGIC, f"{FORMAT}\n")
+            except BaseException:
+                self._abandon()
+                raise
 
     def __enter__(self) -> CaptureWriter:
         return self
@@ -70,7 +75,17 @@ class CaptureWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._zip.close()
+        if kind is None:
+            self._zip.close()
+        else:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Closes the file as it is: its directory could not be written either."""
+        file, self._zip.fp = self._zip.fp, None
+        if file is not None:
+            with suppress(OSError):
+                file.close()
 
     def text(self, name: str, text: str) -> None:
         """Adds a text."""

@@ -97,14 +97,18 @@ class Run:
     def __init__(self, reader: CaptureReader) -> None:
         self.reader = reader
         self.head: Head = self._loaded(container.HEAD, Head)
+        self._archive: Archive | None = None
 
     def archive(self) -> Archive:
         """The tapes, as data."""
+        if self._archive is not None:
+            return self._archive
         if not self.reader.has(container.TAPES):
             why = self.head.why or "only what a picture needs was kept"
             raise self.reader.damaged(f"it holds no tapes ({why})")
         found: Archive = self._loaded(container.TAPES, Archive)
         texts.bar(found.files)
+        self._archive = found
         return found
 
     def tapes(self, trust: bool, limit: int) -> list[CapturedTape]:

@@ -98,6 +98,11 @@ def baseline(
     )  # fmt: skip
     if action == "compare" and words and words[0].lower().endswith(".json"):
         raise typer.Exit(_compare_reports(words, path, given["factor"], style, adopt))
+    if words and words[0].lower().endswith(".json"):
+        raise ToolError(
+            f"`{words[0]}` is no script: a baseline is written from what is run",
+            "adtool baseline write SCRIPT...; `compare` takes reports, too",
+        )
     from adtool.commands.targets import targets_of
 
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]

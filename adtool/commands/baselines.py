@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def expectations(file: str | None, factor: float) -> Callable[[Target], Expected | None]:
-    """What a baseline says of a target; None of all where there is no file.
+    """What a baseline says of a target; None of all where there is no file, or an empty name.
 
     Raises ToolError where the file cannot be read.
     """
-    if file is None:
+    if not file:
         return lambda target: None
     from adtool.accuracy.store import read
 

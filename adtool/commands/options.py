@@ -155,7 +155,7 @@ BaselineFile = Annotated[
     typer.Option(
         "--baseline", metavar="FILE", rich_help_panel=OUTPUT,
         help="Compare with the accuracy in this file, which `adtool baseline write` writes: less "
-        "is an error (G015), findings that it knows fail nothing.",
+        "is an error (G015), findings that it knows fail nothing. '' for none.",
     ),
 ]  # fmt: skip
 Factor = Annotated[

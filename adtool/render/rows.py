@@ -12,6 +12,7 @@ SHORT = 24  # a table of up to this many rows is shown whole
 SHOWN = 10  # of the failing rows of a longer one
 TABLES = 8  # of a run
 HUGE = 1e6  # a relative error above this tells no more
+DIGITS = 1e-3  # rounding of a tape's values that costs so much is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,11 @@ def wholes(report: Report) -> list[str]:
         if worst is not None and worst > HUGE:
             size = f", relative error >{HUGE:.0e}"
         why = f" ({reason})" if reason else ""
-        out.append(f"{which} as a whole, end to end: {verdict}{size}{why}")
+        lost = _most(e.rounding for e in group)
+        values = ""
+        if lost is not None and lost >= DIGITS and verdict == "pass":
+            values = f"; rounded values put the gradient off by {error(lost)}"
+        out.append(f"{which} as a whole, end to end: {verdict}{size}{why}{values}")
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
@@ -55,6 +56,8 @@ def make_console(stream: TextIO, no_color: bool = False, width: int | None = Non
     plain = no_color or bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
     colorless = plain or environ.get("FORCE_COLOR") in ("0", "false")
     given: dict[str, Any] = {"color_system": None} if colorless else {}
+    if width is None and environ.get("COLUMNS", "").strip("0 ") == "" != environ.get("COLUMNS"):
+        width = shutil.get_terminal_size().columns or None  # 0 is none
     console = _Console(file=stream, width=width, highlight=False, **given)
     console.links = links.wanted(environ, stream.isatty(), plain)
     return console

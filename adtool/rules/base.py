@@ -108,7 +108,8 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
     """Every pair with this verdict, in recorded order.
 
     A kernel that leaves its arrays, or whose threads race, has no derivative to be judged: that is
-    G008 and G009, and said once. What is not finite is told of racing threads, too.
+    G008 and G009, and said once, unless these are suppressed. What is not finite is told of racing
+    threads, too.
     """
     unjudged: set[str] = set()
     if verdict in ("fail", "inconclusive", "nondeterministic"):
@@ -126,7 +127,7 @@ def hits(session: Session, verdict: str) -> Iterator[Hit]:
 
 def faulty(session: Session, *kinds: str) -> set[str]:
     """Kernels that were seen to do something of these kinds: see `session.faults`."""
-    return {s.fault.kernel for s in session.faults if s.fault.kind in kinds}
+    return {s.fault.kernel for s in session.faults if s.fault.kind in kinds} - session.forgiven
 
 
 def fed_by_nan(session: Session) -> list[Hit]:

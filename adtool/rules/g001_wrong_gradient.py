@@ -89,8 +89,8 @@ class WrongGradient(Rule):
             elif launch.culprits:
                 name = launch.culprits[0][0]
                 help = (
-                    f"`{name}`, a derivative written by hand, runs in this kernel: "
-                    "compare it with the derivative of the function that it is for"
+                    f"a derivative of `{name}` that is written by hand runs in this kernel: "
+                    "compare it with that of the function itself"
                 )
                 if len(launch.culprits) > 1:
                     others = ", ".join(f"`{n}` ({s})" for n, s in launch.culprits[1:])

@@ -26,7 +26,9 @@ class AccuracyGate(Rule):
         what="""
             The gate asks for an accuracy (`--gate accuracy=1e-6`), and a pair of a kernel, or a
             tape as a whole, is off by more: in float64, or by rounding in the kernel's own
-            precision. Errors are parts of the derivative: of the entry, or of the largest one
+            precision. That the values which launches hand on to each other are rounded is told of
+            tapes as a warning, where it puts the gradient off by more (and by more than 1e-5).
+            Errors are parts of the derivative: of the entry, or of the largest one
             of the pair. With the severity warning it says that the accuracy of pairs is not
             known: no reference was trustworthy, or they were not checked at all. Wrong
             gradients (G001, G002, G010) are not said again, and at a kink there is no
@@ -57,7 +59,7 @@ class AccuracyGate(Rule):
 
         found = measured_session(session, "", "")
         spans = {(t.tape, x.index): x.span for t in session.tapes for x in t.launches}
-        for kind in ("off", "unknown"):
+        for kind in ("off", "values", "unknown"):
             some = [m for m in found if _kind(m, wanted) == kind]
             for group in grouped(some, lambda m: (m.entry.tape, m.entry.kernel)):
                 first = max(group, key=_error)
@@ -79,7 +81,8 @@ class AccuracyGate(Rule):
 
 
 def _error(m: Measured) -> float:
-    return max(size(m.entry.error), size(m.entry.rounding))
+    rounding = 0.0 if m.entry.tape else size(m.entry.rounding)
+    return max(size(m.entry.error), rounding)
 
 
 def _kind(m: Measured, wanted: float) -> str:
@@ -88,7 +91,11 @@ def _kind(m: Measured, wanted: float) -> str:
         return ""
     if rank(e.verdict) == rank("skipped") or (e.error is None and e.rounding is None):
         return "unknown"
-    return "off" if _error(m) > wanted else ""
+    if _error(m) > wanted:
+        return "off"
+    # What no kernel is to blame for: it is told, and fails nothing.
+    lost = e.tape and size(e.rounding) > max(wanted, e.floor_rounding)
+    return "values" if lost else ""
 
 
 def _said(m: Measured) -> str:
@@ -98,6 +105,9 @@ def _said(m: Measured) -> str:
         return f"{e.verdict} ({reason})" if reason else e.verdict
     if e.error is None and e.rounding is None:
         return "it was not measured"
+    if e.tape and size(e.rounding) > size(e.error):
+        return (f"the values that launches hand on are rounded, which puts the gradient off by "
+                f"{e.rounding:.2g}")  # fmt: skip
     if size(e.rounding) > size(e.error):
         return f"rounding puts it off by {e.rounding:.2g}"
     return f"it is off by {e.error:.2g}"

@@ -84,6 +84,14 @@ def inner(b: Builder, x: n.Atom, y: n.Atom) -> n.Var:
     """The sum of products of all components."""
     if not shape_of(x.type):  # type: ignore[arg-type]
         return b.op("mul", x, y)
+    if isinstance(x.type, VectorType) and x.type.tag == "transform":  # has no `dot` of its own
+        first, *rest = (
+            b.op("mul", b.op("extract", x, *at), b.op("extract", y, *at))
+            for at in components(x.type)
+        )
+        for term in rest:
+            first = b.op("add", first, term)
+        return first
     return b.op("dot" if isinstance(x.type, VectorType) else "ddot", x, y)
 
 

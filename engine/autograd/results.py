@@ -71,7 +71,9 @@ class PairResult:
     digits_lost: decimal digits of the launch's own precision that rounding costs the adjoint.
     corner: of a kink, the operation that has it, where that was looked for and found. scale, off:
     the largest element of the adjoint times random cotangents, and what it is off by in the
-    launch's own precision; 0 where that was not looked at.
+    launch's own precision; 0 where that was not looked at. forward_error: how far the adjoint is
+    from forward mode along a random direction, relative to its parts, both in float64; None where
+    differences are close enough, or a derivative is written by hand.
     """
 
     input: str
@@ -88,6 +90,7 @@ class PairResult:
     corner: Corner | None = None
     scale: float = 0.0
     off: float = 0.0
+    forward_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,9 @@ class WholeResult:
     directional: random directions compared. ad, oracle: the derivative by the backward pass
     and by the reference along the worst of them. cause: where the launches are right and the
     whole is wrong. reason: why it is inconclusive or was skipped. site: the call on the tape that
-    is the reason, where it is one.
+    is the reason, where it is one. rounding: how far the gradient at the values that the program
+    has, rounded to their own precision, is from that with all in float64, as a part of it; None
+    where that was not looked at.
     """
 
     verdict: Verdict
@@ -209,6 +214,7 @@ class WholeResult:
     reason: str = ""
     cause: Cause | None = None
     site: Span | None = None
+    rounding: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

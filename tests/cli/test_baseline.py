@@ -36,6 +36,16 @@ def test_a_baseline_from_its_writing_to_its_end(adtool: Any) -> None:
     assert "error[G015]: kernel `cubes` is less accurate than the baseline says" in done.stdout
     assert "its verdict was pass, and is fail" in done.stdout
 
+    # It can be left out, where the settings name it; a report is not where one comes from.
+    path.write_text(text)
+    settings = adtool.folder / "pyproject.toml"
+    settings.write_text(f'[tool.adtool]\nbaseline = "{FILE}"\n')
+    assert adtool("check", "sub/wrong.py").returncode == 0
+    assert adtool("check", "--baseline", "", "sub/wrong.py").returncode == 1
+    settings.unlink()
+    done = adtool("baseline", "write", "r.json")
+    assert done.returncode == 2 and "is no script" in done.stderr
+
     # New and gone kernels are told, and adopted on request.
     adtool.script(GOOD.replace("square", "squares"), "good.py")
     path.write_text(text)

@@ -201,6 +201,33 @@ def test_faults_of_the_run_are_told_by_the_names_of_the_capture(adtool: Tool) ->
     assert "4 x 4" in looked.stdout
 
 
+@pytest.mark.parametrize("ran", [False, True])
+def test_a_capture_is_judged_by_the_overwrites_of_its_program(adtool: Tool, ran: bool) -> None:
+    adtool.script(
+        "import engine as wp\n"
+        "wp.config.overwrites = 'present'\n"
+        "@wp.kernel\n"
+        "def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n"
+        "    y[i] = x[i] * x[i]\n"
+        "x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)\n"
+        "y, z = wp.zeros(3, requires_grad=True), wp.zeros(3, requires_grad=True)\n"
+        "other = wp.array([4.0, 5.0, 6.0], dtype=float)\n"
+        "with wp.Tape() as tape:\n"
+        "    wp.launch(square, 3, [x], [y])\n"
+        "    wp.launch(square, 3, [y], [z])\n"
+        "    wp.launch(square, 3, [other], [y])\n"
+        + "tape.backward(grads={z: wp.ones(3)})\n" * ran
+    )  # fmt: skip
+    assert adtool("capture", "--out", "run.adt", "script.py").returncode == 0
+    wrong = [adtool.report(name) for name in ("script.py", "run.adt")]
+    assert [[f["code"] for f in r["findings"] if f["severity"] == "error"] for r in wrong] == [
+        ["G003"], ["G003"],
+    ]  # fmt: skip
+    if not ran:  # what the user says comes before what the program said
+        assert adtool.report("--overwrites", "restore", "run.adt")["exit_code"] == 0
+
+
 def test_a_capture_with_its_check_knows_what_only_the_program_tells(adtool: Tool) -> None:
     adtool.script(
         "import engine as wp\n"

@@ -85,6 +85,27 @@ def test_what_the_script_prints_never_lands_in_files_of_the_tool(adtool: Any) ->
         assert done.stderr.startswith("/dev/nullerror: "), done.stderr
 
 
+def test_a_terminal_of_no_width(adtool: Any) -> None:
+    adtool.script(GOOD)
+    adtool.env["COLUMNS"] = "0"
+    assert "1 tape, 1 launch" in adtool("check", "script.py").stdout
+
+
+def test_names_that_the_locale_has_not(adtool: Any) -> None:
+    adtool.script(GOOD.replace("square", "gr\u00f6\u00dfe"))
+    adtool.env |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = adtool("check", "script.py")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_limit_on_the_size_of_files(adtool: Any) -> None:
+    adtool.script(GOOD)
+    adtool.command = ["sh", "-c", 'ulimit -f 2; exec "$@"', "sh", *adtool.command]
+    done = adtool("check", "script.py")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr and "cannot write" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("args", [["check", "script.py"], ["explain"], ["--help"]])
 def test_a_reader_that_goes_away(adtool: Any, args: list[str]) -> None:
     adtool.script(GOOD.replace("print", "0 and print"))

@@ -51,7 +51,7 @@ class Comparison:
 
     checked, directional, max_abs, max_rel, worst, digits_lost: see `PairResult`. excess: how
     far the worst entry is over its tolerance. scale, off: the largest element of the lifted
-    adjoint, and what the launch's own is off by.
+    adjoint, and what the launch's own is off by. forward_error: see `PairResult`.
     """
 
     verdict: Verdict = "skipped"
@@ -65,6 +65,7 @@ class Comparison:
     digits_lost: float = 0.0
     scale: float = 0.0
     off: float = 0.0
+    forward_error: float | None = None
 
     def judged(self, *judgements: Judgement) -> Comparison:
         """With these judgements, of which those count that are worse than what is known.
@@ -120,4 +121,5 @@ class Comparison:
         return PairResult(
             source, target, self.verdict, self.checked, self.directional, self.max_abs,
             self.max_rel, worst, self.reason, None, self.digits_lost, None, self.scale, self.off,
+            self.forward_error,
         )  # fmt: skip

@@ -285,6 +285,7 @@ def _measured(
     ad, ref = block.ad, block.reference
     with np.errstate(all="ignore"):
         excess = np.where(np.isfinite(diff), diff / np.maximum(allowed, 1e-300), np.inf)
+        excess = np.where(np.isfinite(ref), excess, -1.0)  # where others can be judged
         known = np.abs(ref) > np.maximum(allowed, TRUST * block.error)
         rel = np.where(known, diff / np.abs(ref), 0.0)
     k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))

@@ -21,6 +21,8 @@ Direction = Sequence[Array]
 
 # A part of a direction counts at least this much of the median, in `levelled_direction`.
 LEVEL = 1e-4
+# A leaf counts that has at least this part of the largest one's, in `rounding`.
+COUNTS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class TapeEvaluation:
         self._weights = [
             np.where(m, rng.standard_normal(m.shape), 0.0) for m in live if self.finite
         ]
+
+    @property
+    def given(self) -> bool:
+        """Whether all that comes from outside is finite."""
+        return all(np.isfinite(start[where]).all() for _, start, where in self._leaves)
 
     # ---- directions
 
@@ -104,7 +111,34 @@ class TapeEvaluation:
         with np.errstate(all="ignore"):
             terms = [np.where(d == 0, 0.0, g * d) for g, d in zip(gradients, v, strict=True)]
             spread = float(np.sqrt(sum(float((t * t).sum()) for t in terms)))
-        return AdjointAlong(self.memories.grads.dot(self.memories.tangents), gradients, spread)
+            value = self.memories.grads.dot(self.memories.tangents)
+            if not np.isfinite(value):  # perhaps of elements that do not move
+                value = sum(float(t.sum()) for t in terms)
+        return AdjointAlong(value, gradients, spread)
+
+    def rounding(self, gradients: Sequence[Array]) -> float | None:
+        """How far the gradients of the leaves, at values in their own precision, are from these.
+
+        As a part of them, of the leaf that is worst among those that count; each element by the
+        size of what it belongs to. None where that is not finite.
+        """
+        self.replay.record_rounded()
+        self.seed()
+        for s in reversed(self.replay.operations):
+            s.backward()
+        apart, counts, held = [], [], []
+        with np.errstate(all="ignore"):
+            for k, (g, size) in enumerate(zip(gradients, self._sizes(), strict=True)):
+                _, start, where = self._leaves[k]
+                apart.append(float(np.linalg.norm((self._gradient(k) - g) * size)))
+                counts.append(float(np.linalg.norm(g * size)))
+                held.append(bool(np.any(start[where] != 0)))
+        # What begins at zero is a sum, as a rule, which has no size of its own.
+        most = max((c for c, h in zip(counts, held, strict=True) if h or not any(held)), default=0)
+        found = [
+            a / c for a, c in zip(apart, counts, strict=True) if c > 0 and c >= COUNTS * most
+        ]  # fmt: skip
+        return max(found) if most > 0 and found and np.all(np.isfinite(found)) else None
 
     def displaced(self, v: Direction, t: float) -> Array:
         """The value from leaves displaced by t times a direction, as an array of one number."""

@@ -278,10 +278,14 @@ class OutsideWrite(Operation):
     def bind(self, memories: Memories) -> None:
         (part,) = self.writes
         self._main = memories.main.view(part)
+        self._own = memories.own.view(part)
         self._tangent = memories.tangents.view(part) if part.float else None
 
     def forward(self) -> None:
         self._main[self._where] = self._values
+
+    def forward_own(self) -> None:
+        self._own[self._where] = self._values
 
     def tangent(self) -> None:
         self.forward()

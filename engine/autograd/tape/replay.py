@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from engine.autograd.launch.confirmed import ruled
 from engine.autograd.launch.derived import can_lift
 from engine.autograd.tape.discovery import Leaf, discover
 from engine.autograd.tape.memory import (
@@ -64,6 +67,27 @@ class Replay:
             s.forward_recorded()
         for s in self.after:
             s.forward()
+
+    def record_rounded(self) -> None:
+        """The same with every value rounded to its own precision between the operations."""
+        own, main = self.memories.own, self.memories.main
+        self.begin()
+        steps = (*self.operations, *self.after)
+        with np.errstate(all="ignore"):
+            for p in {p.key: p for s in steps for p in s.touched}.values():
+                own.view(p)[...] = main.view(p)
+            for s in steps:
+                s.forward_recorded()
+                s.forward_own()
+                for p in s.writes:
+                    main.view(p)[...] = own.view(p)
+
+    @property
+    def ruled(self) -> bool:
+        """Whether no launch has a derivative that is written by hand."""
+        return all(
+            ruled(s.plan.variants.ir) for s in self.operations if isinstance(s, ReplayedLaunch)
+        )
 
     def close(self) -> None:
         """Gives memory back."""

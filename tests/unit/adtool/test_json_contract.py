@@ -23,10 +23,10 @@ LAUNCH = {
 }  # fmt: skip
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",
-    "directional", "reason", "digits_lost", "scale", "off",
+    "directional", "reason", "digits_lost", "scale", "off", "forward_error",
 }  # fmt: skip
 WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
-WHOLE = {"tape", "verdict", "rel_error", "reason"}
+WHOLE = {"tape", "verdict", "rel_error", "reason", "rounding"}
 FINDING = {
     "code", "name", "severity", "message", "help", "kernel", "tape", "launch", "file", "line",
     "column", "end_line", "end_column", "count", "notes", "suppressed", "suppressed_by",

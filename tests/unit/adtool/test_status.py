@@ -67,6 +67,8 @@ def test_long_and_odd_names_fit(page: Path) -> None:
     assert status.read(page).kernel.startswith("kkk")
     writer.launch("\udcff", 0, "", 0)
     assert status.read(page).kernel == "\udcff"
+    writer.launch("\ud800", 1, "gr\u00f6\u00dfe.py", 1)
+    assert (status.read(page).kernel, status.read(page).file) == ("?", "gr\u00f6\u00dfe.py")
 
 
 def test_garbage_is_no_error(page: Path) -> None:

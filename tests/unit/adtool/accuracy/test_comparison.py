@@ -202,3 +202,36 @@ def test_what_has_no_reference_has_no_error() -> None:
         (m,) = measured((launch(0, sized(0.5, verdict=verdict)),), (), "springs.py", "/w")
         assert (m.entry.error, m.entry.rounding) == (None, None)
     assert Baseline((m.entry,), (Known("a", "G001", "0", "error", "k", ""),)).known
+
+
+def test_a_pair_that_is_not_there_is_lost_only_with_its_gradient() -> None:
+    """A kernel that reads an array no more has no such pair; a lost gradient hides one."""
+    before = of(sized(), sized(input="y"))
+    assert codes(judged(of(sized()), before)) == []  # y is written still, and read no more
+    (note,) = judged(of(sized()), before).notes
+    assert "expired" in note and "`d y / d y`" in note
+    gone = judged(of(sized(input="y")), before)  # x has no gradient any more
+    assert codes(gone) == ["G015"] and "not any more" in gone.findings[0].message
+
+
+def test_digits_that_are_lost_between_launches() -> None:
+    def tape(rounding: float | None) -> Report:
+        return of(sized(), end_to_end=(EndToEnd(0, "pass", 1e-9, rounding=rounding),))
+
+    for before, now, fires in (
+        (1e-7, 0.9e-4, False), (1e-7, 1.1e-4, True), (1e-3, 0.9e-2, False), (1e-3, 1.1e-2, True),
+        (None, 1.0, False), (1e-3, None, False),
+    ):  # fmt: skip
+        found = judged(tape(now), tape(before))
+        assert codes(found) == ["G015"] * fires, (before, now)
+        if fires:
+            assert "the tape is less accurate" in found.findings[0].message
+
+
+def test_noise_of_the_reference_is_no_error() -> None:
+    noisy = sized(1e-5, forward_error=1e-15)
+    entry = next(e for e in entries(of(noisy)) if not e.tape)
+    assert entry.error == 1e-15
+    assert codes(judged(of(noisy), of(sized(1e-12)))) == []
+    wrong = of(sized(0.5, forward_error=1e-15, verdict="fail"))
+    assert next(e for e in entries(wrong) if not e.tape).error == 0.5

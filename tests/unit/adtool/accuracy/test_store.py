@@ -40,7 +40,7 @@ def test_a_line_a_pair_sorted_with_kernels_apart(tmp_path: Path) -> None:
         '{"script": "a.py", "kernel": "k", "input": "z", "output": "y", "verdict": "pass",'
         ' "error": 3.2e-05, "rounding": "<1e-06"}\n'
         "\n"
-        '{"script": "a.py", "tape": "j, k", "verdict": "nan", "error": "nan"}\n'
+        '{"script": "a.py", "tape": "j, k", "verdict": "nan", "error": "nan", "rounding": null}\n'
         "\n"
         '{"script": "a.py", "finding": "G001", "severity": "error", "kernel": "k",'
         ' "file": "src/k.py", "fingerprint": "0123"}\n'
@@ -91,7 +91,7 @@ def test_what_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ToolError) as refused:
         read(tmp_path / "b.jsonl")
     assert words in refused.value.message
-    assert refused.value.help == "write it anew: adtool baseline write SCRIPT..."
+    assert refused.value.help.startswith("mend the line, or remove the file")
 
 
 def test_no_file(tmp_path: Path) -> None:
