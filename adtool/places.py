@@ -6,9 +6,12 @@ import os
 import re
 
 
+_DETOUR = f"{os.sep}..{os.sep}"
+
+
 def short(file: str) -> str:
-    """A path below the current directory, relative to it."""
-    return below(here(), file)
+    """A path below the current directory, relative to it; without detours (`a/../b.py`)."""
+    return below(here(), os.path.normpath(file) if _DETOUR in file else file)
 
 
 def below(root: str, file: str) -> str:

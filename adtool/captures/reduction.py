@@ -56,9 +56,10 @@ def reduced(run: Run, job: Job, page: StatusWriter) -> Outcome:
             "target", f"nothing to reduce: its check gives no {job.reduce.code or 'finding'}{of}",
             "name a finding that it has, with --code and --kernel",
         )  # fmt: skip
-    if wanted.severity == "note" and not job.reduce.code:
+    trusted = job.options.trust or "--trust" not in wanted.help
+    if (wanted.severity == "note" or not trusted) and not job.reduce.code:
         return Outcome(
-            "target", f"nothing to reduce: its check gives notes alone, as {wanted.code}",
+            "target", f"nothing to reduce: its check gives no more than {wanted.code}",
             "name the note to keep, with --code" + _TRUST * (not job.options.trust),
         )  # fmt: skip
     if not any(_same(f, wanted) for f in search.findings(first)):

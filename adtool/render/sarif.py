@@ -76,7 +76,7 @@ def _rule(rule: Rule) -> Json:
 def _unused_rule() -> Json:
     return {
         "id": UNUSED,
-        "name": UNUSED,
+        "name": "UnusedIgnore",
         "shortDescription": {"text": _UNUSED},
         "fullDescription": {"text": _UNUSED},
         "help": {"text": _UNUSED, "markdown": _UNUSED},

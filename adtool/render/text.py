@@ -123,7 +123,7 @@ def _print_suppressed(finding: Finding, console: Console) -> None:
 def _print_durations(durations: Sequence[Duration], console: Console) -> None:
     _line(console, "slowest checks", styles.HEAD)
     for d in durations:
-        what = f"launch {d.tape}:{d.launch} {clean(d.kernel)}"
+        what = f"launch {d.tape}:{d.launch} {clean(_one_line(d.kernel))}"
         if d.launch < 0:
             what = f"tape {d.tape} as a whole"
         _line(console, f"{d.seconds:8.3f} s  {what}")
@@ -188,11 +188,16 @@ def _print_table(data: TableData, console: Console) -> None:
 
 
 def _cells(row: Row) -> list[str]:
-    names = [clean(row.kernel), clean(row.input), clean(row.output)]
+    names = [clean(_one_line(x)) for x in (row.kernel, row.input, row.output)]
     return [
         row.launch, *names, row.checked, row.max_abs, row.max_rel, row.ad, row.reference,
         row.verdict,
     ]  # fmt: skip
+
+
+def _one_line(name: str) -> str:
+    """A name, which users may have given line breaks."""
+    return name.replace("\n", " ")
 
 
 def _stacked(cells: list[str]) -> list[str]:
@@ -307,6 +312,7 @@ def _labelled(console: Console, label: str, style: str, text: str, rest: str = "
     """`label: text`, wrapped with the text's lines after the first indented."""
     width = max(40, console.width)
     first = True
+    text = re.sub(r"`[^`]*`", lambda m: _one_line(m[0]), text)
     whole = re.sub(r"`[^`\n]*`", lambda m: m[0].replace(" ", _TIE), clean(text))
     for paragraph in whole.split("\n"):
         lead = f"{label}: " if first else "  "

@@ -15,7 +15,7 @@ from engine.archive.data import (
 )
 from engine.archive.numbers import texts
 from engine.archive.places import FileTable
-from engine.archive.types import TypeWriter
+from engine.archive.types import TypeWriter, plain
 from engine.ir import nodes as n
 from engine.runtime.plan import Plan
 
@@ -50,7 +50,7 @@ class CodeWriter:
         if found is not None:
             return found
         kept = len(self.functions), len(self._alive)
-        name, backward = plan.kernel.key, plan.kernel.enable_backward
+        name, backward = plain(plan.kernel.key), plan.kernel.enable_backward
         try:
             data = KernelData(name, self._function(plan.variants.ir), backward, plan.variants.debug)
         except _Unknown as why:

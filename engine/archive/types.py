@@ -142,6 +142,11 @@ class TypeReader:
         return None
 
 
+def plain(text: str) -> str:
+    """The name that stands for a kernel's in an archive: users may give them any."""
+    return re.sub(r"[^\w.]", "_", text)[:1000] or "_"
+
+
 def name_of(text: str) -> str:
     """A name of a variable, field or function. Raises ArchiveError: it would go into C++ text."""
     if _NAME.fullmatch(text) is None:
