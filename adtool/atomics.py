@@ -81,7 +81,7 @@ def _meant(store: ast.Assign, above: list[ast.AST], tree: ast.Module) -> tuple[s
 def _atomic(tree: ast.Module, kind: str, target: ast.Subscript, value: ast.expr) -> str:
     index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     words = [target.value, *index, value]
-    return f"{_engine(tree)}.atomic_{kind}({', '.join(map(ast.unparse, words))})"
+    return f"{engine_in(tree) or 'wp'}.atomic_{kind}({', '.join(map(ast.unparse, words))})"
 
 
 def _part_update(
@@ -196,11 +196,11 @@ def _parts(value: ast.expr) -> set[str]:
     return {ast.unparse(x) for x in ast.walk(value) if isinstance(x, ast.expr)}
 
 
-def _engine(tree: ast.Module) -> str:
-    """What a file calls the engine."""
+def engine_in(tree: ast.Module) -> str:
+    """What a file calls the engine; empty where it has names of it alone."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for a in node.names:
                 if a.name == "engine":
                     return a.asname or a.name
-    return "wp"
+    return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-
 _DETOUR = f"{os.sep}..{os.sep}"
 
 

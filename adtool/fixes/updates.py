@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from adtool.atomics import atomic_updates
+from adtool.atomics import atomic_updates, engine_in
 from adtool.fixes.source import Source, source_of
 from adtool.report import Edit, Fix
 
@@ -13,14 +13,17 @@ from adtool.report import Edit, Fix
 def atomic(file: str, lines: Collection[int]) -> Fix | None:
     """Writes the atomic updates that lines mean: each a statement in one line of its own.
 
-    None where one of them is more than that: a variable that holds the element, a condition.
+    None where one of them is more than that: a variable that holds the element, a condition; and
+    where the file does not import the engine as a whole.
     """
     source = source_of(file)
+    if source is None or not engine_in(source.tree):
+        return None
     edits = []
     for line in sorted(set(lines)):
-        statement = None if source is None else _statement(source, line)
+        statement = _statement(source, line)
         texts = atomic_updates(file, [line])
-        if source is None or statement is None or len(texts) != 1:
+        if statement is None or len(texts) != 1:
             return None
         if ast.unparse(statement.targets[0]) not in _read(statement):
             return None

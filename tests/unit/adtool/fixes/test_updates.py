@@ -43,6 +43,12 @@ def test_one_line(monkeypatch: pytest.MonkeyPatch, before: str, after: str | Non
         assert applied(text.encode(), fix.edits).decode() == f"{HEAD}    {after}\n"
 
 
+def test_not_where_the_engine_has_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = HEAD.replace("import engine as wp", "from engine import array, kernel, tid")
+    told(monkeypatch, f"{head}    g[0] = g[0] + v\n")
+    assert atomic(FILE, [5]) is None
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
