@@ -11,6 +11,7 @@ from adtool.accuracy.judging import excuse, notes_of
 from adtool.exits import Exit
 from adtool.fingerprints import marked
 from adtool.report import (
+    FAULTS,
     SCHEMA,
     Failure,
     Finding,
@@ -29,7 +30,6 @@ from adtool.taylor_report import taylor_of
 if TYPE_CHECKING:
     from adtool.session import Session
 
-_SEEN = ("G008", "G009")  # found as launches ran
 _REASONS = 3  # named where nothing was checked
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
@@ -42,7 +42,7 @@ def build_report(
     choice: which findings count. exit_zero: findings do not change the exit code.
     """
     findings = _findings(session, choice or Choice())
-    forgiven = _forgiven(findings)
+    forgiven = _forgiven(findings, choice or Choice())
     if forgiven:  # what they hid is seen now
         session = replace(session, forgiven=forgiven)
         findings = _findings(session, choice or Choice())
@@ -78,10 +78,11 @@ def _findings(session: Session, choice: Choice) -> tuple[Finding, ...]:
     return excuse(tuple(ordered), session.expected)
 
 
-def _forgiven(findings: tuple[Finding, ...]) -> frozenset[str]:
-    """Kernels whose faults are found, and every one of them suppressed."""
-    faults = [f for f in findings if f.code in _SEEN]
-    return frozenset(f.kernel for f in faults) - {f.kernel for f in faults if not f.suppressed}
+def _forgiven(findings: tuple[Finding, ...], choice: Choice) -> frozenset[str]:
+    """Kernels whose faults are found, and every one of them suppressed, or reckoned with."""
+    faults = [f for f in findings if f.code in FAULTS]
+    new = {f.kernel for f in faults if not f.suppressed and f.code not in choice.known}
+    return frozenset(f.kernel for f in faults) - new
 
 
 def _nothing(
@@ -89,7 +90,7 @@ def _nothing(
 ) -> Failure | None:
     if any(p.decided for launch in launches for p in launch.pairs):
         return None
-    if session.tapes and any(f.code in _SEEN and at_gate(f.severity, gate) for f in findings):
+    if session.tapes and any(f.code in FAULTS and at_gate(f.severity, gate) for f in findings):
         return None  # what the launches did was seen, and that it is wrong
     if any(
         t.whole is not None and t.whole.verdict in ("pass", "fail", "nan") for t in session.tapes

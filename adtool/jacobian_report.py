@@ -12,6 +12,7 @@ from adtool import codec, files
 from adtool.job import JacobianOptions
 from adtool.outcome import Outcome
 from adtool.pair_errors import known_errors
+from adtool.rules.base import remedy
 from engine.autograd import (
     Jacobians,
     MatrixSummary,
@@ -84,6 +85,9 @@ def look(
         return failed
     chosen = (x for x in mine if options.launch in (None, x[:2]))
     number, index, record = next(chosen)
+    if not hasattr(record, "plan"):
+        return Outcome("target", f"kernel `{record.kernel.key}` cannot be run: {record.why}",
+                       remedy(record.why))  # fmt: skip
     given = (record, options.inputs, options.outputs)
     found = recorded_jacobians(*given, share=share)
     if not share.whole:

@@ -26,10 +26,14 @@ _COMMENT = re.compile(r"#\s*adtool:\s*ignore\b\s*(?:\[([^\]]*)\])?")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Codes of findings: those that alone are wanted (all where empty), and those that are not."""
+    """Codes of findings: those that alone are wanted (all where empty), and those that are not.
+
+    known: those that are reckoned with, so that they hide no other ones.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -17,7 +18,7 @@ from adtool.commands.baselines import expected, name_of
 from adtool.commands.check import check
 from adtool.exits import Exit, ToolError
 from adtool.places import short
-from adtool.report import Report, runs_exit_code
+from adtool.report import FAULTS, Report, runs_exit_code
 
 if TYPE_CHECKING:
     from adtool.accuracy.comparison import Comparison
@@ -113,7 +114,7 @@ def baseline(
     ctx.params.update({"plot": None, "exit_zero": False, "taylor": False, "durations": 0})
     old = Baseline() if action == "write" and not path.exists() else store.read(path)
     ctx.params["baseline"] = None if action == "write" else str(path)
-    tasks, reports = _run(ctx, targets, project, style, given)
+    tasks, reports = _run(ctx, targets, project, style, given, action == "write")
     _finish(path, old, targets, tasks, reports, given["factor"], action, adopt, style)
     code = runs_exit_code(reports)
     raise typer.Exit(0 if action == "write" and code == Exit.FINDINGS else code)
@@ -121,14 +122,17 @@ def baseline(
 
 def _run(
     ctx: typer.Context, targets: Sequence[Target], project: Project, style: Style,
-    given: dict[str, Any],
+    given: dict[str, Any], write: bool,
 ) -> tuple[list[CheckScript], list[Report]]:  # fmt: skip
+    """The tasks, and their reports. write: what is found will be known, and then hides nothing."""
     from adtool.commands.check_runs import CheckRuns
     from adtool.commands.check_tasks import tasks_of
 
     executor = given["executor"].value if given["executor"] else ""
     runs = CheckRuns(style, "", given["jobs"] or 0, executor, given["fail_fast"])
     tasks = tasks_of(ctx, targets, project, style.data_on_stdout)
+    if write:
+        tasks = [replace(t, choice=replace(t.choice, known=FAULTS)) for t in tasks]
     return tasks, runs.reports(tasks)
 
 

@@ -27,7 +27,9 @@ def with_derivatives(job: Job, timeout: float, name: str, jobs: int, no_color: b
             "--jobs and --executor share the columns of a capture's Jacobian",
             f"capture the program first: adtool capture {job.target.name} --out run.adt",
         )
-    count = jobs or (_SHARES if name == "ray" else os.cpu_count() or 1)
+    cores = os.cpu_count() or 1
+    # More than there are cores help only where there are other machines.
+    count = jobs or _SHARES if name == "ray" else min(jobs or cores, cores)
     name = name or ("serial" if jobs == 1 else "processes")
     tasks = [
         JacobianColumns(replace(job, columns=Columns(n, count)), timeout) for n in range(count)

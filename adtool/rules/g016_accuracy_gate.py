@@ -26,7 +26,7 @@ class AccuracyGate(Rule):
         what="""
             The gate asks for an accuracy (`--gate accuracy=1e-6`), and a pair of a kernel, or a
             tape as a whole, is off by more: in float64, or by rounding in the kernel's own
-            precision. That the values which launches hand on to each other are rounded is told of
+            precision. That the values which launches compute and hand on are rounded is told of
             tapes as a warning, where it puts the gradient off by more (and by more than 1e-5).
             Errors are parts of the derivative: of the entry, or of the largest one
             of the pair. With the severity warning it says that the accuracy of pairs is not
@@ -106,8 +106,7 @@ def _said(m: Measured) -> str:
     if e.error is None and e.rounding is None:
         return "it was not measured"
     if e.tape and size(e.rounding) > size(e.error):
-        return (f"the values that launches hand on are rounded, which puts the gradient off by "
-                f"{e.rounding:.2g}")  # fmt: skip
+        return f"its values are rounded, which puts the gradient off by {e.rounding:.2g}"
     if size(e.rounding) > size(e.error):
         return f"rounding puts it off by {e.rounding:.2g}"
     return f"it is off by {e.error:.2g}"

@@ -98,7 +98,8 @@ class CodeReader:
         except VerifyError as error:
             raise ArchiveError(f"kernel {kernel.key!r}: {error.problem}") from None
         except EngineError as error:
-            raise ArchiveError(f"kernel {kernel.key!r}: {error}") from None
+            problem = error.diagnostics[0].message
+            raise ArchiveError(f"kernel {kernel.key!r}: {problem}") from None
         except (RecursionError, KeyError, IndexError, AssertionError) as error:
             raise ArchiveError(f"kernel {kernel.key!r} is damaged ({error})") from None
         plan.variants.name, plan.variants.debug = kernel.key, data.debug

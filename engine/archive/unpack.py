@@ -88,7 +88,7 @@ def _unpacked(archive: Archive, store: Supply, trust: bool, limit: int) -> list[
         except ArchiveError as error:
             raise ArchiveError(f"tape {number}: {error}") from None
         except EngineError as error:
-            raise ArchiveError(f"tape {number}: {error}") from None
+            raise ArchiveError(f"tape {number}: {error.diagnostics[0].message}") from None
     return capture.tapes
 
 
