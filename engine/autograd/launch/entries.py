@@ -285,7 +285,11 @@ def _measured(
     ad, ref = block.ad, block.reference
     with np.errstate(all="ignore"):
         excess = np.where(np.isfinite(diff), diff / np.maximum(allowed, 1e-300), np.inf)
-        excess = np.where(np.isfinite(ref), excess, -1.0)  # where others can be judged
+        # The reference says little at a pole: others stand for the pair, where there are some.
+        surer = diff / np.maximum(allowed, TRUST * block.error)
+        excess = np.where(surer > 1.0, surer, np.minimum(excess, 1.0))
+        excess = np.where(np.isfinite(ad), excess, np.inf)
+        excess = np.where(np.isfinite(ref), excess, -1.0)
         known = np.abs(ref) > np.maximum(allowed, TRUST * block.error)
         rel = np.where(known, diff / np.abs(ref), 0.0)
     k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))

@@ -25,6 +25,17 @@ def adj_root(x: float, adj_ret: float):
 
 
 @wp.func
+def angle(x: float):
+    return wp.acos(x)
+
+
+@wp.func_grad(angle)
+def adj_angle(x: float, adj_ret: float):
+    if x < 1.0:
+        wp.adjoint[x] += -1.05 / wp.sqrt(1.0 - x * x) * adj_ret  # 5 % too much
+
+
+@wp.func
 def root_of_zero(x: float):
     return wp.sqrt(x)
 
@@ -68,6 +79,11 @@ def adj_ident_off(x: wp.transform, adj_ret: wp.transform):
 @wp.kernel
 def roots(x: F, out: F):
     wp.atomic_add(out, 0, root(x[wp.tid()]))
+
+
+@wp.kernel
+def angles(x: F, out: F):
+    wp.atomic_add(out, 0, angle(x[wp.tid()]))
 
 
 @wp.kernel
@@ -143,6 +159,17 @@ def test_a_wrong_derivative_beside_the_edge_of_its_domain() -> None:
     assert pair.worst.ad == pytest.approx(7.0 * pair.worst.oracle, rel=1e-3)
     (blame,) = found.launches[0].blame
     assert blame.derivative == "adj_root" and blame.parts
+
+
+def test_what_is_named_is_not_the_pole() -> None:
+    """Differences are finite there, and no derivative."""
+    found = checked(angles, 4, [floats([1.0, 0.3, -0.7, 0.1])], [floats([0.0])])
+    (pair,) = found.launches[0].pairs
+    assert pair.verdict == "fail" and pair.worst is not None
+    assert pair.worst.ad == pytest.approx(1.05 * pair.worst.oracle, rel=1e-3)
+    (blame,) = found.launches[0].blame
+    assert blame.operands and float(blame.operands[0][1]) < 0.9
+    assert found.whole is not None and found.whole.verdict != "pass"
 
 
 def test_the_right_one_there_is_no_alarm() -> None:
