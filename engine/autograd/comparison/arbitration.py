@@ -30,6 +30,9 @@ SCALES = (1.0, 16.0**-2, 16.0**-4, 16.0**-6)
 # And at these where rounding absorbs the usual steps: of inputs that are next to nothing beside
 # what they are added to.
 WIDER = (16.0**4, 16.0**8, 16.0**12)
+# By what factor differences come closer, from one scale to the next, where their error is a part of
+# the step.
+CLOSER = 128.0
 OUTVOTED = Judgement(
     "inconclusive", "only differences disagree: forward mode gives what the adjoint gives"
 )
@@ -72,20 +75,27 @@ def arbitrate(q: Opinions) -> Judgement:
 
 def _outvoted(q: Opinions) -> Judgement:
     """The verdict where forward mode agrees with the adjoint, and the differences do not."""
+    off = []
     for scale in SCALES:
-        confirmed, absorbed = _confirms(q, scale)
+        confirmed, absorbed, difference = _confirms(q, scale)
         if confirmed:
             return PASS
         if absorbed:  # smaller steps are lost, too
             wide = q.tiny and any(_confirms(q, s)[0] for s in WIDER)
             return PASS if wide else Judgement("inconclusive", ABSORBED)
-    return OUTVOTED
+        off.append(difference)
+    # A derivative is what they converge to: where a square meets a constant they are never near.
+    closing = all(b <= a / CLOSER for a, b in zip(off, off[1:], strict=False))
+    return PASS if closing else OUTVOTED
 
 
-def _confirms(q: Opinions, scale: float) -> tuple[bool, bool]:
-    """Whether differences at a scale confirm the adjoint, and whether they see any change."""
+def _confirms(q: Opinions, scale: float) -> tuple[bool, bool, float]:
+    """Whether differences at a scale confirm the adjoint, and whether they see any change.
+
+    And how far they are from it.
+    """
     ref, error = q.again(scale)
     difference = abs(q.ad - ref)
     tells = TRUST * error <= DIGIT * max(abs(q.ad), abs(ref))
     confirmed = difference <= q.allowed or (tells and difference <= TRUST * error)
-    return confirmed, bool(np.isinf(error))
+    return confirmed, bool(np.isinf(error)), difference

@@ -53,7 +53,7 @@ class SharedGradients:
         return None
 
     def _conflict(self) -> tuple[array, array] | None:
-        """Two arrays that share a gradient and no memory, one of which the tape computes."""
+        """Two arrays that share a gradient and no memory."""
         by: dict[Storage, list[array]] = {}
         for a in self._roots:
             grad = a.existing_grad
@@ -67,22 +67,25 @@ class SharedGradients:
 
     def _clash(self, a: array, b: array) -> bool:
         x, y = a.existing_grad, b.existing_grad
-        if x is None or y is None or may_meet(a, b) or not may_meet(x, y):
-            return False
-        return any(may_meet(w, c) for r in self._run.records for w in r.written for c in (a, b))
+        return x is not None and y is not None and not may_meet(a, b) and may_meet(x, y)
 
     def _apart(self) -> dict[int, NumpyArray]:
         """The gradients of the tape's inputs, where each array has one of its own."""
-        kept = {id(a): (a, g, g._host().copy()) for a in self._roots
-                if (g := a.existing_grad) is not None}  # fmt: skip
+        kept = [(a, g, None if g is None else g._host().copy())
+                for a in self._roots for g in (a.existing_grad,)]  # fmt: skip
         out: dict[int, NumpyArray] = {}
         records = [r for r in self._run.records if isinstance(r, LaunchRecord)]
         others = [(a, a._host().copy()) for r in records for a in exposed(r)]
-        with _put_back(kept.values(), others), warnings.catch_warnings():
+        written = [w for r in self._run.records for w in r.written]
+        inputs = [a for a in self._roots if not any(may_meet(a, w) for w in written)]
+        with _put_back(kept, others), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for a, g, _ in kept.values():
-                if any(self._clash(a, b) for b in self._roots if b is not a):
-                    a._grad = type(g)._allocate(g.shape, g._ir.element, True, g.device)
+            for a, g, was in kept:
+                if g is None or not any(self._clash(a, b) for b in self._roots if b is not a):
+                    continue
+                a._grad = type(g)._allocate(g.shape, g._ir.element, True, g.device)
+                if was is not None and any(a is b for b in inputs):
+                    a._grad._put(was)  # what other passes left there
             for a, cotangent in self._run.seeds:
                 if a.grad is not None:
                     a.grad._put(cotangent)
@@ -90,11 +93,9 @@ class SharedGradients:
                 run_backward(self._run.records, self._run.restored)
             except EngineError:
                 return {}
-            written = [w for r in self._run.records for w in r.written]
-            for a in self._roots:
-                grad = a.existing_grad
-                if grad is not None and not any(may_meet(a, w) for w in written):
-                    out[id(a)] = grad._host().copy()
+            for a in inputs:
+                if a.existing_grad is not None:
+                    out[id(a)] = a.existing_grad._host().copy()
         return out
 
 
@@ -111,23 +112,28 @@ def _overlapping(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @contextmanager
 def _put_back(
-    kept: Iterable[tuple[array, array, NumpyArray]], others: Iterable[tuple[array, NumpyArray]]
+    kept: Iterable[tuple[array, array | None, NumpyArray | None]],
+    others: Iterable[tuple[array, NumpyArray]],
 ) -> Iterator[None]:
-    """Afterwards, arrays have the gradients that they had, and these and others what they held."""
+    """Afterwards, arrays have the gradients that they had, and these and others what they held.
+
+    None where an array's gradient is made when it is needed, as most are.
+    """
     try:
         yield
     finally:
         for a, g, was in kept:
             a._grad = g
-            g._put(was)
+            if g is not None and was is not None:
+                g._put(was)
         for a, was in others:
             a._put(was)
 
 
 def _roots(run: Pass) -> list[array]:
-    """The arrays with gradients of their own, each once."""
+    """The arrays with gradients of their own, or that may get them, each once."""
     found = [root_array(a) for r in run.records for a in r.arrays if isinstance(a, array)]
-    return list({id(a): a for a in found if a.requires_grad and a._grad is not None}.values())
+    return list({id(a): a for a in found if a.requires_grad}.values())
 
 
 def _near(a: NumpyArray, b: NumpyArray) -> bool:

@@ -70,3 +70,23 @@ def test_what_one_scale_confirms_passes() -> None:
     found = arbitrate(Opinions(TRUE, -46.0, SHARP, ALLOWED, lambda: TRUE, again))
     assert found.verdict == "pass"
     assert arbitrate(Opinions(TRUE, -46.0, SHARP, ALLOWED, lambda: 3.0, again)).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("adjoint", "curve", "expected"),
+    [
+        # a square that meets a constant: differences are off by a part of their step
+        (0.0, lambda h: 1e-8 * h, "pass"),
+        # they converge, but to something else
+        (0.0, lambda h: 1e-8 * h + 1e-14, "inconclusive"),
+        # they come no closer, or not enough to converge
+        (0.0, lambda h: 1e-8, "inconclusive"),
+        (0.0, lambda h: 1e-8 * h**0.3, "inconclusive"),
+    ],
+)
+def test_what_differences_converge_to(adjoint, curve, expected) -> None:
+    def again(scale: float) -> tuple[float, float]:
+        return curve(scale), curve(scale)
+
+    asked = Opinions(adjoint, 1e-14, 1e-14, 1e-20, lambda: adjoint, again)
+    assert arbitrate(asked).verdict == expected
