@@ -8,9 +8,9 @@ passes were meant to add up.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from adtool.fixes.gradient_uses import moves_parameters, seeds, used_elsewhere
 from adtool.fixes.source import Source, source_of
 from adtool.report import Fix
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from engine.diagnostics import Span
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def zeroed(kind: str, site: Span | None, earlier: Span | None) -> Fix | None:
@@ -56,12 +55,12 @@ def _in_loop(source: Source, call: ast.Call) -> Fix | None:
         return None
     statement, tape = known
     after = loop.body[loop.body.index(statement) + 1 :]
-    if not any(_updates(source, s) for s in after):
+    if not moves_parameters(source, after):
         return None
     if any(isinstance(n, (ast.Continue, ast.Return, ast.Yield, ast.YieldFrom))
            or _binds(n, tape) for s in after for n in ast.walk(s)):  # fmt: skip
         return None
-    if _used_elsewhere(source, loop):
+    if used_elsewhere(source, loop, after):
         return None
     last = loop.body[-1]
     if isinstance(last, (ast.Break, ast.Raise)) or not source.alone(loop.body[0]):
@@ -85,9 +84,9 @@ def _between(source: Source, before: ast.Call, call: ast.Call, kind: str) -> Fix
     if any(isinstance(n, ast.Attribute) and n.attr == "backward" for s in among
            for n in ast.walk(s)):  # fmt: skip
         return None
-    if kind == "values" and not any(_updates(source, s) for s in among):
+    if kind == "values" and not moves_parameters(source, among):
         return None
-    if _seeds(among) or any(k.arg == "retain_graph" for k in call.keywords):
+    if seeds(among) or any(k.arg == "retain_graph" for k in call.keywords):
         return None
     text = f"{source.indentation(two[0])}{one[1]}.zero()"
     edit = source.line_before(two[0].lineno, text)
@@ -105,59 +104,6 @@ def _ends_line(source: Source, statement: ast.stmt) -> bool:
     line, column = source.end(statement)
     rest = source.lines[line - 1][column - 1 :].strip()
     return (not rest or rest.startswith("#")) and not rest.endswith("\\")
-
-
-def _updates(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement changes parameters by their gradients, as far as that can be seen."""
-    for node in ast.walk(statement):
-        if isinstance(node, _SCOPES):
-            return False
-        if not isinstance(node, ast.Call):
-            continue
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if method == "step":
-            return True
-        if source.called(node) == "launch" or method == "assign":
-            if _grads([*node.args, *[k.value for k in node.keywords]]):
-                return True
-    return False
-
-
-def _grads(nodes: Iterable[ast.AST]) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr in ("grad", "gradients")
-               for x in nodes for n in ast.walk(x))  # fmt: skip
-
-
-def _seeds(statements: Iterable[ast.stmt]) -> bool:
-    """Whether something is put into a gradient."""
-    for s in statements:
-        for n in ast.walk(s):
-            if isinstance(n, (ast.Assign, ast.AugAssign)):
-                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                if _grads(targets):
-                    return True
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
-                if n.func.attr in ("fill_", "assign") and _grads([n.func.value]):
-                    return True
-    return False
-
-
-def _used_elsewhere(source: Source, loop: ast.AST) -> bool:
-    """Whether gradients are used by the same function, or module, outside of the loop.
-
-    After the loop they would be zero; of a loop around it, what is added up would be cleared.
-    """
-    scope = next((n for n in source.above(loop) if isinstance(n, (*_SCOPES, ast.Module))), None)
-    inside = {id(n) for n in ast.walk(loop)}
-    todo: list[ast.AST] = [] if scope is None else list(ast.iter_child_nodes(scope))
-    while todo:
-        node = todo.pop()
-        if id(node) in inside or isinstance(node, _SCOPES):
-            continue
-        if isinstance(node, ast.Attribute) and node.attr in ("grad", "gradients", "step"):
-            return True
-        todo += ast.iter_child_nodes(node)
-    return False
 
 
 def _binds(node: ast.AST, name: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _outvoted(q: Opinions) -> Judgement:
             return PASS if wide else Judgement("inconclusive", ABSORBED)
         off.append(difference)
     # A derivative is what they converge to: where a square meets a constant they are never near.
-    closing = all(b <= a / CLOSER for a, b in zip(off, off[1:], strict=False))
+    closing = all(b <= a / CLOSER for a, b in pairwise(off))
     return PASS if closing else OUTVOTED
 
 

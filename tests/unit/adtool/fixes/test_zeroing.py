@@ -39,7 +39,10 @@ def test_at_the_end_of_the_loop(place: Place) -> None:
 @pytest.mark.parametrize(
     "use",
     ["optimizer.step([x.grad])", "x.assign(x.numpy() - x.grad.numpy())", "adam.step()",
-     "if step:\n        wp.launch(descend, 3, inputs=[x, x.grad])\n    done += 1"],
+     "wp.launch(descend, 3, inputs=[lr, tape.gradients[x]], outputs=[x])",
+     "wp.launch(descend, 3, inputs=[state, state.x.grad])",
+     "for p in [x]:\n        wp.launch(descend, 3, inputs=[p, p.grad])\n    done = 1",
+     "with timer:\n        adam.step()\n    if step % 10 == 0:\n        print(x.grad)\n    n = 1"],
 )  # fmt: skip
 def test_uses_that_move_parameters(place: Place, use: str) -> None:
     text = LOOP.replace("wp.launch(descend, 3, [x, x.grad])  # ö", use)
@@ -62,6 +65,8 @@ def test_a_function_with_tabs_and_no_last_end_of_line(place: Place) -> None:
         ("# ö", "\n    tape = None"),
         # They are used after the loop, or of several passes together.
         ("# ö", "\nprint(x.grad.numpy())"),
+        ("loss])\n", "loss])\n    x.assign(x.numpy() - x.grad.numpy())\n"),
+        ("for step in range(3):", "while np.abs(x.grad.numpy()).max() > 1e-3:"),
         ("tape.backward(loss)", "if step:\n        tape.backward(loss)"),
         ("tape.backward(loss)", "tape.backward(loss); n = 1"),
         ("# ö", "\n    break"),
@@ -76,6 +81,75 @@ def test_a_loop_in_a_loop_that_uses_what_is_added_up(place: Place) -> None:
     inner = textwrap.indent(LOOP.split("\n", 1)[1].strip(), "    ")
     text = f"{HEAD}for epoch in range(2):\n{inner}\n    wp.launch(descend, 3, [x, x.grad])\n"
     assert in_loop(place, text) is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "if step % 2:\n        {}",
+        "while step < n:\n        {}",
+        "for p in [x]:\n        if p is x:\n            {}",
+        "try:\n        {}\n    except ValueError:\n        pass",
+        "match step:\n        case 1:\n            {}",
+        "step % 2 and {}",
+        "{} if step % 2 else None",
+        "[{} for p in [x] if step % 2]",
+        "[{} for p in [x] for q in [p] if step % 2]",
+        "later = lambda: {}",
+        "def later():\n        {}\n    done = 1",
+        "if step % 2:\n        moved()\n    wp.launch(descend, 3, [x, x.grad])",
+    ],
+)
+@pytest.mark.parametrize("update", ["x.assign(x.numpy() - x.grad.numpy())", "adam.step()"])
+def test_several_passes_may_be_meant_to_be_added_up(place: Place, use: str, update: str) -> None:
+    moved = f"def moved():\n    {update}\n\n\nfor step"
+    text = LOOP.replace("for step", moved) if "moved" in use else LOOP
+    old = "wp.launch(descend, 3, [x, x.grad])  # ö"
+    assert in_loop(place, text.replace(old, use.format(update))) is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["wp.launch(norm, 3, inputs=[x.grad], outputs=[size])", "size.assign(x.grad)",
+     "wp.launch(norm, 3, inputs=[tape.gradients[x], size])"],
+)  # fmt: skip
+def test_what_only_looks_at_gradients_moves_nothing(place: Place, use: str) -> None:
+    assert in_loop(place, LOOP.replace("wp.launch(descend, 3, [x, x.grad])  # ö", use)) is None
+
+
+def whole(loop: str, *others: str) -> str:
+    """A program with the loop in a function, `train`, and other code."""
+    body = textwrap.indent(loop.split("\n", 1)[1].strip(), "    ")
+    return "\n".join([HEAD, f"def train():\n{body}\n", *others]) + "\n"
+
+
+SHOW = "def show():\n    print(x.grad)\n"
+ADAM = "class Adam:\n    def step(self):\n        self.x.assign(self.x.grad)\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "fixed"),
+    [
+        (["train()"], True),
+        ([ADAM, "adam = Adam()", "train()"], True),
+        (["train()", "print(x.grad)"], False),
+        (["train()", "done = abs(x.grad.numpy()).max() < 1e-3"], False),
+        ([SHOW, "train()", "show()"], False),
+        ([SHOW, "def main():\n    train()\n    show()\n", "main()"], False),
+        ([SHOW], False),  # other files may call it
+        (["def main():\n    train()\n    return x.grad\n", "main()"], False),
+        (["shown = lambda: x.grad", "train()"], False),
+        (
+            ["class Model:\n    def __init__(self):\n        self.g = x.grad\n", "m = Model()"],
+            False,
+        ),
+    ],
+)
+def test_uses_in_the_rest_of_the_file(place: Place, others: list[str], fixed: bool) -> None:
+    loop = LOOP.replace("wp.launch(descend, 3, [x, x.grad])  # ö", "adam.step()")
+    text = whole(loop, *others)
+    new = text.replace("adam.step()\n", "adam.step()\n        tape.zero()\n", 1)
+    assert in_loop(place, text) == (new if fixed else None)
 
 
 TWICE = (
