@@ -62,6 +62,7 @@ def build_report(
         error=error,
         gate=gate,
         gate_accuracy=session.accuracy,
+        partial=session.options.partial or session.part,
         tapes=len(session.tapes),
         seconds=round(session.seconds, 3),
         notes=(*_unmatched(session), *_strayed(session), *notes_of(session, findings)),

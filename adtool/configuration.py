@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from adtool import usage
 from adtool.exits import ToolError, because
+from adtool.globs import fits
 
 NAME = "pyproject.toml"
 OVERRIDES = "overrides"
@@ -67,6 +68,18 @@ def project(folder: Path, commands: Mapping[str, Any]) -> Project:
     return Project(path.parent, scripts, _overrides(path, table, commands["check"]))
 
 
+def overridden(project: Project, script: str | None) -> dict[str, Any]:
+    """What overrides say of a script, by the names of parameters: later ones before earlier ones.
+
+    script: a file; of none, as of a module, they say nothing.
+    """
+    if script is None:
+        return {}
+    folder, file = os.path.realpath(project.folder), os.path.realpath(script)
+    found = (o for o in project.overrides if any(fits(file, p, folder) for p in o.paths))
+    return {name: value for o in found for name, value in o.values.items()}
+
+
 def spelled(key: str) -> str:
     """The name of an option that a key stands for."""
     return key.replace("_", "-")
@@ -92,6 +105,7 @@ def _overrides(path: Path, table: dict[str, Any], check: Any) -> tuple[Override,
         if not paths:
             raise ToolError(f"{path}: {where} has no paths", 'write paths = ["samples/**"]')
         values = {}
+        _refuse_twice(path, where, one, known)
         for key, value in one.items():
             name = spelled(key)
             if key == "paths":
@@ -130,6 +144,10 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
     options = {name: options_of(command) for name, command in commands.items()}
     found: dict[str, dict[str, Any]] = {name: {} for name in commands}
     project(folder, commands)
+    for command, its in options.items():
+        _refuse_twice(path, "[tool.adtool]", table, its)
+        if isinstance(own := table.get(command), dict):
+            _refuse_twice(path, f"[tool.adtool.{command}]", own, its)
     for key, value in table.items():
         if key in (OVERRIDES, SCRIPTS) or (key in commands and isinstance(value, dict)):
             continue
@@ -280,6 +298,19 @@ def _is(kind: Kind, value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return kind == "number" or isinstance(value, int)
+
+
+def _refuse_twice(path: Path, where: str, table: Mapping[str, Any], known: dict[str, Any]) -> None:
+    """Raises ToolError for two keys of one option: `end-to-end` and `no-end-to-end`."""
+    seen: dict[str, str] = {}
+    for key in table:
+        parameter = known.get(spelled(key))
+        if parameter is None:
+            continue
+        if parameter.name in seen:
+            other = seen[parameter.name]
+            raise ToolError(f"{path}: {where} {key}: `{other}` says the same option", "keep one")
+        seen[parameter.name] = key
 
 
 def _texts(path: Path, where: str, value: Any) -> tuple[str, ...]:

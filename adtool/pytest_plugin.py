@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from adtool.in_process import Terms
     from adtool.testing.gradcheck import Gradcheck
+    from adtool.testing.settings import Settings
 
 _MARKER = (
     "adtool(gate='error', ignore=(), kernels=(), expect=(), enabled=True, ...): check the "
@@ -49,28 +49,26 @@ def _run_checks(config: pytest.Config) -> None:
     if not config.pluginmanager.has_plugin(_RUNNER):
         if getattr(pytest, "version_tuple", (0,)) < (8,):
             raise pytest.UsageError("adtool: checks of tests need pytest 8 or newer")
-        terms = _terms(config)
+        settings = _settings(config)
         from adtool.testing.runner import Runner
 
-        config.pluginmanager.register(Runner(terms, config.getoption("adtool")), _RUNNER)
+        config.pluginmanager.register(Runner(settings, config.getoption("adtool")), _RUNNER)
 
 
-def _terms(config: pytest.Config) -> Terms:
+def _settings(config: pytest.Config) -> Settings:
     """What the project's settings and the command line say. Raises UsageError."""
     from adtool.exits import ToolError
-    from adtool.testing.settings import gated, project_terms
+    from adtool.testing.settings import Settings
 
     kept: Any = config.pluginmanager.get_plugin(_REPORTS)
-    found: Terms | None = kept.terms
+    found: Settings | None = kept.settings
     if found is None:
         try:
-            found = project_terms(config.rootpath)
-            if gate := config.getoption("adtool_gate"):
-                found = gated(found, gate)
+            found = Settings(config.rootpath, config.getoption("adtool_gate"))
         except ToolError as error:
             help = f"\nhelp: {error.help}" if error.help else ""
             raise pytest.UsageError(f"adtool: {error.message}{help}") from None
-        kept.terms = found
+        kept.settings = found
     return found
 
 
@@ -109,7 +107,7 @@ def gradcheck(request: pytest.FixtureRequest) -> Iterator[Gradcheck]:
     """`gradcheck(kernel, dim, inputs, outputs)`, `gradcheck(function, inputs=...)` or
     `gradcheck(tape)`: fails the test where a gradient is wrong, or nothing could be checked.
     """
-    terms = _terms(request.config)
+    terms = _settings(request.config).of(str(request.path))
     from adtool.testing.gradcheck import Gradcheck, observation_of
 
     observation = observation_of(terms)
@@ -123,27 +121,29 @@ def gradcheck(request: pytest.FixtureRequest) -> Iterator[Gradcheck]:
 class _Reports:
     """Sums up what the reports of tests say, also of those that other processes ran.
 
-    terms: what the project's settings say, once somebody has asked.
+    settings: what the project's settings say, once somebody has asked.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._data: list[dict[str, Any]] = []
-        self.terms: Terms | None = None
+        self._imported: dict[str, int] = {}
+        self.settings: Settings | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes what adtool put into a report."""
         data = getattr(report, "adtool", None)
         if data is not None:
             self._data.append(data)
+        self._imported.update(getattr(report, "adtool_imported", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Tells what was checked, and what was found."""
         asked = self._config.getoption("adtool") and not self._config.option.collectonly
-        if not (asked or self._data):
+        if not (asked or self._data or self._imported):
             return
         from adtool.testing.summary import lines
 
         terminalreporter.section("adtool")
-        for line, colour in lines(self._data, asked):
+        for line, colour in lines(self._data, asked, self._imported):
             terminalreporter.write_line(line, **({colour: True} if colour else {}))

@@ -226,6 +226,7 @@ class Report:
     ok: nothing failed and no finding is at the gate; with `--exit-zero` the exit code may be 0
     all the same. script, device: None where the usage was wrong. durations: the slowest checks,
     where they were asked for. gate_accuracy: what each pair must reach, where that was asked for.
+    partial: whether only a part was asked for of what the script records.
     """
 
     schema: int
@@ -245,6 +246,7 @@ class Report:
     durations: tuple[Duration, ...] = ()
     taylor: tuple[Taylor, ...] = ()
     gate_accuracy: float | None = None
+    partial: bool = False
 
     @property
     def decided(self) -> int:

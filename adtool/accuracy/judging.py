@@ -22,7 +22,8 @@ def measured_session(session: Session, folder: str, script: str) -> tuple[Measur
     """What a session measured."""
     from adtool.results import launches_of, wholes_of
 
-    return measured(launches_of(session), wholes_of(session), script, folder)
+    part = session.options.partial or session.part
+    return measured(launches_of(session), wholes_of(session), script, folder, part)
 
 
 def comparison_of_session(
@@ -71,15 +72,11 @@ def _notes(
 
 
 def compare_report(report: Report, expected: Expected) -> tuple[Report, Comparison]:
-    """A report that was written before, with what the baseline has to say of it.
-
-    That it is of all that the script records is taken for granted where it is whole: it has an
-    end, and tapes were checked as wholes.
-    """
+    """A report that was written before, with what the baseline has to say of it."""
     from adtool.fingerprints import marked
     from adtool.rules.g015_accuracy_regression import AccuracyRegression
 
-    whole = report.error is None and bool(report.end_to_end)
+    whole = is_whole_report(report)
     found = measured_report(report, expected.script, expected.folder)
     kernels = names_of(report.launches, expected.folder).values()
     comparison = compared(found, kernels, expected, whole)
@@ -102,6 +99,11 @@ def compare_report(report: Report, expected: Expected) -> tuple[Report, Comparis
         report, findings=findings, ok=code == 0, exit_code=int(code),
         notes=(*notes, *_notes(comparison, expected, findings, whole)),
     ), comparison  # fmt: skip
+
+
+def is_whole_report(report: Report) -> bool:
+    """Whether a report is of all that the script records; one without tapes as wholes is not."""
+    return report.error is None and not report.partial and bool(report.end_to_end)
 
 
 def _hidden(report: Report, findings: Sequence[Finding]) -> list[str]:

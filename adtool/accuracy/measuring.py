@@ -30,9 +30,14 @@ class Measured:
 
 
 def measured(
-    launches: Sequence[Launch], wholes: Sequence[EndToEnd], script: str, folder: str
-) -> tuple[Measured, ...]:
-    """Entries of a run, each once, sorted. script, folder: see `Expected`."""
+    launches: Sequence[Launch], wholes: Sequence[EndToEnd], script: str, folder: str,
+    part: bool = False,
+) -> tuple[Measured, ...]:  # fmt: skip
+    """Entries of a run, each once, sorted. script, folder: see `Expected`.
+
+    part: whether only a part of what the script records was asked for, so that a tape that was
+    left out says nothing.
+    """
     names = names_of(launches, folder)
     groups: dict[tuple[str, str, str], list[tuple[Launch, Pair]]] = {}
     for x in launches:
@@ -42,6 +47,8 @@ def measured(
     found = [_pair(script, *key, group) for key, group in groups.items()]
     kinds: dict[str, list[EndToEnd]] = {}
     for whole in wholes:
+        if part and rank(whole.verdict) == rank("skipped"):
+            continue
         on_it = dict.fromkeys(names[x.kernel, x.file] for x in launches if x.tape == whole.tape)
         kinds.setdefault(_listed(sorted(on_it)), []).append(whole)
     found += [_tape(script, kernels, group) for kernels, group in kinds.items()]
@@ -50,7 +57,7 @@ def measured(
 
 def measured_report(report: Report, script: str, folder: str) -> tuple[Measured, ...]:
     """The same of a report."""
-    return measured(report.launches, report.end_to_end, script, folder)
+    return measured(report.launches, report.end_to_end, script, folder, report.partial)
 
 
 def names_of(launches: Sequence[Launch], folder: str) -> dict[tuple[str, str], str]:
@@ -103,7 +110,8 @@ def errors_of(p: Pair, largest: float) -> tuple[float | None, float | None]:
 
     largest: the size of that derivative in other launches of the kernel. The error is the smaller
     one of that of the worst entry relative to itself, and to the largest: an entry that is next to
-    nothing has no digits to be right in.
+    nothing has no digits to be right in. Of a wrong derivative it is the first alone: how large the
+    right one is, its adjoint does not tell.
     """
     if p.checked + p.directional == 0 or p.max_abs_error is None:
         return None, None
@@ -111,7 +119,7 @@ def errors_of(p: Pair, largest: float) -> tuple[float | None, float | None]:
     whole = p.max_abs_error / scale if scale > 0.0 else None
     if p.max_rel_error is None:  # nothing is large enough to be relative to
         error = 0.0 if p.verdict in ("pass", "kink") else whole
-    elif whole is None or size(p.max_rel_error) < size(whole):
+    elif p.verdict == "fail" or whole is None or size(p.max_rel_error) < size(whole):
         error = p.max_rel_error
     else:
         error = whole

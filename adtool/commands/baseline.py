@@ -159,7 +159,7 @@ def _finish(
             known = _still(e, report, whole)
             changes.append((e, updated(found, e, whole, comparison), known))
         else:
-            known = known_of(report.findings, e, report.gate)
+            known = known_of(report.findings, e, report.gate, not whole)
             if not whole:
                 known = tuple({k.key: k for k in (*e.known, *known)}.values())
             changes.append((e, updated(found, e, whole), known))
@@ -201,7 +201,7 @@ def _compare_reports(
     """Compares reports that were written before."""
     from adtool.accuracy import store
     from adtool.accuracy.comparison import updated
-    from adtool.accuracy.judging import compare_report
+    from adtool.accuracy.judging import compare_report, is_whole_report
     from adtool.commands.check_output import CheckOutput
     from adtool.page.sources import reports_in
 
@@ -221,7 +221,7 @@ def _compare_reports(
         output.add(report)
         found.append(report)
         if report.error is None:
-            whole = bool(report.end_to_end)
+            whole = is_whole_report(report)
             changes.append((e, updated((), e, whole, comparison), _still(e, report, whole)))
     output.finish()
     if adopt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +11,8 @@ import typer
 from adtool.accuracy.entries import Expected
 from adtool.commands import options as opt
 from adtool.commands.baselines import expectations
-from adtool.configuration import Override, Project
+from adtool.configuration import Project, overridden
 from adtool.gates import gate_of
-from adtool.globs import fits
 from adtool.job import TRACES, CheckOptions, Job, Target
 from adtool.strays import suspects
 from adtool.suppressions import Choice, codes
@@ -65,16 +63,8 @@ def _task(
 
 def _params(ctx: typer.Context, target: Target, project: Project) -> dict[str, Any]:
     params = dict(ctx.params)
-    for override in project.overrides:
-        if target.script is None or not _concerns(override, target.script, project):
-            continue
-        for name, value in override.values.items():
-            source = ctx.get_parameter_source(name)
-            if getattr(source, "name", "") not in ("COMMANDLINE", "ENVIRONMENT"):
-                params[name] = value
+    for name, value in overridden(project, target.script).items():
+        source = ctx.get_parameter_source(name)
+        if getattr(source, "name", "") not in ("COMMANDLINE", "ENVIRONMENT"):
+            params[name] = value
     return params
-
-
-def _concerns(override: Override, script: str, project: Project) -> bool:
-    folder = os.path.realpath(project.folder)
-    return any(fits(os.path.realpath(script), p, folder) for p in override.paths)

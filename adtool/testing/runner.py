@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+import engine
+from adtool.checking import recorded
 from adtool.exits import ToolError
 from adtool.in_process import Observation, Terms
 from adtool.render.verdict import verdict_text
 from adtool.report import Finding, Report, at_gate
 from adtool.suppressions import codes
-from adtool.testing.settings import checked, terms_with
+from adtool.testing.settings import Settings, checked, terms_with
 
 NAME = "adtool"
 _UNABLE = (
@@ -45,9 +47,23 @@ class Plan:
 class Runner:
     """The hooks that run tests. everywhere: whether tests are checked that have no marker."""
 
-    def __init__(self, base: Terms, everywhere: bool) -> None:
-        self._base = base
+    def __init__(self, settings: Settings, everywhere: bool) -> None:
+        self._settings = settings
         self._everywhere = everywhere
+        # Modules that recorded tapes while they were imported, and how many, until that is told.
+        self._imported: dict[str, int] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        if not (self._everywhere and isinstance(collector, pytest.Module)):
+            return (yield)
+        with engine.capturing(wants=lambda _: False) as capture:
+            report = yield
+        if made := len(recorded(capture.tapes)):
+            self._imported[collector.nodeid] = made
+        return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -89,20 +105,23 @@ class Runner:
             # Goes from workers to the process that they report to: plain data.
             report.adtool = data
             del item.stash[_DATA]
+        if self._imported:
+            report.adtool_imported, self._imported = self._imported, {}
         return report
 
     def _plan(self, item: pytest.Item) -> Plan | None:
         """How a test is checked; None where it is not."""
         markers = list(item.iter_markers(NAME))
+        base = self._settings.of(str(item.path))
         if not markers:
-            return Plan(self._base) if self._everywhere else None
+            return Plan(base) if self._everywhere else None
         given: dict[str, Any] = {}
         for marker in reversed(markers):
             given.update(marker.kwargs)
         if not given.get("enabled", True):
             return None
         expect = _codes(given.get("expect", ()))
-        return Plan(terms_with(self._base, given), expect, True)
+        return Plan(terms_with(base, given), expect, True)
 
     def _look(self, item: pytest.Item, plan: Plan) -> None:
         seen = item.stash[_SEEN] = Observation(plan.terms.options)

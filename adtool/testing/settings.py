@@ -18,28 +18,52 @@ from adtool.suppressions import Choice, codes
 _OVERWRITES = ("restore", "present", "warn", "error")
 
 
-def project_terms(folder: Path) -> Terms:
-    """What `[tool.adtool]` says of `adtool check`, for a project at `folder`.
+class Settings:
+    """What `[tool.adtool]` says of `adtool check`, also by path, for a project at `folder`.
 
-    Raises ToolError where the table, or a value in it, is wrong.
+    gate: in the words of `--gate`, before all that the table says of it.
+
+    Raises ToolError where the table, or a value in it, is wrong, or the gate is.
     """
-    import typer.main
 
-    from adtool import configuration, usage
-    from adtool.cli import app
+    def __init__(self, folder: Path, gate: str | None = None) -> None:
+        import typer.main
+
+        from adtool import configuration, usage
+        from adtool.cli import app
+
+        commands: Any = typer.main.get_command(app)
+        found = configuration.settings(folder, commands.commands).get("check", {})
+        self._project = configuration.project(folder, commands.commands)
+        try:
+            context = commands.commands["check"].make_context("adtool check", [], default_map=found)
+        except usage.ClickException as error:
+            raise ToolError(*usage.words(error)) from None
+        self._params = dict(context.params)
+        self._gate = gate
+        self._known: dict[str, Terms] = {}
+        self.of("")
+        for override in self._project.overrides:
+            _terms_of(self._params | dict(override.values))
+
+    def of(self, file: str) -> Terms:
+        """The terms for tests in a file; empty for what is in none."""
+        from adtool.configuration import overridden
+
+        if file not in self._known:
+            params = self._params | overridden(self._project, file or None)
+            terms = _terms_of(params)
+            self._known[file] = gated(terms, self._gate) if self._gate else terms
+        return self._known[file]
+
+
+def _terms_of(given: Mapping[str, Any]) -> Terms:
     from adtool.commands import options as opt
 
-    commands: Any = typer.main.get_command(app)
-    found = configuration.settings(folder, commands.commands).get("check", {})
-    try:
-        context = commands.commands["check"].make_context("adtool check", [], default_map=found)
-    except usage.ClickException as error:
-        raise ToolError(*usage.words(error)) from None
-    given = context.params
     choice = Choice(codes("ignore", ()), codes("ignore", given["ignore"] or ()))
     choice = replace(choice, select=codes("select", given["select"] or ()))
     gate = gate_of(given["gate"])
-    options = opt.chosen(CheckOptions, context.params)
+    options = opt.chosen(CheckOptions, dict(given))
     return Terms(options, gate.severity, choice, gate.accuracy)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _SHOWN = 20  # lines of each kind
 _NOTHING = "nothing was checked: no test that ran to its end recorded a tape with launches"
 
 
-def lines(data: Sequence[dict[str, Any]], asked: bool) -> Iterator[tuple[str, str]]:
-    """Lines with their colour, empty for none. asked: whether `--adtool` was given."""
+def lines(
+    data: Sequence[dict[str, Any]], asked: bool, imported: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    """Lines with their colour, empty for none. asked: whether `--adtool` was given.
+
+    imported: how many tapes modules recorded while they were imported.
+    """
     pairs = sum(d["pairs"] for d in data)
     tests = len({d["test"] for d in data})
     counts = [
@@ -44,6 +49,12 @@ def lines(data: Sequence[dict[str, Any]], asked: bool) -> Iterator[tuple[str, st
         yield f"not checked: {d['test']}: {d['unchecked'].splitlines()[0]}", "yellow"
     if len(left) > _SHOWN:
         yield f"and {len(left) - _SHOWN} more tests that were not checked", "yellow"
+    for module, made in list(imported.items())[:_SHOWN]:
+        tapes = _plural(made, "tape")
+        yield (
+            f"not checked: {module}: {tapes} recorded while it was imported; record them in a test "
+            "or a fixture", "yellow",
+        )  # fmt: skip
     if asked and not pairs and not failed:
         yield f"warning: {_NOTHING}" if not data else "warning: nothing was checked", "yellow"
 

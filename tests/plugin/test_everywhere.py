@@ -175,6 +175,43 @@ def test_nothing_checked_is_said(project: Project) -> None:
     assert "requires_grad=True" in done.section[1]
 
 
+def test_tapes_of_imports_are_told(project: Project) -> None:
+    test = "from kernels import launch, right, wrong\nTAPE = launch(wrong)\ndef test_uses(): pass\n"
+    project.write("test_a.py", test)
+    project.write("test_b.py", "from kernels import launch, right\ndef test(): launch(right)\n")
+    done = project("--adtool", "-n", "2")
+    assert done.code == 0, done.out
+    assert done.section == [
+        "1 test, 1 tape, 1 launch, 1 pair checked: passed",
+        "not checked: test_a.py: 1 tape recorded while it was imported; record them in a test or "
+        "a fixture",
+    ]
+
+
+def test_settings_by_path(project: Project) -> None:
+    use = "from kernels import kinked, launch, wrong\ndef test_wrong(): launch(wrong)\n"
+    fixture = "def test_fixture(gradcheck): gradcheck(launch(wrong))\n"
+    for name in ("old/test_a.py", "test_b.py", "strict/test_c.py"):
+        project.write(name, use + fixture + "def test_kink(): launch(kinked)\n")
+    project.write(
+        "pyproject.toml",
+        '[[tool.adtool.overrides]]\npaths = ["old/**"]\nignore = ["G001", "G010"]\n'
+        '[[tool.adtool.overrides]]\npaths = ["strict/**"]\ngate = "note"\n',
+    )
+
+    def failed(*args: str) -> set[str]:
+        outcomes = project("--adtool", "--import-mode=importlib", *args).kinds()
+        return {test for test, kinds in outcomes.items() if "passed" not in kinds}
+
+    both = {"test_wrong", "test_fixture"}
+    assert failed("old") == set()
+    assert failed("test_b.py") == both
+    assert failed("strict") == {*both, "test_kink"}
+    assert failed("strict", "--adtool-gate", "error") == both  # before all settings
+    project.write("pyproject.toml", '[[tool.adtool.overrides]]\npaths = ["no"]\ngate = "high"\n')
+    assert "high" in project("--adtool", "old").err
+
+
 def test_gate_and_settings(project: Project) -> None:
     project.write(
         "test_a.py", "import engine as wp\nfrom kernels import kinked, launch, wrong\n"

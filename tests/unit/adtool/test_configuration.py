@@ -143,6 +143,10 @@ OVERRIDE = "[[tool.adtool.overrides]]\npaths = ['a']\n"
         ("[tool.adtool]\norder = true", "order takes a whole number, not true", ""),
         ("[tool.adtool]\ndevice = 3", "device takes a text, not 3", ""),
         ("[tool.adtool]\nchanged-since = 'x'", "changed-since is no option", ""),
+        ("[tool.adtool]\nbounds = true\nno-bounds = true", "no-bounds: `bounds` says the same", ""),
+        ("[tool.adtool]\nmax_inputs = 1\nmax-inputs = 2", "max-inputs: `max_inputs` says", ""),
+        ("[tool.adtool.check]\nno-rerun = true\nrerun = true", "check] rerun: `no-rerun` says", ""),
+        (OVERRIDE + "rerun = true\nno-rerun = true", "1 no-rerun: `rerun` says", ""),
         ("[tool.adtool]\nfix = true", "fix is no option", ""),
     ],
 )  # fmt: skip

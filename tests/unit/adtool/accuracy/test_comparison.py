@@ -99,7 +99,9 @@ def test_a_pair_that_is_not_checked_any_more() -> None:
         " not in it yet", " expired, as it is not there any more"
     ]  # fmt: skip
     # Nor is what was left out, or came to nothing.
-    assert codes(judged(of(sized(), end_to_end=()), both)) == []
+    for part in (of(sized(), end_to_end=()), of(sized(), partial=True)):
+        found = judged(part, both)
+        assert (codes(found), found.notes) == ([], ())
 
 
 def test_kernels_that_come_and_go() -> None:
@@ -115,6 +117,35 @@ def test_better_is_a_note() -> None:
     found = judged(of(sized(1e-6)), of(sized(1e-4)))
     assert codes(found) == []
     assert any("more accurate" in n and "error 1e-06, was 0.0001" in n for n in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("adjoint", "error", "fires"),
+    [(3.0, 0.5, False), (3.2, 0.6, False), (30.0, 14.0, True), (300.0, 149.0, True),
+     (0.02, 0.99, False)],
+)  # fmt: skip
+def test_a_known_wrong_gradient_that_gets_worse(adjoint: float, error: float, fires: bool) -> None:
+    """The derivative is 2; the size that a pair has is that of the adjoint, right or wrong."""
+
+    def wrong(adjoint: float, error: float) -> Report:
+        off = abs(adjoint - 2.0)
+        p = pair("fail", max_abs_error=off, max_rel_error=error, scale=adjoint, off=0.0)
+        return of(p, findings=(finding(),))
+
+    before = wrong(3.0, 0.5)
+    known = known_of(before.findings, Expected("springs.py", "/w", ()), "error")
+    found = judged(wrong(adjoint, error), before, known=known)
+    assert [f.code for f in found.findings if not f.suppressed] == ["G015"] * fires
+
+
+def test_a_part_says_nothing_of_the_rest() -> None:
+    skipped = EndToEnd(0, "skipped", None, "only a part of its launches was asked for")
+    for partial in (False, True):
+        given = of(sized(), end_to_end=(skipped,), partial=partial)
+        assert [e.tape for e in entries(given)] == [False] + [True] * (not partial)
+        gap = finding("G012", severity="warning")
+        known = known_of([gap], Expected("springs.py", "/w", ()), "error", partial)
+        assert [k.code for k in known] == ["G012"] * (not partial)
 
 
 def test_known_findings_pass_and_expire() -> None:
