@@ -112,7 +112,7 @@ def _settle(
         if moved is None:
             return None
         runs[step] = moved
-        if step == 0.0 and not repeats(sought, moved):
+        if moved.threads or (step == 0.0 and not repeats(sought, moved)):
             return "other"
         if decided(sought, runs):
             return None

@@ -170,13 +170,15 @@ class Event:
 class Moved:
     """A run with the inputs of a tape moved: by what, what came out, and what from outside.
 
-    seeds: a digest of the cotangents, without which values cannot be compared.
+    seeds: a digest of the cotangents, without which values cannot be compared. threads: whether
+    several threads ran, so that the tape of this number may be another one each time.
     """
 
     step: float
     value: float
     events: tuple[Event, ...]
     seeds: str = ""
+    threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ that follows from their order and contents alone, so that a run of the same prog
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from weakref import ref
@@ -224,11 +225,28 @@ class Mover:
         self._meant: list[Outline] = []
         self._begun = False  # some tape has recorded something
         self._last = -1  # the one that did last, unless it has run backward
+        # Threads of the program while tapes were recorded: what is alive now is none of its own.
+        self._none = threading.active_count()
+        self._most = 0
+        self._in_main = self._in_others = False
         self.result: Moved | None = None
+
+    def _count_threads(self) -> None:
+        alive = threading.active_count() - self._none
+        self._most = max(self._most, alive)
+        main = threading.current_thread() is threading.main_thread()
+        self._in_main |= main and alive > 0
+        self._in_others |= not main
+
+    @property
+    def _threads(self) -> bool:
+        """Whether several threads may have recorded tapes at the same time."""
+        return self._in_others and (self._most > 1 or self._in_main)
 
     @alone
     def recording(self, tape: CapturedTape, reads: Sequence[array], values: Sequence[Any]) -> None:
         self._begun, self._last = True, tape.index
+        self._count_threads()
         if tape.index != self._tape:
             return
         site = call_site(2)
@@ -300,7 +318,7 @@ class Mover:
                 e for e, target in self._events
                 if target is None or not any(may_meet(target, o) for o in self._declared)
             )  # fmt: skip
-            self.result = Moved(self._step, value_of(run), events, _digest(run))
+            self.result = Moved(self._step, value_of(run), events, _digest(run), self._threads)
             raise Enough
         if tape.index == self._last:
             self._last = -1

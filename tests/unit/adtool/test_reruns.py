@@ -58,12 +58,19 @@ def test_what_was_not_followed_is_told(
     assert [(f.severity, f.line) for f in notes] == [("note", 12)] * told
 
 
-@pytest.mark.parametrize(("value", "told"), [(1.0, False), (1.5, True)])
+@pytest.mark.parametrize(
+    ("value", "threads", "told"), [(1.0, False, False), (1.5, False, True), (1.0, True, True)]
+)
 def test_a_program_that_does_not_do_the_same_twice_is_told(
-    value: float, told: bool, session: Any, launch: Any, monkeypatch: pytest.MonkeyPatch
+    value: float,
+    threads: bool,
+    told: bool,
+    session: Any,
+    launch: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def moved(_: Job, moving: Any, __: float) -> Moved:
-        return Moved(moving.step, value + moving.step * 0.5, (), "")
+        return Moved(moving.step, value + moving.step * 0.5, (), "", threads)
 
     monkeypatch.setattr(reruns, "_moved", moved)
     read = Span("rnn.py", 12, 5, 12, 30)
