@@ -66,7 +66,7 @@ def _meant(store: ast.Assign, above: list[ast.AST], tree: ast.Module) -> tuple[s
         return "", set()
     names = _names_of(ast.unparse(target), store, above)
     lines = set(range(store.lineno, (store.end_lineno or store.lineno) + 1)) | set(names.values())
-    kind, value = _update(store.value, names)
+    kind, value = _update(store.value, names, tree)
     if not kind:
         kind, value = _chosen(store.value, above, names)
         lines |= {above[-1].test.lineno} if above and isinstance(above[-1], ast.If) else set()
@@ -158,7 +158,7 @@ def _names_of(element: str, store: ast.Assign, above: list[ast.AST]) -> dict[str
     return out
 
 
-def _update(value: ast.expr, names: Collection[str]) -> tuple[str, ast.expr]:
+def _update(value: ast.expr, names: Collection[str], tree: ast.Module) -> tuple[str, ast.expr]:
     """How a value updates an element, and by what; an empty kind where it does not."""
     if isinstance(value, ast.BinOp) and type(value.op) in _UPDATES:
         kind = _UPDATES[type(value.op)]
@@ -167,15 +167,36 @@ def _update(value: ast.expr, names: Collection[str]) -> tuple[str, ast.expr]:
         if kind == "add" and ast.unparse(value.right) in names:
             return kind, value.left
     if isinstance(value, ast.Call) and len(value.args) == 2 and not value.keywords:
-        f = value.func
-        kind = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
-        if kind in ("min", "max"):
+        kind = _of_two(value.func, tree)
+        if kind:
             one, other = value.args
             if ast.unparse(one) in names:
                 return kind, other
             if ast.unparse(other) in names:
                 return kind, one
     return "", value
+
+
+def _of_two(f: ast.expr, tree: ast.Module) -> str:
+    """`min` or `max` where a call is of Python's or the engine's; the file may have its own."""
+    if isinstance(f, ast.Attribute):
+        of_engine = isinstance(f.value, ast.Name) and f.value.id in _engines(tree)
+        return f.attr if of_engine and f.attr in ("min", "max") else ""
+    if not isinstance(f, ast.Name) or f.id not in ("min", "max"):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == f.id:
+            return ""
+        if isinstance(node, ast.Name) and node.id == f.id and not isinstance(node.ctx, ast.Load):
+            return ""
+        if isinstance(node, ast.arg) and node.arg == f.id:
+            return ""
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            engines = isinstance(node, ast.ImportFrom) and node.module == "engine"
+            if any((a.asname or a.name) in (f.id, "*") for a in node.names):
+                if not engines or any(a.asname == f.id != a.name for a in node.names):
+                    return ""
+    return f.id
 
 
 def _chosen(value: ast.expr, above: list[ast.AST], names: Collection[str]) -> tuple[str, ast.expr]:
@@ -198,9 +219,10 @@ def _parts(value: ast.expr) -> set[str]:
 
 def engine_in(tree: ast.Module) -> str:
     """What a file calls the engine; empty where it has names of it alone."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for a in node.names:
-                if a.name == "engine":
-                    return a.asname or a.name
-    return ""
+    return next(iter(_engines(tree)), "")
+
+
+def _engines(tree: ast.Module) -> list[str]:
+    """All that a file calls the engine."""
+    imports = (a for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names)
+    return [a.asname or a.name for a in imports if a.name == "engine"]

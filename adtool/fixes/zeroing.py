@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from adtool.fixes.gradient_uses import moves_parameters, seeds, used_elsewhere
+from adtool.fixes.gradient_uses import SCOPES, moves_parameters, seeds, used_elsewhere
 from adtool.fixes.source import Source, source_of
 from adtool.report import Fix
 
@@ -88,12 +88,20 @@ def _between(source: Source, before: ast.Call, call: ast.Call, kind: str) -> Fix
         return None
     if seeds(among) or any(k.arg == "retain_graph" for k in call.keywords):
         return None
-    text = f"{source.indentation(two[0])}{one[1]}.zero()"
+    if _other_passes(source, one[0], two[0]):
+        return None  # their share would be cleared, too
+    # Of the second tape: what the first alone has is not added to.
+    text = f"{source.indentation(two[0])}{two[1]}.zero()"
     edit = source.line_before(two[0].lineno, text)
-    if any(_binds(n, one[1]) for s in among for n in ast.walk(s)):
-        text = f"{source.indentation(two[0])}{two[1]}.zero()"
-        edit = source.line_before(two[0].lineno, text)
-    return Fix(_said(text.strip()[: -len(".zero()")], "before it runs again"), False, (edit,))
+    return Fix(_said(two[1], "before it runs again"), False, (edit,))
+
+
+def _other_passes(source: Source, one: ast.stmt, two: ast.stmt) -> bool:
+    """Whether the same function, or the module, has passes besides these two statements."""
+    scope = next((n for n in source.above(one) if isinstance(n, SCOPES)), source.tree)
+    mine = {id(n) for s in (one, two) for n in ast.walk(s)}
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" and id(n) not in mine
+               for n in ast.walk(scope))  # fmt: skip
 
 
 def _said(tape: str, where: str) -> str:
