@@ -16,6 +16,8 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GRADIENTS = ("grad", "gradients")
 _USES = (*_GRADIENTS, "step")
+# Methods that put something into a list, set or dictionary.
+_INTO = ("add", "append", "appendleft", "extend", "insert", "put", "setdefault", "update")
 
 
 def moves_parameters(source: Source, statements: Sequence[ast.stmt]) -> bool:
@@ -27,7 +29,7 @@ def moves_parameters(source: Source, statements: Sequence[ast.stmt]) -> bool:
     users = _users(source, ())
     for node, always in _run(statements):
         if isinstance(node, ast.Call) and _moves(source, node):
-            if not always:
+            if not always or _depends(source, node):
                 return False
             certain = True
         elif not always and _names(node) & users:
@@ -59,6 +61,7 @@ def used_elsewhere(source: Source, loop: ast.AST, after: Sequence[ast.stmt]) -> 
     users = _users(source, holders)
     if _callers_unknown(source, users):
         return True
+    users |= _holders_of_gradients(source, users, holders)
     todo: list[ast.AST] = [source.tree]
     while todo:
         node = todo.pop()
@@ -111,6 +114,33 @@ def _moves(source: Source, call: ast.Call) -> bool:
     return any(everything[name] > inside[name] for o in owners for name in _chain(o))
 
 
+def _depends(source: Source, call: ast.Call) -> bool:
+    """Whether what a call does may depend on a condition, in itself or in what it calls.
+
+    The kernel of a launch must be in the file; the step of an optimizer need not.
+    """
+    name = "step"
+    if source.called(call) == "launch":
+        kernel = call.args[0] if call.args else None
+        name = kernel.id if isinstance(kernel, ast.Name) else ""
+    elif isinstance(call.func, ast.Attribute) and call.func.attr == "assign":
+        return _conditional(call)
+    bodies = [n for n in ast.walk(source.tree) if isinstance(n, _FUNCTIONS) and n.name == name]
+    missing = not bodies and name != "step"
+    return missing or _conditional(call) or any(_conditional(b) for b in bodies)
+
+
+def _conditional(node: ast.AST) -> bool:
+    for n in ast.walk(node):
+        if isinstance(n, (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Match, ast.Mod)):
+            return True
+        if type(n).__name__ in ("Try", "TryStar") or (isinstance(n, ast.comprehension) and n.ifs):
+            return True
+        if _names(n) & {"where", "select"}:
+            return True
+    return False
+
+
 def _owners(node: ast.AST) -> Iterator[ast.AST]:
     """Of `x.grad`, and of `tape.gradients[x]`, x."""
     if isinstance(node, ast.Attribute) and node.attr == "grad":
@@ -135,14 +165,77 @@ def _have_gradients(nodes: Iterable[ast.AST]) -> bool:
 
 
 def _uses(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value in _GRADIENTS  # `getattr(x, "grad")`
     return isinstance(node, ast.Attribute) and node.attr in _USES
 
 
 def _names(node: ast.AST) -> set[str]:
     """The name that a node refers to."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        return {node.id}
-    return {node.attr} if isinstance(node, ast.Attribute) else set()
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+        return {node.id if isinstance(node, ast.Name) else node.attr}
+    return set()
+
+
+def _holders_of_gradients(source: Source, users: set[str], holders: Sequence[ast.AST]) -> set[str]:
+    """Names of what gradients, or numbers made of them, are kept in.
+
+    users: functions. holders: those whose own names count, too.
+    """
+    kept: list[tuple[set[str], list[ast.AST]]] = []
+    for n in ast.walk(source.tree):
+        for targets, value in _given(n):
+            names = {name for t in targets for x in ast.walk(t) for name in _stored(x)}
+            names -= _own_names(source, n, holders)
+            kept.append((names, list(ast.walk(value))))
+    found: set[str] = set()
+    while True:
+        more = {
+            name for names, nodes in kept for name in names
+            if any(_uses(n) or _names(n) & (users | found) for n in nodes)
+        }  # fmt: skip
+        if more <= found:
+            return found
+        found |= more
+
+
+def _own_names(source: Source, node: ast.AST, holders: Sequence[ast.AST]) -> set[str]:
+    """Names that are those of a function alone, in which a node stands."""
+    function = next((f for f in source.above(node) if isinstance(f, _FUNCTIONS)), None)
+    if function is None or function in holders:
+        return set()
+    own, others = set(), set()
+    for n in ast.walk(function):
+        if isinstance(n, ast.arg):
+            own.add(n.arg)
+        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            own.add(n.id)
+        elif isinstance(n, (ast.Global, ast.Nonlocal)):
+            others |= set(n.names)
+    return own - others
+
+
+def _given(node: ast.AST) -> Iterator[tuple[Sequence[ast.AST], ast.AST]]:
+    """What a node gives a value to, and the value."""
+    if isinstance(node, ast.Assign):
+        yield node.targets, node.value
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
+        yield [node.target], node.value
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        yield [node.target], node.iter
+    elif isinstance(node, ast.withitem) and node.optional_vars:
+        yield [node.optional_vars], node.context_expr
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _INTO:
+            for value in (*node.args, *[k.value for k in node.keywords]):
+                yield [node.func.value], value
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
 
 
 def _users(source: Source, but: Sequence[ast.AST]) -> set[str]:

@@ -10,7 +10,15 @@ from adtool.fixes.edits import applied
 from adtool.fixes.zeroing import zeroed
 from tests.unit.adtool.fixes.conftest import Place
 
-HEAD = "import engine as wp\n"
+HEAD = """import engine as wp
+
+
+@wp.kernel
+def descend(x: wp.array(dtype=float), g: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] -= 0.1 * g[i]
+
+"""
 LOOP = (
     HEAD
     + """
@@ -50,7 +58,7 @@ def test_uses_that_move_parameters(place: Place, use: str) -> None:
 
 
 def test_a_function_with_tabs_and_no_last_end_of_line(place: Place) -> None:
-    body = textwrap.indent(LOOP.split("\n", 1)[1].strip().replace("    ", "\t"), "\t")
+    body = textwrap.indent(LOOP.removeprefix(HEAD).strip().replace("    ", "\t"), "\t")
     text = f"{HEAD}def train():\n{body}"
     assert in_loop(place, text) == f"{text}\n\t\ttape.zero()"
 
@@ -78,7 +86,7 @@ def test_no_place_is_certain(place: Place, old: str, new: str) -> None:
 
 
 def test_a_loop_in_a_loop_that_uses_what_is_added_up(place: Place) -> None:
-    inner = textwrap.indent(LOOP.split("\n", 1)[1].strip(), "    ")
+    inner = textwrap.indent(LOOP.removeprefix(HEAD).strip(), "    ")
     text = f"{HEAD}for epoch in range(2):\n{inner}\n    wp.launch(descend, 3, [x, x.grad])\n"
     assert in_loop(place, text) is None
 
@@ -119,8 +127,54 @@ def test_what_only_looks_at_gradients_moves_nothing(place: Place, use: str) -> N
 
 def whole(loop: str, *others: str) -> str:
     """A program with the loop in a function, `train`, and other code."""
-    body = textwrap.indent(loop.split("\n", 1)[1].strip(), "    ")
+    body = textwrap.indent(loop.removeprefix(HEAD).strip(), "    ")
     return "\n".join([HEAD, f"def train():\n{body}\n", *others]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    x[i] -= 0.1 * g[i]", "    if k == 3:\n        x[i] -= 0.1 * g[i]"),
+        ("0.1 * g[i]", "wp.where(k == 3, 0.1, 0.0) * g[i]"),
+        ("0.1 * g[i]", "0.1 * float(k % 4) * g[i]"),
+        ("0.1 * g[i]", "(0.1 if k == 3 else 0.0) * g[i]"),
+        ("@wp.kernel\ndef descend", "@wp.kernel\ndef ascend"),  # it is in another file
+    ],
+)
+def test_a_kernel_may_move_nothing(place: Place, old: str, new: str) -> None:
+    assert old in LOOP
+    assert in_loop(place, LOOP.replace(old, new)) is None
+
+
+def test_a_step_of_the_file_may_be_none(place: Place) -> None:
+    loop = LOOP.replace("wp.launch(descend, 3, [x, x.grad])  # ö", "adam.step()")
+    steady = "class Adam:\n    def step(self):\n        self.n += 1\n        {}\n\n"
+    every = "if self.n < 4:\n            return"
+    for body, fixed in (("pass", True), (every, False)):
+        text = loop.replace("\nfor step", steady.format(body) + "for step")
+        assert (in_loop(place, text) is not None) is fixed
+
+
+@pytest.mark.parametrize(
+    ("keep", "use"),
+    [
+        ("g = x.grad.numpy()", "print(g)"),
+        ("g: object = x.grad", "print(g)"),
+        ("a, g = 1, x.grad", "print(g)"),
+        ("g = x.grad\n    h = g.numpy()", "print(h)"),
+        ("history.append(x.grad)", "print(history)"),
+        ("kept['g'] = x.grad", "print(kept)"),
+        ("state.total = x.grad", "wp.launch(descend, 3, [x, state.total])"),
+        ("print(g := x.grad)", "print(g)"),
+        ("for g in [x.grad]:\n        pass", "print(g)"),
+        ("pass", "print(getattr(x, 'grad'))"),
+        ("pass", "from operator import attrgetter\nshow = attrgetter('grad')"),
+    ],
+)
+def test_gradients_by_other_names(place: Place, keep: str, use: str) -> None:
+    text = LOOP.replace("  # ö", f"\n    {keep}\n    n = 1")
+    assert in_loop(place, text) is not None or "getattr" in use or "attrgetter" in use
+    assert in_loop(place, f"{text}{use}\n") is None
 
 
 SHOW = "def show():\n    print(x.grad)\n"
@@ -168,6 +222,24 @@ def test_between_two_passes(place: Place) -> None:
     assert fix is not None
     changed = TWICE.replace("numpy()\n", "numpy()\ntape.zero()\n")
     assert applied(TWICE.encode(), fix.edits).decode() == changed
+
+
+def test_what_the_second_tape_adds_to_is_cleared(place: Place) -> None:
+    text = TWICE.replace("numpy()\ntape", "numpy()\nother").replace(
+        "first", "x.assign(x.grad)\nfirst"
+    )
+    fix = zeroed("values", place(text, "other.backward(loss)"), place(text, "tape.backward(loss)"))
+    assert fix is not None
+    assert applied(text.encode(), fix.edits).decode() == text.replace(
+        "numpy()\n", "numpy()\nother.zero()\n"
+    )
+
+
+@pytest.mark.parametrize("call", ["penalty.backward(size)", "if n:\n    penalty.backward(size)"])
+def test_the_share_of_other_passes_is_not_cleared(place: Place, call: str) -> None:
+    for text in (TWICE.replace("\ntape", f"\n{call}\ntape", 1), TWICE + f"{call}\n"):
+        sites = [place(text, "tape.backward(loss)", n) for n in (1, 0)]
+        assert zeroed("twice", *sites) is None
 
 
 @pytest.mark.parametrize(
