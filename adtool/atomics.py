@@ -180,7 +180,7 @@ def _update(value: ast.expr, names: Collection[str], tree: ast.Module) -> tuple[
 def _of_two(f: ast.expr, tree: ast.Module) -> str:
     """`min` or `max` where a call is of Python's or the engine's; the file may have its own."""
     if isinstance(f, ast.Attribute):
-        of_engine = isinstance(f.value, ast.Name) and f.value.id in _engines(tree)
+        of_engine = isinstance(f.value, ast.Name) and f.value.id in (_engines(tree) or ["wp"])
         return f.attr if of_engine and f.attr in ("min", "max") else ""
     if not isinstance(f, ast.Name) or f.id not in ("min", "max"):
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import linecache
 from collections import Counter
@@ -10,6 +11,7 @@ from dataclasses import replace
 
 from adtool.places import short
 from adtool.report import Finding
+from adtool.sources import tree_of
 
 _LINES = 5  # of a finding's source, that are kept
 _DIGITS = 16
@@ -19,17 +21,36 @@ def marked(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings with their fingerprints, and with the lines that they are about.
 
     A fingerprint depends on the code, the kernel, the file relative to the current folder, the
-    text of the line and the arrays' names; of those that are alike in all, it counts.
+    text of the line, the function or class that the line stands in, and the arrays' names; of those
+    that are alike in all, it counts.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     for f in findings:
         source = _source(f)
         file = "" if f.file is None else short(f.file).replace("\\", "/")
-        key = (f.code, f.kernel, file, source[0].strip() if source else "", *f.arrays)
+        line = source[0].strip() if source else ""
+        key = (f.code, f.kernel, file, line, _scope(f), *f.arrays)
         text = "\0".join((*key, str(seen[key])))
         seen[key] += 1
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         yield replace(f, fingerprint=digest[:_DIGITS], source=source)
+
+
+def _scope(f: Finding) -> str:
+    """The function or class that a finding's line stands in, with those around it."""
+    if f.file is None or not f.line:
+        return ""
+    names = []
+    nodes: list[ast.AST] = [tree_of(f.file)]
+    while nodes:
+        node = nodes.pop()
+        for child in ast.iter_child_nodes(node):
+            first, last = getattr(child, "lineno", 0), getattr(child, "end_lineno", 0) or 0
+            if first <= f.line <= last or not last:
+                nodes.append(child)
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                    names.append(child.name)
+    return ".".join(names)
 
 
 def _source(f: Finding) -> tuple[str, ...]:

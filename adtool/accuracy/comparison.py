@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from adtool.accuracy.entries import Entry, Expected, Known, rank, shown, size
 from adtool.accuracy.measuring import Measured
@@ -52,16 +53,17 @@ def compared(
     worse: list[Worse] = []
     better: list[tuple[Entry, Entry]] = []
     for key, entry in before.items():
-        m = now.get(key)
+        m = now.get(key) or _namesake(entry, found, before)
         if m is None:
             continue
         why = _worse(m.entry, entry, expected)
         if why:
             worse.append(Worse(entry, m, why))
-        elif _is_better(m.entry, entry, expected.factor):
+        elif key in now and _is_better(m.entry, entry, expected.factor):
             better.append((entry, m.entry))
     new = tuple(m.entry for key, m in now.items() if key not in before)
-    missing = [e for key, e in before.items() if key not in now] if whole else []
+    told = {w.before.key for w in worse}
+    missing = [e for key, e in before.items() if key not in {*now, *told}] if whole else []
     present = set(kernels)
     gone: list[Entry] = []
     for kernel, group in _by_kernel(missing).items():
@@ -80,6 +82,28 @@ def compared(
             else:
                 gone.append(e)
     return Comparison(tuple(worse), tuple(better), new, tuple(gone))
+
+
+def _namesake(
+    old: Entry, found: Sequence[Measured], before: Mapping[Any, Entry]
+) -> Measured | None:
+    """What an entry is now that another kernel has its name, so that both have their files in it.
+
+    Which of them it was is not known: the worst one counts, of those that are new.
+    """
+    if old.tape or "@" in old.kernel:
+        return None
+    same = [
+        m for m in found
+        if m.entry.key not in before and not m.entry.tape
+        and m.entry.kernel.startswith(f"{old.kernel}@")
+        and (m.entry.input, m.entry.output) == (old.input, old.output)
+    ]  # fmt: skip
+    return max(
+        same,
+        key=lambda m: (rank(m.entry.verdict), max(size(m.entry.error), size(m.entry.rounding))),
+        default=None,
+    )
 
 
 def updated(

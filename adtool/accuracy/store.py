@@ -10,6 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -225,10 +226,16 @@ def _value(name: str, data: Any) -> float | None:
 
 
 def _stricter(one: Entry | None, other: Entry) -> Entry:
+    """Of two lines of one key, as after a merge, the better of each number: null is no number."""
     if one is None:
         return other
+    first, second = sorted((one, other), key=lambda e: rank(e.verdict))
+    return replace(
+        first, error=_smaller(first.error, second.error),
+        rounding=_smaller(first.rounding, second.rounding),
+    )  # fmt: skip
 
-    def least(e: Entry) -> tuple[int, float, float]:
-        return rank(e.verdict), size(e.error), size(e.rounding)
 
-    return min(one, other, key=least)
+def _smaller(a: float | None, b: float | None) -> float | None:
+    known = [x for x in (a, b) if x is not None]
+    return min(known, key=size) if known else None

@@ -19,7 +19,8 @@ _NAME = "requires_grad"
 def requires_grad(made: Iterable[Span]) -> Fix | None:
     """Makes the arrays that these calls made with a gradient; None where that is not one change.
 
-    It is not safe where the program says `requires_grad=False`: that was meant.
+    It is not safe where the program says `requires_grad=False`: that was meant; nor where it asks
+    which arrays have gradients, and so may do something else.
     """
     edits: list[Edit] = []
     safe = True
@@ -32,11 +33,35 @@ def requires_grad(made: Iterable[Span]) -> Fix | None:
         if edit is None:
             return None
         safe = safe and (edit.line, edit.column) == (edit.end_line, edit.end_column)
+        safe = safe and not _asks(source.tree)
         edits.append(edit)
     if not edits:
         return None
     what = "the array" if len(edits) == 1 else "the arrays"
     return Fix(f"make {what} with `requires_grad=True`", safe, tuple(edits))
+
+
+def _asks(tree: ast.Module) -> bool:
+    """Whether a program looks at what has a gradient: `x.requires_grad`, `x.grad is None`."""
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Attribute) and n.attr == _NAME and isinstance(n.ctx, ast.Load):
+            return True
+        if isinstance(n, ast.Constant) and n.value in (_NAME, "grad"):
+            return True
+        tests: list[ast.expr] = []
+        if isinstance(n, ast.Compare) and any(isinstance(o, (ast.Is, ast.IsNot)) for o in n.ops):
+            tests = [n.left, *n.comparators]
+        elif isinstance(n, (ast.If, ast.IfExp, ast.While)):
+            tests = [n.test]
+        elif isinstance(n, ast.BoolOp):
+            tests = n.values
+        elif isinstance(n, ast.comprehension):
+            tests = n.ifs
+        elif isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Not):
+            tests = [n.operand]
+        if any(isinstance(t, ast.Attribute) and t.attr == "grad" for t in tests):
+            return True
+    return False
 
 
 def _edit(source: Source, call: ast.Call) -> Edit | None:

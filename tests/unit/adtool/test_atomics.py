@@ -21,6 +21,10 @@ MEANT = [
     ("if g[k] >= v:\n        g[k] = v", "wp.atomic_min(g, k, v)"),
 ]
 OTHER = [
+    "max = smooth\n    g[k] = max(g[k], v)",
+    "g[k] = np.maximum(g[k], v)",
+    "g[k] = np.max(g[k], v)",
+    "g[k] = fast.math.min(g[k], v)",
     "g[k] = v - g[k]",
     "g[k] = g[k] * v",
     "g[k] = g[k] + g[k] * v",
@@ -102,3 +106,25 @@ def test_files_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
     assert atomic_updates(str(tmp_path / "no.py"), [1]) == ()
     (tmp_path / "bad.py").write_text("g[k] = = 1\n")
     assert atomic_updates(str(tmp_path / "bad.py"), [1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("head", "meant"),
+    [
+        ("import engine as wp", True),
+        ("import engine as wp\nfrom engine import max", True),
+        ("import engine as wp\n@wp.func\ndef max(a: float, b: float):\n    return a + b", False),
+        ("import engine as wp\nfrom smooth import soft_max as max", False),
+        ("import engine as wp\nfrom engine import min as max", False),
+        ("import engine as wp\nfrom smooth import *", False),
+        ("import engine as wp\nmax = wp.func(soft)", False),
+    ],
+)
+def test_a_maximum_of_the_file_is_none_of_the_engine(
+    tmp_path: Path, head: str, meant: bool
+) -> None:
+    file = tmp_path / "k.py"
+    text = f"{head}\ndef k(g, v):\n    g[0] = max(g[0], v)\n"
+    file.write_text(text)
+    line = text.count("\n")
+    assert atomic_updates(str(file), [line]) == (("wp.atomic_max(g, 0, v)",) if meant else ())

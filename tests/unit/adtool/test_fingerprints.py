@@ -47,6 +47,17 @@ def test_tells_apart_what_differs(file: Path) -> None:
     assert all(len(p) == 16 for p in prints)
 
 
+def test_the_same_line_in_two_functions(file: Path) -> None:
+    body = "    tape.backward(loss)\n"
+    file.write_text(f"def pose():\n{body}class A:\n  def shape(self):\n{body}")
+    one, two = (replace(BASE, file=str(file), line=n) for n in (2, 5))
+    before = _prints(one)
+    assert _prints(two) != before
+    file.write_text(f"import x\n\ndef pose():\n    y = 1\n{body}")
+    linecache.clearcache()
+    assert _prints(replace(one, line=5)) == before
+
+
 def test_has_the_lines_of_the_place(file: Path) -> None:
     file.write_text("".join(f"line {i}\n" for i in range(1, 20)))
     (f,) = marked([replace(BASE, file=str(file), line=2, column=1, end_line=18)])

@@ -220,6 +220,19 @@ def test_kernels_of_one_name_are_told_apart_by_their_files() -> None:
     assert names(found) == ["springs@far.py", "springs@lib/more.py", "springs@springs.py"]
 
 
+@pytest.mark.parametrize(("error", "fires"), [(1e-12, False), (1e-3, True)])
+def test_a_kernel_that_gets_a_namesake(error: float, fires: bool) -> None:
+    before = report(launches=(launch(0, sized(), kernel="f", file="/w/lib.py"),))
+    for first, second in ((error, 1e-12), (1e-12, error)):
+        now = report(
+            launches=(
+                launch(0, sized(first), kernel="f", file="/w/lib.py"),
+                launch(1, sized(second), kernel="f", file="/w/other.py"),
+            )
+        )
+        assert codes(judged(now, before)) == ["G015"] * fires
+
+
 def test_the_end_of_a_fit_is_measured_by_its_beginning() -> None:
     first = launch(0, sized(1e-12))
     last = launch(1, pair("rounding", max_abs_error=1e-9, max_rel_error=0.5, scale=1e-9, off=1e-9))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,28 @@ def test_branches_that_touch_different_kernels_merge(tmp_path: Path) -> None:
         ("a", "x", old), ("b", "x", old), ("b", "z", old), ("d", "x", 1e-3), ("e", "x", old),
         ("f", "x", old),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (("pass", 2e-7, 0.0), ("pass", 0.0, 0.01), ("pass", 0.0, 0.0)),
+        (("pass", 1e-3, 1e-4), ("pass", None, None), ("pass", 1e-3, 1e-4)),
+        (("pass", None, None), ("pass", None, None), ("pass", None, None)),
+        (("fail", 0.5, 1e-5), ("pass", 1e-6, 1e-4), ("pass", 1e-6, 1e-5)),
+    ],
+)
+def test_the_stricter_of_two_lines(
+    tmp_path: Path, one: Any, other: Any, expected: Any, turned: bool
+) -> None:
+    lines = [text_of(Baseline((entry("k", verdict=v, error=e, rounding=r),))).splitlines()
+             for v, e, r in (one, other)]  # fmt: skip
+    head, *rest = lines[turned]
+    path = tmp_path / "merged"
+    path.write_text("\n".join([head, *rest, *lines[not turned][1:]]) + "\n")
+    (found,) = read(path).entries
+    assert (found.verdict, found.error, found.rounding) == expected
 
 
 def test_union_takes_both_and_the_stricter_of_two(tmp_path: Path) -> None:

@@ -84,6 +84,16 @@ def test_what_was_meant_is_changed_as_unsafe(fix: Ask, before: str, after: str) 
 
 
 @pytest.mark.parametrize(
+    "use",
+    ["ps = [p for p in arrays if p.requires_grad]", "if x.grad:\n    n = 1", "n = x.grad is None",
+     "n = getattr(x, 'grad', None)", "n = not x.grad", "n = x.grad and 1"],
+)  # fmt: skip
+def test_a_program_that_asks_what_has_a_gradient(fix: Ask, use: str) -> None:
+    found = fix(f"import engine as wp\nx = wp.zeros(3)\n{use}\n", "wp.zeros")
+    assert found is not None and not found.safe
+
+
+@pytest.mark.parametrize(
     ("name", "line"),
     [
         ("wp.zeros", "wp.zeros(*shape)"),
