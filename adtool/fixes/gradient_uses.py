@@ -16,6 +16,9 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GRADIENTS = ("grad", "gradients")
 _USES = (*_GRADIENTS, "step")
+# What makes numbers, or a copy, of an array.
+_COPIES = ("abs", "clone", "copy", "deepcopy", "float", "int", "item", "len", "max", "mean", "min",
+           "norm", "print", "repr", "str", "sum", "tolist")  # fmt: skip
 # Methods that put something into a list, set or dictionary.
 _INTO = ("add", "append", "appendleft", "extend", "insert", "put", "setdefault", "update")
 
@@ -178,25 +181,38 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _holders_of_gradients(source: Source, users: set[str], holders: Sequence[ast.AST]) -> set[str]:
-    """Names of what gradients, or numbers made of them, are kept in.
+    """Names of what gradients are kept in; copies of their numbers are none.
 
     users: functions. holders: those whose own names count, too.
     """
-    kept: list[tuple[set[str], list[ast.AST]]] = []
+    kept: list[tuple[set[str], ast.AST]] = []
     for n in ast.walk(source.tree):
         for targets, value in _given(n):
             names = {name for t in targets for x in ast.walk(t) for name in _stored(x)}
             names -= _own_names(source, n, holders)
-            kept.append((names, list(ast.walk(value))))
+            kept.append((names, value))
     found: set[str] = set()
     while True:
         more = {
-            name for names, nodes in kept for name in names
-            if any(_uses(n) or _names(n) & (users | found) for n in nodes)
+            name for names, value in kept for name in names if _shares(value, users | found)
         }  # fmt: skip
         if more <= found:
             return found
         found |= more
+
+
+def _shares(value: ast.AST, names: set[str]) -> bool:
+    """Whether a value may have the memory of a gradient. names: of what may."""
+    if _uses(value) or _names(value) & names:
+        return True
+    if isinstance(value, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.JoinedStr)):
+        return False
+    if isinstance(value, ast.Call):
+        f = value.func
+        name = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+        if name in _COPIES:
+            return False
+    return any(_shares(child, names) for child in ast.iter_child_nodes(value))
 
 
 def _own_names(source: Source, node: ast.AST, holders: Sequence[ast.AST]) -> set[str]:

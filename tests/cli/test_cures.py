@@ -25,12 +25,6 @@ def total(y: wp.array(dtype=float), loss: wp.array(dtype=float)):
     wp.atomic_add(loss, 0, y[wp.tid()])
 
 
-@wp.kernel
-def descend(x: wp.array(dtype=float), gradient: wp.array(dtype=float)):
-    i = wp.tid()
-    x[i] = x[i] - 0.1 * gradient[i]
-
-
 @wp.func
 def cube(x: float):
     return x * x * x
@@ -53,7 +47,12 @@ def room(n):
 
 # No fix but the first is safe.
 MAIN = """import engine as wp
-from shared import descend, room, square, total
+from shared import room, square, total
+
+@wp.kernel
+def descend(x: wp.array(dtype=float), gradient: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] - 0.1 * gradient[i]
 
 x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
 for step in range(2):
@@ -73,7 +72,12 @@ for step in range(2):
 print("gradient", seen)
 """
 FIXED = """import engine as wp
-from shared import descend, room, square, total
+from shared import room, square, total
+
+@wp.kernel
+def descend(x: wp.array(dtype=float), gradient: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] - 0.1 * gradient[i]
 
 x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
 for step in range(2):

@@ -177,6 +177,17 @@ def test_gradients_by_other_names(place: Place, keep: str, use: str) -> None:
     assert in_loop(place, f"{text}{use}\n") is None
 
 
+@pytest.mark.parametrize(
+    "keep",
+    ["g = x.grad.numpy().tolist()", "g = float(x.grad.numpy().max())", "g = x.grad.numpy().copy()",
+     "g = 0.5 * x.grad.numpy()", "kept.append(np.linalg.norm(x.grad.numpy()))",
+     "g = wp.clone(x.grad)"],
+)  # fmt: skip
+def test_copies_of_gradients_may_be_used(place: Place, keep: str) -> None:
+    text = LOOP.replace("  # ö", f"\n    {keep}\n    n = 1") + "print(g, kept)\n"
+    assert in_loop(place, text) is not None
+
+
 SHOW = "def show():\n    print(x.grad)\n"
 ADAM = "class Adam:\n    def step(self):\n        self.x.assign(self.x.grad)\n"
 
