@@ -139,7 +139,7 @@ LOG2E = log2e = math.log2(math.e)
 LOG10E = log10e = math.log10(math.e)
 PHI = phi = (1.0 + math.sqrt(5.0)) / 2.0
 
-# Says what is missing where a program imports a part of Warp that is not here.
+# Stands in for parts of Warp that are not here, where a program imports one.
 if _features.Finder not in sys.meta_path:
     sys.meta_path.append(_features.Finder)
 
@@ -188,8 +188,11 @@ def __getattr__(name: str) -> Any:
         return [*_names, *(n for n in _builtins() if not hasattr(_python, n))]
     if not name.startswith("_") and name in _builtins():
         return globals()[name]
-    missing = None if name.startswith("_") else _features.missing_error(name)
-    raise missing or AttributeError(f"module 'engine' has no attribute {name!r}")
+    if _features.is_missing_module(name):
+        return importlib.import_module(f"engine.{name}")
+    if (stand_in := _features.stand_in(name)) is not None:
+        return stand_in  # fails where it is used
+    raise AttributeError(f"module 'engine' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

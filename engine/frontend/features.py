@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from importlib.machinery import ModuleSpec
+
+from engine.lang.stand_ins import StandIn, StandInModule, make_stand_in, plural
+
+__all__ = [
+    "Finder",
+    "Loader",
+    "is_missing_module",
+    "missing_feature",
+    "plural",
+    "stand_in",
+]
 
 # (names, or patterns with "*"; the feature; what to write instead).
 _FEATURES: tuple[tuple[str, str, str], ...] = (
@@ -85,37 +97,61 @@ def missing_feature(name: str) -> tuple[str, str] | None:
     return next((found for p, found in _PATTERNS if fnmatchcase(name, p)), None)
 
 
-def plural(feature: str) -> str:
-    """The feature with its verb: "tiles are", "this name of local arrays is"."""
-    return f"{feature} {'is' if feature.startswith('this') else 'are'}"
+# What are modules: `import engine.fem` gives a stand-in, too.
+_MODULES = frozenset(
+    [
+        "sim",
+        "fem",
+        "render",
+        "optim",
+        "sparse",
+        "utils",
+        "torch",
+        "jax",
+        "dlpack",
+        "paddle",
+        "context",
+        "build",
+    ]
+)
 
 
-class MissingFeature(AttributeError):
-    """`engine.NAME` is a feature of Warp that is not here. feature, help: as in the table."""
-
-    def __init__(self, name: str, feature: str, help: str) -> None:
-        text = f"engine has no {name!r}: {plural(feature)} not supported"
-        super().__init__(f"error[E112]: {text}\nhelp: {help}")
-        self.feature = feature
-        self.help = help
-
-
-def missing_error(name: str) -> MissingFeature | None:
-    """What to raise where a program asks for `engine.NAME`; None for a name that Warp has not."""
-    found = missing_feature(name)
-    return None if found is None else MissingFeature(name, *found)
+def stand_in(name: str) -> StandIn | None:
+    """What `engine.NAME` is for a feature of Warp that is not here; None for other names."""
+    found = None if name.startswith("_") else missing_feature(name)
+    return None if found is None else make_stand_in(name, *found)
 
 
 class Finder:
-    """The last finder of imports: says what is missing where `engine.NAME` is imported.
+    """The last finder of imports: stand-ins for modules of Warp that are not here.
 
-    Both `import engine.fem` and `from engine import Mesh` come here, where there is no such
-    module or attribute. Raises ImportError; other modules are none of its business.
+    `import engine.fem` comes here, and `import engine.fem.linalg`. Other modules are none of its
+    business.
     """
 
     @staticmethod
-    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+    def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         package, name, *_ = [*fullname.split("."), ""]
-        missing = missing_error(name) if package == "engine" else None
-        if missing is not None:
-            raise ImportError(str(missing), name=fullname)
+        if package != "engine" or name not in _MODULES:
+            return None
+        return ModuleSpec(fullname, Loader, is_package=True)  # type: ignore[arg-type]
+
+
+class Loader:
+    """Makes the modules that `Finder` finds."""
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> StandInModule:
+        name = spec.name.split(".")[1]
+        found = missing_feature(name)
+        assert found is not None
+        return StandInModule(spec.name, *found)
+
+    @staticmethod
+    def exec_module(module: object) -> None:
+        pass
+
+
+def is_missing_module(name: str) -> bool:
+    """Whether `engine.NAME` is a module of Warp that is not here."""
+    return name in _MODULES and missing_feature(name) is not None

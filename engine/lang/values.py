@@ -24,6 +24,7 @@ from engine.lang.scalars import (
     uint32,
     uint64,
 )
+from engine.lang.stand_ins import StandIn
 from engine.lang.structs import ARRAYS, COMPOUND, ElementType, StructType, UserType
 from engine.lang.vectors import Components, vector_class
 
@@ -42,6 +43,8 @@ def to_ir_type(obj: object) -> UserType:
     kind = getattr(obj, "__ir_type__", None)
     if kind is not None:
         return kind  # type: ignore[no-any-return]
+    if isinstance(obj, StandIn):
+        raise obj.error()
     if isinstance(obj, type) and obj in _PYTHON:
         return _PYTHON[obj]
     if isinstance(obj, (t.ScalarType, t.VectorType, t.MatrixType, t.ArrayType, *COMPOUND)):

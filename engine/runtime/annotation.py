@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.lang.generics import is_open
+from engine.lang.stand_ins import StandIn
 from engine.lang.structs import (
     ElementType,
     IndexedArrayType,
@@ -91,7 +92,7 @@ class ArrayAnnotation:
         self.ndim = ndim
         self.dtype: Any = dtype
         self.__ir_type__: ArrayType | StructArrayType | None = None
-        if not is_open(dtype):  # else the call decides
+        if not (is_open(dtype) or isinstance(dtype, StandIn)):  # else the call decides
             element = to_element_type(dtype)
             self.__ir_type__ = _type_of_arrays(element, ndim)
             self.dtype = value_class(element)

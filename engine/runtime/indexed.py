@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.stand_ins import StandIn
 from engine.lang.structs import IndexedArrayType
 from engine.lang.types import INT32
 from engine.lang.values import to_element_type, value_class
@@ -217,7 +218,8 @@ class IndexedArrayAnnotation:
         self.dtype: Any = dtype
         self.ndim = ndim
         self.__ir_type__: IndexedArrayType | None = None
-        if dtype is not Any:  # of any type: the call decides
+        # Of any type the call decides; of one that is not here, its use says so.
+        if dtype is not Any and not isinstance(dtype, StandIn):
             element = to_element_type(dtype)
             self.dtype = value_class(element)
             self.__ir_type__ = IndexedArrayType(element, ndim)

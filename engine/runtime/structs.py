@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import difflib
 import inspect
@@ -12,7 +13,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
-from engine.frontend.features import MissingFeature, plural
+from engine.lang.stand_ins import StandIn, make_stand_in, stand_in_of
 from engine.lang.structs import (
     ARRAYS,
     FieldType,
@@ -138,13 +139,18 @@ def struct(cls: Any = None, *, module: Any = None) -> Any:
     return make if cls is None else make(cls)
 
 
-def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
+def _make(cls: Any, names: dict[str, Any]) -> type[Struct] | StandIn:
     if not isinstance(cls, type):
         raise _bad(f"@struct takes a class, got {cls!r}", "write `@struct` above a class")
     found = inspect.get_annotations(cls)
     if not found:
         raise _bad(f"struct {cls.__name__} has no fields", "annotate fields: `x: float`")
     around = {**vars(sys.modules.get(cls.__module__, object())), **names} if _text(found) else {}
+    for f, a in found.items():
+        if (missing := stand_in_of(_evaluated(a, around))) is not None:
+            # Fails where it is used, as the field does.
+            what = f"{missing.missing_feature} (field {f!r})"
+            return make_stand_in(cls.__name__, what, missing.missing_help)
     fields = {f: _field(cls, f, a, around) for f, a in found.items()}
     kind = StructType(cls.__name__, fields)
     skip = ("__dict__", "__weakref__", "__init__", "__doc__")
@@ -153,6 +159,14 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
     made = type(cls.__name__, (Struct,), members)
     kind.cls = made
     return made
+
+
+def _evaluated(annotation: Any, around: dict[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    with contextlib.suppress(Exception):  # what is wrong with it is said later
+        return eval(annotation, around)
+    return None
 
 
 def _text(annotations: dict[str, Any]) -> bool:
@@ -172,9 +186,6 @@ def _field(cls: type, name: str, annotation: Any, around: dict[str, Any]) -> Fie
     if isinstance(annotation, str):
         try:
             annotation = eval(annotation, around)
-        except MissingFeature as e:
-            text = f"{where}: {plural(e.feature)} not supported"
-            raise KernelError(Diagnostic("E112", text, call_span(), e.help)) from None
         except Exception as e:
             raise _bad(f"{where}: the annotation `{annotation}` cannot be evaluated ({e})",
                        "annotate with a type") from None  # fmt: skip

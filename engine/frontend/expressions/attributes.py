@@ -9,7 +9,7 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.component_slices import component_of_region, named_part, region_of
 from engine.frontend.expressions.local_arrays import local_part
 from engine.frontend.expressions.views import arith, size
-from engine.frontend.features import missing_feature, plural
+from engine.frontend.features import missing_feature
 from engine.frontend.operands.captured import describe, operand_of
 from engine.frontend.operands.kinds import as_view, decompose, user_type
 from engine.frontend.operands.lvalues import Element, Local, LValue, Part, Region, Shape
@@ -27,6 +27,7 @@ from engine.frontend.operands.operand import (
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.scope import is_engine
 from engine.ir.nodes import Const
+from engine.lang.stand_ins import StandIn, plural
 from engine.lang.structs import ARRAYS, StructType
 from engine.lang.types import (
     MatrixType,
@@ -144,6 +145,8 @@ def known_member(cx: Context, node: ast.Attribute, obj: object) -> Operand:
         found = cx.scope.member(obj, node.attr)
     except Exception:
         return unknown(cx, node, node.attr, is_engine(obj), _public(obj), text)
+    if isinstance(found, StandIn):
+        return not_here(cx, node, found, text)
     got = operand_of(found)
     if got is None:
         what, help_text = describe(found)
@@ -153,6 +156,12 @@ def known_member(cx: Context, node: ast.Attribute, obj: object) -> Operand:
 
 def _public(obj: object) -> list[str]:
     return [n for n in dir(obj) if not n.startswith("_")]
+
+
+def not_here(cx: Context, node: ast.expr, found: StandIn, text: str) -> Bad:
+    """E112 for what stands in for a feature of Warp that is not there."""
+    what = f"`{text}`: {plural(found.missing_feature)} not supported"
+    return cx.error("E112", node, what, found.missing_help)
 
 
 def unknown(

@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from engine.frontend.context.context import Context
-from engine.frontend.expressions.attributes import unknown
+from engine.frontend.expressions.attributes import not_here, unknown
 from engine.frontend.operands.captured import describe, operand_of
 from engine.frontend.operands.kinds import (
     AbsentKind,
@@ -26,6 +26,7 @@ from engine.frontend.operands.operand import (
 )
 from engine.frontend.parsing.fence_table import CONSTANTS
 from engine.frontend.parsing.scope import MISSING
+from engine.lang.stand_ins import StandIn
 
 
 def lower_constant(cx: Context, node: ast.expr) -> Operand:
@@ -48,6 +49,8 @@ def lower_name(cx: Context, node: ast.expr) -> Operand:
     if found is MISSING:
         others = [*cx.plan.assigned, *cx.scope.names(), *vars(builtins)]
         return unknown(cx, node, name, True, others, name)
+    if isinstance(found, StandIn):
+        return not_here(cx, node, found, name)
     got = operand_of(found)
     if got is None:
         what, help_text = describe(found)

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
-from engine.frontend.features import MissingFeature, plural
 from engine.frontend.parsing.report import Report
 from engine.frontend.parsing.scope import Scope, type_of
 from engine.frontend.parsing.source import Source
 from engine.lang.generics import ANYTHING, FUNCTION, Pattern, pattern_of
+from engine.lang.stand_ins import StandIn, plural, stand_in_of
 from engine.lang.structs import COMPOUND, UserType
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType
 
@@ -27,11 +27,19 @@ class BadAnnotation(Exception):
         self.help = help
 
 
+def _not_here(found: StandIn) -> BadAnnotation:
+    text = f"`{found.missing_name}`: {plural(found.missing_feature)} not supported"
+    return BadAnnotation(text, "E112", found.missing_help)
+
+
 def to_type(obj: Any) -> UserType | None:
     """The type that an annotation object names. None for `Any` and other patterns.
 
     Raises BadAnnotation.
     """
+    missing = stand_in_of(obj)
+    if missing is not None:
+        raise _not_here(missing)
     if obj is inspect.Parameter.empty or pattern_of(obj) is not None:
         return None
     found = getattr(obj, "__ir_type__", None)
@@ -54,9 +62,6 @@ def evaluate(obj: Any, scope: Scope) -> Any:
                 break
             obj = scope.evaluate(obj)
         return obj
-    except MissingFeature as error:
-        text = f"`{obj}`: {plural(error.feature)} not supported"
-        raise BadAnnotation(text, "E112", error.help) from None
     except Exception as error:
         raise BadAnnotation(f"the annotation `{obj}` cannot be evaluated ({error})") from None
 

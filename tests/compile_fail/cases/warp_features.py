@@ -25,7 +25,7 @@ def returning(a: wp.array(dtype=float)):
 def spatial_queries(a: wp.array(dtype=float), grid: "wp.HashGrid"):
     #                                         ^^^^^^^^^^^^^^^^^^^ E112 hash grids are not supported
     v: wp.Volume = a[0]
-    #  ^^^^^^^^^ E112 `wp.Volume`: volumes are not supported
+    #  ^^^^^^^^^ E112 `Volume`: volumes are not supported
     s = wp.volume_sample(0, wp.vec3(), wp.Volume.LINEAR)
     #   ^^^^^^^^^^^^^^^^ E112 `wp.volume_sample`: volumes are not supported
     #                                  ^^^^^^^^^ E112 `wp.Volume`: volumes are not supported

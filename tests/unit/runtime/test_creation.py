@@ -87,8 +87,8 @@ def test_unknown_devices(name):
 
 
 def test_names_of_warp_that_are_missing_say_so():
-    with pytest.raises(AttributeError, match=r"E112.*hash grid"):
-        _ = wp.HashGrid
+    with pytest.raises(LaunchError, match=r"E112.*textures"):
+        wp.Texture2D(3)
     assert not hasattr(wp, "no_such_name")
 
 
