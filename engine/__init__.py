@@ -45,9 +45,7 @@ from engine.lang.generics import Float, Int, Scalar
 from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
 from engine.lang.names import __all__ as _type_names
 from engine.lang.values import (
-    bool as bool,
-)
-from engine.lang.values import (
+    bfloat16,
     constant,
     dtype_from_numpy,
     dtype_to_numpy,
@@ -62,6 +60,9 @@ from engine.lang.values import (
     uint16,
     uint32,
     uint64,
+)
+from engine.lang.values import (
+    bool as bool,
 )
 from engine.runtime.array import array, array1d, array2d, array3d, array4d
 from engine.runtime.creation import (
@@ -220,7 +221,7 @@ __all__ = [
     "synchronize", "synchronize_device",
     # types
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "Float", "Int", "Scalar", "constant",
+    "bfloat16", "float16", "float32", "float64", "Float", "Int", "Scalar", "constant",
     "dtype_from_numpy", "dtype_to_numpy", "types",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",

@@ -35,7 +35,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("spatial_mass spatial_jacobian", "matrices of whole mechanisms",
      "loop over the joints and add up `spatial_adjoint(...)` products"),
     ("dense_*", "dense solvers in kernels", "use numpy.linalg on the host"),
-    ("bfloat16", "bfloat16 numbers", "use `float16` or `float32`"),
     ("fabricarray* indexedfabricarray*", "arrays of the Fabric",
      "pass an ordinary array"),
     ("array_store array_load address_of", "addresses", "index the array: `a[i]`"),

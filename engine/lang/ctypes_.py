@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
+from engine.lang.types import (
+    BFLOAT16,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    Type,
+    VectorType,
+    missing_bfloat16,
+)
 
 
 def ctype(t: Type) -> str:
@@ -11,6 +19,8 @@ def ctype(t: Type) -> str:
         if t.kind == "b":
             return "bool"
         if t.kind == "f":
+            if t is BFLOAT16:
+                raise missing_bfloat16()
             return {16: "eng::half_t", 32: "float", 64: "double"}[t.bits]
         return f"{t.name}_t"
     if isinstance(t, VectorType):

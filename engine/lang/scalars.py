@@ -68,6 +68,28 @@ class float16(_Float):
     _round = np.float16
 
 
+def _to_bfloat16(value: Any) -> float:
+    """The nearest number with 8 bits of precision and the range of float32, ties to even."""
+    x = float(value)
+    single = np.float32(x)
+    if not np.isfinite(single) or float(single) == x:
+        bits = int(single.view(np.uint32))
+    else:  # rounded once: what float32 cuts off still counts, as a last bit that is set
+        towards = single if abs(float(single)) < abs(x) else np.nextafter(single, np.float32(0.0))
+        bits = int(towards.view(np.uint32)) | 1
+    if not np.isnan(single):
+        bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return float(np.uint32(bits).view(np.float32))
+
+
+class bfloat16(_Float):
+    """A 16-bit float, 8 bits of precision, with the range of float32."""
+
+    __slots__ = ()
+    __ir_type__ = t.BFLOAT16
+    _round = _to_bfloat16
+
+
 class float32(_Float):
     """A 32-bit float, 24 bits of precision. `float` in kernels."""
 
@@ -153,7 +175,7 @@ class bool(_Scalar):
 SCALAR_CLASSES: dict[t.ScalarType, type] = {
     c.__ir_type__: c
     for c in (
-        bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32,
-        float64,
+        bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
+        float32, float64,
     )
 }  # fmt: skip

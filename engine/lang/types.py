@@ -11,9 +11,22 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.diagnostics import Diagnostic, LaunchError
+
 Kind = Literal["b", "i", "u", "f"]
 # What the components of a vector mean: nothing in particular, a rotation, or a rigid motion.
 Tag = Literal["", "quat", "transform"]
+
+
+def missing_bfloat16() -> LaunchError:
+    """What to raise where bfloat16 is computed with or stored: it can only be named."""
+    return LaunchError(
+        Diagnostic(
+            "E112",
+            "bfloat16 numbers are not supported in kernels and arrays",
+            help="use `float16` or `float32`",
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,9 @@ class ScalarType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
+        """The type of values in memory. Raises LaunchError (E112) for bfloat16."""
+        if self.name == "bfloat16":
+            raise missing_bfloat16()
         return np.dtype(self.name)
 
 
@@ -102,6 +118,7 @@ UINT16 = ScalarType("uint16", "u", 16)
 UINT32 = ScalarType("uint32", "u", 32)
 UINT64 = ScalarType("uint64", "u", 64)
 FLOAT16 = ScalarType("float16", "f", 16)
+BFLOAT16 = ScalarType("bfloat16", "f", 16)
 FLOAT32 = ScalarType("float32", "f", 32)
 FLOAT64 = ScalarType("float64", "f", 64)
 

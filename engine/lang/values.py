@@ -11,6 +11,7 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
 from engine.lang.scalars import (
     SCALAR_CLASSES,
+    bfloat16,
     bool,
     float16,
     float32,
@@ -121,5 +122,5 @@ __all__ = [
     "SCALAR_CLASSES", "Components", "constant", "dtype_from_numpy", "dtype_to_numpy",
     "to_ir_type", "to_value_type", "value_class",
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64",
+    "float16", "bfloat16", "float32", "float64",
 ]  # fmt: skip

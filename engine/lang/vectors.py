@@ -17,7 +17,7 @@ from engine.lang.numbers import exact, misfit, numbers
 from engine.lang.scalars import SCALAR_CLASSES
 
 _SUFFIX = {
-    "float16": "h", "float32": "f", "float64": "d", "bool": "bool",
+    "float16": "h", "bfloat16": "bf", "float32": "f", "float64": "d", "bool": "bool",
     "int8": "b", "int16": "s", "int32": "i", "int64": "l",
     "uint8": "ub", "uint16": "us", "uint32": "ui", "uint64": "ul",
 }  # fmt: skip

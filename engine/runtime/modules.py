@@ -6,7 +6,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from engine.diagnostics import CompilerError, EngineError
+from engine.diagnostics import EngineError
 from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
@@ -99,6 +99,6 @@ def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:
         try:
             prefetch([(backend, v, "forward", none, none) for v in found])
             return
-        except CompilerError:
+        except EngineError:  # of one of them, whose own launch says it
             pass
     prefetch([(backend, plan.variants, "forward", none, none)])

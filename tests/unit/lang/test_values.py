@@ -211,3 +211,36 @@ def test_constant():
     assert wp.constant(3) == 3
     with pytest.raises(LaunchError):
         wp.constant("text")
+
+
+def test_bfloat16_rounds_to_8_bits_ties_to_even() -> None:
+    assert wp.bfloat16(3.14159) == 3.140625
+    assert wp.bfloat16(1.0 + 2.0**-8) == 1.0  # a tie
+    assert wp.bfloat16(1.0 + 3.0 * 2.0**-8) == 1.0 + 2.0**-6  # a tie
+    # Just above a tie, by less than float32 tells: one rounding, not two.
+    assert wp.bfloat16(1.0 + 2.0**-8 + 2.0**-40) == 1.0 + 2.0**-7
+    assert wp.bfloat16(-1.0 - 2.0**-8 - 2.0**-40) == -1.0 - 2.0**-7
+    assert wp.bfloat16(3.4e38) == float("inf")
+    assert np.isnan(wp.bfloat16(float("nan")))
+    assert wp.types.type_size_in_bytes(wp.bfloat16) == 2
+
+
+def test_bfloat16_can_be_named_but_not_stored() -> None:
+    assert wp.array(dtype=wp.bfloat16).dtype is wp.bfloat16
+    with pytest.raises(wp.EngineError, match=r"E112.*bfloat16"):
+        wp.zeros(3, dtype=wp.bfloat16)
+
+
+def test_tables_of_types() -> None:
+    from engine import types
+
+    assert set(types.scalar_types) == {*types.int_types, *types.float_types}
+    assert wp.bool in types.scalar_and_bool_types
+    for cls, scalar in types.warp_type_to_np_dtype.items():
+        if cls is not wp.bfloat16:
+            assert types.np_dtype_to_warp_type[scalar] is cls
+            assert types.np_dtype_to_warp_type[np.dtype(scalar)] is cls
+    assert types.type_scalar_type(wp.vec3d) is wp.float64
+    assert types.type_scalar_type(wp.array(dtype=wp.mat22)) is wp.float32
+    assert types.type_scalar_type(int) is wp.int32
+    assert wp.vec3 in types.vector_types and wp.quatd in types.vector_types
