@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine import config, hooks, types
+from engine.config import DeterministicMode
 from engine.diagnostics import (
     CompilerError,
     Diagnostic,
@@ -63,6 +64,17 @@ from engine.lang.values import (
 )
 from engine.lang.values import (
     bool as bool,
+)
+from engine.logger import (
+    LOG_DEBUG,
+    LOG_ERROR,
+    LOG_INFO,
+    LOG_WARNING,
+    Logger,
+    ScopedLogger,
+    ScopedLogLevel,
+    get_logger,
+    set_logger,
 )
 from engine.runtime.array import array, array1d, array2d, array3d, array4d
 from engine.runtime.creation import (
@@ -110,7 +122,14 @@ from engine.runtime.kernel import (
     kernel,
     overload,
 )
-from engine.runtime.modules import Module, get_module, get_module_options, set_module_options
+from engine.runtime.modules import (
+    Module,
+    force_load,
+    get_module,
+    get_module_options,
+    load_module,
+    set_module_options,
+)
 from engine.runtime.structs import struct
 from engine.runtime.timer import ScopedTimer
 from engine.runtime.transfer import clone, copy, stop_gradient
@@ -118,6 +137,7 @@ from engine.runtime.transfer import clone, copy, stop_gradient
 if TYPE_CHECKING:
     from engine import autograd
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
+    from engine.compile.cache import clear_kernel_cache
     from engine.compile.environment import Environment, environment, processors
     from engine.runtime.launch import launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
@@ -126,6 +146,11 @@ if TYPE_CHECKING:
     from engine.tape.tape import Tape
 
 __version__ = "0.1.0"
+
+# Warp's names of the errors that kernels raise when they are compiled.
+WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = KernelError
+WarpCodegenAttributeError = WarpCodegenIndexError = WarpCodegenKeyError = KernelError
+WarpDeterminismError = KernelError
 
 # ---- constants, usable in kernels
 E = e = math.e
@@ -158,6 +183,7 @@ _LATE = {
     "StageLine": "engine.runtime.stages",
     "kernel_stage": "engine.runtime.stages",
     "Environment": "engine.compile.environment",
+    "clear_kernel_cache": "engine.compile.cache",
     "environment": "engine.compile.environment",
     "processors": "engine.compile.environment",
 }
@@ -210,10 +236,13 @@ __all__ = [
     # kernels and tapes
     "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
     "func_replay", "grad",
-    "get_module", "get_module_options", "init", "kernel", "launch", "overload",
-    "set_module_options", "static", "stop_gradient",
+    "force_load", "get_module", "get_module_options", "init", "kernel", "launch", "load_module",
+    "overload", "set_module_options", "static", "stop_gradient", "clear_kernel_cache",
     "Capture", "CapturedTape", "Environment", "Fault", "KernelStage", "ScopedTimer", "StageLine",
     "autograd", "capturing", "config", "environment", "kernel_stage", "processors", "watching",
+    # messages
+    "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "Logger", "ScopedLogger",
+    "ScopedLogLevel", "get_logger", "set_logger",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",
@@ -229,6 +258,8 @@ __all__ = [
     # errors
     "CompilerError", "Diagnostic", "EngineError", "GradcheckError", "KernelError",
     "LaunchError", "Span", "TapeError",
+    "DeterministicMode", "WarpCodegenAttributeError", "WarpCodegenError", "WarpCodegenIndexError",
+    "WarpCodegenKeyError", "WarpCodegenTypeError", "WarpCodegenValueError", "WarpDeterminismError",
 ]  # fmt: skip
 __all__ += _type_names
 # For editors and type checkers. Programs get the builtins too, from `__getattr__`.

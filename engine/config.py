@@ -8,7 +8,24 @@ from __future__ import annotations
 
 import os
 import warnings
+from enum import IntEnum
 from typing import Literal
+
+
+class DeterministicMode(IntEnum):
+    """Warp's names for `deterministic`; both of the latter mean True."""
+
+    NOT_GUARANTEED = 0
+    RUN_TO_RUN = 1
+    GPU_TO_GPU = 2
+
+
+class LaunchArrayAccessMode(IntEnum):
+    """Warp's names for `launch_array_access_mode`, which means nothing here."""
+
+    RELAXED = 0
+    CHECKED = 1
+    STRICT = 2
 
 
 def _number(name: str) -> int:
@@ -30,7 +47,7 @@ device: str = "cpu"
 num_threads: int = _number("ENGINE_NUM_THREADS")
 # Results are the same bit for bit for any number of threads. False gives that up where it would
 # cost much: sums into large arrays at indices that come from data.
-deterministic: bool = True
+deterministic: bool | DeterministicMode = True
 
 # ---- compilation
 
@@ -94,7 +111,53 @@ overwrites: Literal["restore", "present", "warn", "error"] = "restore"
 # matters, by elements. Kernels are not built again for it.
 verify_autograd_array_access: bool = False
 
-# ---- accepted for programs written for Warp
+# ---- what is said, and what is looked at
+
+# Which messages of `engine.get_logger()` are given: those of this level or above (`LOG_DEBUG` 10,
+# `LOG_INFO` 20, `LOG_WARNING` 30, `LOG_ERROR` 40). Warnings of Python go their own way.
+log_level: int = 20
+# Log each launch: its kernel, dimensions and arguments, at the level of information.
+print_launches: bool = False
+# Look at the floats that each launch and each adjoint has written, and print where one is NaN or
+# infinite. Each launch costs a pass over the arrays that it writes.
+verify_fp: bool = False
+
+# ---- names that Warp has for settings above
+
+# The same as `cache_dir`, where that is None.
+kernel_cache_dir: str | None = None
+
+# ---- accepted for programs written for Warp; they change nothing here, but for the module option
+# of the same name where there is one
 
 verbose: bool = False
 quiet: bool = False
+verbose_warnings: bool = False
+version: str = "1.19.0"  # of Warp, whose programs these names are for
+cache_kernels: bool = True
+load_module_max_workers: int | None = 0
+optimization_level: int | None = None
+cpu_compiler_flags: str | None = None
+lineinfo: bool = False
+line_directives: bool = True
+compile_time_trace: bool = False
+enable_vector_component_overwrites: bool = False
+enable_cpu_blocks: bool = False
+default_grid_stride: bool = True
+enable_tiles_in_stack_memory: bool | None = True
+enable_graph_capture_module_load_by_default: bool = True
+enable_mempools_at_init: bool = True
+enable_mathdx_gemm: bool = True
+enable_mathdx_solver: bool = True
+enable_mathdx_fft: bool = True
+launch_array_access_mode: int = 0
+track_memory: bool = False
+use_precompiled_headers: bool = True
+verify_cuda: bool = False
+cuda_output: str | None = None
+cuda_arch_suffix: str | None = None
+ptx_target_arch: int | None = None
+llvm_cuda: bool = False
+legacy_cpu_linker: bool = False
+deterministic_max_records: int = 0
+deterministic_debug: bool = False

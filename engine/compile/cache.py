@@ -144,6 +144,12 @@ class Cache:
                     fcntl.flock(handle, fcntl.LOCK_UN)
             os.close(handle)
 
+    def clear(self) -> None:
+        """Removes all kernels. What processes have loaded stays with them."""
+        for folder in ("index", "objects", "failed"):
+            for path, _ in files_of(self.root / folder):
+                self.discard(path)
+
     def trim(self) -> None:
         """Removes leftovers of builds that died, and the objects used longest ago."""
         now = time.time()
@@ -184,7 +190,7 @@ def files_of(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 def chosen_root() -> Path | None:
     """The folder that the present settings name; None where there is no home to have it in."""
-    chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir
+    chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir or config.kernel_cache_dir
     try:
         return _root(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", ""))
     except (OSError, RuntimeError):
@@ -203,8 +209,17 @@ def open_cache() -> Cache:
 
     Raises CompilerError (E303) where the folder could be written by another user.
     """
-    chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir
+    chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir or config.kernel_cache_dir
     return _open(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", ""))
+
+
+def clear_kernel_cache() -> None:
+    """Removes all compiled kernels from the cache folder; they are compiled again when needed.
+
+    Kernels that this process has launched already stay loaded. Raises CompilerError (E303) where
+    the folder could be written by another user.
+    """
+    open_cache().clear()
 
 
 @functools.lru_cache(maxsize=8)

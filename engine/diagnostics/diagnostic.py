@@ -41,11 +41,14 @@ class EngineError(Exception):
         return "\n\n".join(render(d) for d in self.diagnostics)
 
 
-class KernelError(EngineError):
+# Both are of several of Python's kinds: programs written for Warp catch one or another of them.
+
+
+class KernelError(EngineError, ValueError, TypeError, RuntimeError):
     """A kernel or function uses something that the language does not have."""
 
 
-class LaunchError(EngineError, ValueError):
+class LaunchError(EngineError, ValueError, TypeError, RuntimeError):
     """A launch or an array operation was given arguments that do not fit."""
 
 

@@ -44,25 +44,37 @@ Function = UserFunc
 class Kernel:
     """A Python function that `launch` runs once for every thread of a grid.
 
-    key: its name in messages, masks and `gradcheck_tape`. func: the Python
-    function. module: the group that it is compiled with.
+    `@kernel` makes one of a function; so does a call, `Kernel(func, key=..., module=...)`.
+
+    Args:
+        func: the Python function.
+        key: its name in messages, masks and `gradcheck_tape`, by default the function's own.
+        module: the group that it is compiled with (a `Module`, a name, "unique"), by default
+            that of the function.
+        options: `enable_backward` decides on gradients; others are kept, and mean nothing here.
+        types: of an instance of a generic kernel, those of its parameters.
+        text: what was there to read when the function was decorated.
+
+    Raises KernelError E103 for what is no Python function.
     """
 
     def __init__(
         self,
         func: Callable[..., Any],
-        key: str,
-        module: modules.Module,
-        enable_backward: bool | None,
+        key: str | None = None,
+        module: Any = None,
+        options: dict[str, Any] | None = None,
+        *,
         types: instances.Types | None = None,
         text: FunctionText | None = None,
     ) -> None:
+        _check_function(func, "kernel")
         self.func = func
         # As it is now: files change while programs run.
         self.text = text or function_text(func)
-        self.key = key
-        self.module = module
-        self._enable_backward = enable_backward
+        self.key = key_of(func) if key is None else key
+        self.module = modules.find(func.__module__ if module is None else module, func, self.key)
+        self.options: dict[str, Any] = {} if options is None else options
         # Of an instance of a generic kernel: the types of its parameters.
         self.types = types
         self._signature: Signature | None = None
@@ -77,7 +89,7 @@ class Kernel:
         self.__module__ = func.__module__
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
-        module.add(self)
+        self.module.add(self)
 
     @property
     def enable_backward(self) -> bool:
@@ -85,9 +97,8 @@ class Kernel:
 
         The kernel's own setting counts, else its module's, else the global one.
         """
-        if self._enable_backward is not None:
-            return self._enable_backward
-        found = self.module.options.get("enable_backward")
+        own = self.options.get("enable_backward")
+        found = self.module.options.get("enable_backward") if own is None else own
         return config.enable_backward if found is None else bool(found)
 
     @property
@@ -121,9 +132,8 @@ class Kernel:
         found = self.overloads.get(types)
         if found is None:
             with _lock:
-                made = Kernel(
-                    self.func, self.key, self.module, self._enable_backward, types, self.text
-                )
+                made = Kernel(self.func, self.key, self.module, self.options, types=types,
+                              text=self.text)  # fmt: skip
                 found = self.overloads.setdefault(types, made)
         return found
 
@@ -171,6 +181,11 @@ class Kernel:
                     self._plan = plan
                     _planned.add(self)
             return plan
+
+    def forget(self) -> None:
+        """Makes the next launch lower it again, with what it captures as it is then."""
+        with _swap:
+            self._plan = self._latest = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise fail("E106", f"kernel {self.key!r} cannot be called",
@@ -226,7 +241,7 @@ def lower(kernel: Kernel) -> n.Function:
 
 def debugging(kernel: Kernel) -> bool:
     """Whether its `assert` statements mean something, and its accesses are looked at."""
-    return "debug" in (config.mode, kernel.module.options.get("mode"))
+    return (kernel.module.options.get("mode") or config.mode) == "debug"
 
 
 def overload(kernel: Any, arg_types: Any = None) -> Kernel:
@@ -257,8 +272,7 @@ def kernel(
     enable_backward: bool | None = None,
     module: Any = None,
     module_options: dict[str, Any] | None = None,
-    launch_bounds: Any = None,
-    grid_stride: bool | None = None,
+    **for_gpus: Any,
 ) -> Any:
     """Makes a kernel of a Python function: `@kernel`, or `@kernel(enable_backward=False)`.
 
@@ -268,20 +282,34 @@ def kernel(
         enable_backward: False where the kernel needs no adjoint; what the module and
             `config.enable_backward` say where left out.
         module: a name (or "unique") of another group to compile it with.
-        module_options: options for that group.
-        launch_bounds: accepted for GPU code; it means nothing on the CPU.
-        grid_stride: accepted for GPU code; it means nothing on the CPU.
+        module_options: options for that group (see `Module`).
+        for_gpus: `launch_bounds`, `grid_stride` and other options of GPU code, which
+            `Kernel.options` keeps; they mean nothing on the CPU.
+
+    Raises LaunchError (E202) for options that there are not.
     """
-    del launch_bounds, grid_stride
+    unknown = [k for k in for_gpus if k not in _FOR_GPUS]
+    if unknown:
+        raise fail("E202", f"@kernel has no option {unknown[0]!r}")
+    options = {k: v for k, v in for_gpus.items() if v is not None}
+    if enable_backward is not None:
+        options["enable_backward"] = enable_backward
 
     def make(func: Callable[..., Any]) -> Kernel:
         _check_function(func, "kernel")
-        group = modules.find(func.__module__ if module is None else module, func)
-        if module_options:
-            group.options.update(module_options)
-        return Kernel(func, name or key_of(func), group, enable_backward)
+        key = name or key_of(func)
+        group = modules.find(func.__module__ if module is None else module, func, key)
+        if module_options is not None:
+            group.options.update(modules.check_options(module_options, f"kernel {key!r}"))
+        return Kernel(func, key, group, dict(options))
 
     return make if f is None else make(f)
+
+
+_FOR_GPUS = (
+    "launch_bounds", "grid_stride", "cuda_max_registers", "enable_cuda_smem_spilling",
+    "cluster_dim", "entry_point_abi",
+)  # fmt: skip
 
 
 def func(
@@ -301,11 +329,14 @@ def func(
     cells whose calls it takes all, as `f(x: Any)` does with `f(x: float)`, while `f(x: float)`
     beside `f(x: Any)` is a special case of it.
     """
-    del name, module, inline
+    del inline
 
     def make(function: Callable[..., Any]) -> UserFunc:
         _check_function(function, "func")
-        return UserFunc(function, defined_before(function))
+        made = UserFunc(function, defined_before(function))
+        group = modules.find(function.__module__ if module is None else module, function)
+        group.define(group.functions, name or key_of(function), made)
+        return made
 
     return make if f is None else make(f)
 

@@ -6,9 +6,11 @@ import operator
 from copy import copy
 from typing import Any
 
+from engine import config
 from engine.diagnostics.site import call_site
 from engine.lang.types import is_float
-from engine.runtime import recording
+from engine.logger import log_info
+from engine.runtime import finite, recording
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
 from engine.runtime.execute import Executable
@@ -84,6 +86,9 @@ def launch(
     if record_cmd:
         kept = [copy(v) if isinstance(v, Struct) else v for v in given]
         return Command(kernel, shape, values if plan.arguments is None else kept, place)
+    if config.print_launches:
+        log_info(f"kernel: {kernel.key} dim: {shape} inputs: {inputs} outputs: {outputs} "
+                 f"device: {place}")  # fmt: skip
     if recording.observers:
         for observe in recording.observers:
             observe(kernel, shape)
@@ -96,10 +101,14 @@ def launch(
                 b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
         plan.check_written(values)
         plan.forward.run(shape, blob)
+        if config.verify_fp:
+            finite.look_at_launch(plan, values)
         return None
     pending = tape.begin_launch(Call(plan, shape, values, blob, len(inputs)), call_site(2))
     plan.check_written(values)
     pending.executable.run(shape, blob, pending.finish)
+    if config.verify_fp:
+        finite.look_at_launch(plan, values)
     return None
 
 
@@ -181,6 +190,8 @@ def run_adjoint(
         else:
             a.storage.before_write(a.lo, a.hi)
     adjoint.run(shape, blob + b"".join(a._packed for a in given))
+    if config.verify_fp:
+        finite.look(f"the adjoint of kernel {kernel.key!r}", zip(names, given, strict=True))
 
 
 class Command:

@@ -2,57 +2,198 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from engine.diagnostics import EngineError
+from engine import config
+from engine.diagnostics import Diagnostic, EngineError, KernelError
+from engine.runtime.device import Device, DeviceLike, get_device, get_devices
 from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
 
+# What options a module has at first. "enable_backward" and "mode" mean something, and None what
+# config says; the others are for GPUs, or for compilers that this engine does not have.
+_OPTIONS: dict[str, Any] = {
+    "enable_backward": None,
+    "mode": None,
+    "max_unroll": 16,
+    "fast_math": False,
+    "fuse_fp": True,
+    "lineinfo": False,
+    "cuda_output": None,
+    "optimization_level": None,
+    "cpu_compiler_flags": None,
+    "block_dim": 256,
+    "compile_time_trace": False,
+    "strip_hash": False,
+    "extra_build_options": None,
+    "enable_mathdx_gemm": None,
+    "enable_mathdx_solver": None,
+    "enable_mathdx_fft": None,
+    "deterministic": None,
+    "deterministic_max_records": 0,
+    "default_grid_stride": None,
+}
+
+
+Named = weakref.WeakValueDictionary[str, Any]
+
 
 class Module:
-    """A group of kernels with shared options."""
+    """A group of kernels with shared options.
+
+    name: that of the Python module, as a rule. options: `enable_backward` and `mode` count, the
+    others are kept for programs that read them. kernels, functions, structs: the latest of each
+    key that was defined there, as long as somebody holds it.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.options: dict[str, Any] = {
-            "enable_backward": None,  # what config says
-            "max_unroll": 16,
-            "mode": "release",
-        }
+        self.options: dict[str, Any] = dict(_OPTIONS)
+        self.kernels: Named = weakref.WeakValueDictionary()
+        self.functions: Named = weakref.WeakValueDictionary()
+        self.structs: Named = weakref.WeakValueDictionary()
         # Kernels that no batch has looked at yet.
         self.fresh: list[weakref.ref[Kernel]] = []
+        # All that somebody still holds, instances of generic ones too.
+        self._live: weakref.WeakSet[Kernel] = weakref.WeakSet()
+        self._loader: Any = None
 
     def add(self, kernel: Kernel) -> None:
         """Puts a kernel into the group."""
         self.fresh.append(weakref.ref(kernel))
+        self._live.add(kernel)
+        if kernel.types is None:
+            self.define(self.kernels, kernel.key, kernel)
+
+    def define(self, table: Named, key: str, made: object) -> None:
+        """Notes what stands for a key. If the Python module was loaded anew, the rest is gone."""
+        loader = getattr(sys.modules.get(self.name), "__loader__", None)
+        if loader is not self._loader:
+            self._loader = loader
+            for known in (self.kernels, self.functions, self.structs):
+                known.clear()
+        table[key] = made
+
+    def load(self, device: DeviceLike = None, block_dim: int | None = None) -> None:
+        """Compiles all kernels of the group that are not generic, as their launches would.
+
+        block_dim: accepted for GPU code. Raises KernelError with all that is wrong with kernels,
+        CompilerError where one cannot be compiled, LaunchError E208 for an unknown device.
+        """
+        del block_dim
+        backend = get_device(device).backend
+        problems: list[Diagnostic] = []
+        for kernel in self._concrete():
+            try:
+                kernel.plan.on(backend)
+            except KernelError as error:
+                problems += error.diagnostics
+        if problems:
+            raise KernelError(*problems)
+
+    def unload(self) -> None:
+        """Forgets what was compiled: kernels are looked at again at their next launches."""
+        self.mark_modified()
+
+    def mark_modified(self) -> None:
+        """Makes kernels read what they capture from Python again, at their next launches."""
+        for kernel in list(self._live):
+            kernel.forget()
+
+    def get_module_hash(self, block_dim: int | None = None) -> bytes:
+        """A digest of all kernels of the group, as they are now, and of its options.
+
+        block_dim: accepted for GPU code.
+        """
+        from engine.compile.pipeline import Variants
+        from engine.runtime.kernel import lower
+
+        out = hashlib.sha256()
+        settings = {**self.options, "block_dim": block_dim or self.options.get("block_dim")}
+        general = (config.mode, config.enable_backward, config.verify_fp)
+        out.update(repr((sorted(settings.items(), key=str), general)).encode())
+        emit = get_device().backend.emit
+        texts = set()
+        for kernel in self._live:
+            text = _outline(kernel.func)
+            if not kernel.is_generic:
+                with suppress(EngineError):  # its launch says what is wrong
+                    text = emit(Variants(lower(kernel)).ir, "kernel")
+            texts.add(f"{kernel.key}\0{sorted(kernel.options.items(), key=str)!r}\0{text}")
+        for text in sorted(texts):
+            out.update(text.encode())
+        return out.digest()
+
+    def hash_module(self) -> bytes:
+        """The same as `get_module_hash()`."""
+        return self.get_module_hash()
+
+    def _concrete(self) -> list[Kernel]:
+        return [k for k in self._live if not k.is_generic]
 
     def __repr__(self) -> str:
         return f"<module {self.name}>"
 
 
 _modules: dict[str, Module] = {}
+# Groups of one kernel each go with it.
+_unique: weakref.WeakValueDictionary[str, Module] = weakref.WeakValueDictionary()
 
 
-def find(module: Any = None, func: Any = None) -> Module:
-    """The group of a name, a Python module, a group, or (for None) the caller's module."""
+def find(module: Any = None, func: Any = None, key: str = "") -> Module:
+    """The group of a name, a Python module, a group, or (for None) the caller's module.
+
+    func, key: the kernel that wants a group of its own, where `module` is "unique".
+    """
     if isinstance(module, Module):
         return module
     if module is None:
-        frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__", "").startswith("engine."):
-            frame = frame.f_back
-        module = "__main__" if frame is None else frame.f_globals.get("__name__", "__main__")
+        module = _caller()
     if module == "unique":
-        return Module(f"{func.__module__}.{func.__qualname__}")
+        return _own_module(func, key or func.__name__)
     name = module if isinstance(module, str) else getattr(module, "__name__", None)
     if name is None:
         raise fail("E202", f"{module!r} is no module")
-    return _modules.setdefault(name, Module(name))
+    return _unique.get(name) or _modules.setdefault(name, Module(name))
+
+
+def _caller() -> str:
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("engine."):
+        frame = frame.f_back
+    return "__main__" if frame is None else str(frame.f_globals.get("__name__", "__main__"))
+
+
+def _own_module(func: Any, key: str) -> Module:
+    """A group for one kernel, named for what the kernel is."""
+    digest = hashlib.sha256(f"{func.__module__}{key}{_outline(func)}".encode()).hexdigest()
+    name = f"{key}_{digest[:8]}"
+    module = Module(name)
+    _unique[name] = module
+    return module
+
+
+def _outline(func: Any) -> str:
+    """A function as text: its code and what it has captured, but for globals."""
+    code = func.__code__
+    inside = (code.co_code, code.co_consts, code.co_names, func.__defaults__, func.__annotations__)
+    return repr((inside, [_shown(c) for c in func.__closure__ or ()]))
+
+
+def _shown(cell: Any) -> str:
+    try:
+        return repr(cell.cell_contents)
+    except ValueError:  # it has no value yet
+        return ""
 
 
 def get_module(name: str) -> Module:
@@ -70,6 +211,75 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
 def get_module_options(module: Any = None) -> dict[str, Any]:
     """The options of the caller's module, or of another."""
     return find(module).options
+
+
+def check_options(options: object, what: str) -> Mapping[str, Any]:
+    """Options of a decorator. Raises LaunchError (E202) for what is no option."""
+    if not isinstance(options, Mapping):
+        raise fail("E202", f"{what}: options are a dictionary, got {options!r}")
+    unknown = [k for k in options if k not in _OPTIONS]
+    if unknown:
+        raise fail("E202", f"{what}: there is no module option {unknown[0]!r}",
+                   f"expected one of {', '.join(_OPTIONS)}")  # fmt: skip
+    return options
+
+
+def load_module(
+    module: Module | ModuleType | str | None = None,
+    device: DeviceLike | list[Any] = None,
+    recursive: bool = False,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
+    """Compiles the kernels of a module now, in place of at their first launches.
+
+    Args:
+        module: a Python module, its name or a `Module`; the caller's module for None.
+        device: one or several devices, all of them for None.
+        recursive: whether modules below it are compiled too.
+        block_dim: accepted for GPU code.
+        max_workers: accepted; kernels of a module are compiled together anyway.
+
+    Raises LaunchError (E202) for a module without kernels, functions and structs; KernelError
+    and CompilerError as launches do.
+    """
+    if isinstance(module, Module):
+        found, name = [module], module.name
+    else:
+        if module is not None and not isinstance(module, (str, ModuleType)):
+            raise fail("E202", f"load_module takes a module or its name, got {module!r}")
+        name = module if isinstance(module, str) else getattr(module, "__name__", "") or _caller()
+        found = [m for n, m in (*_modules.items(), *_unique.items()) if n == name]
+    if recursive:
+        found += [m for n, m in list(_modules.items()) if n.startswith(name + ".")]
+    if not any(m.kernels or m.functions or m.structs or m._concrete() for m in found):
+        raise fail("E202", f"module {name!r} has no kernels, functions or structs",
+                   help="import it first")  # fmt: skip
+    force_load(device, found, block_dim, max_workers)
+
+
+def force_load(
+    device: DeviceLike | list[Any] = None,
+    modules: Iterable[Module] | None = None,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
+    """Compiles the kernels of several modules now, of all that there are for None.
+
+    The other arguments, and errors, are those of `load_module`.
+    """
+    del max_workers
+    chosen = list(_modules.values()) if modules is None else list(modules)
+    for place in _devices(device):
+        for module in chosen:
+            module.load(place, block_dim)
+
+
+def _devices(device: DeviceLike | list[Any]) -> Iterator[Device]:
+    if device is None:
+        yield from get_devices()
+    else:
+        yield from map(get_device, device if isinstance(device, (list, tuple)) else [device])
 
 
 def compile_group(module: Module, kernel: Kernel, plan: Plan) -> None:

@@ -23,6 +23,7 @@ from engine.lang.structs import (
 from engine.lang.types import ScalarType, scalar_of
 from engine.lang.values import to_ir_type
 from engine.lang.vectors import vector_class
+from engine.runtime import modules
 from engine.runtime.annotation import describe
 from engine.runtime.base import ArrayBase
 from engine.runtime.launch_errors import fail
@@ -130,11 +131,13 @@ def struct(cls: Any = None, *, module: Any = None) -> Any:
     Fields are scalars, vectors, matrices, arrays (`array(dtype=float)`) and other structs.
     Raises KernelError E103 for a field without a type of the language.
     """
-    del module
     names: Any = sys._getframe(1).f_locals
 
     def make(found: Any) -> Any:
-        return _make(found, names)
+        made = _make(found, names)
+        group = modules.find(made.__module__ if module is None else module, made)
+        group.define(group.structs, made.__qualname__, made)
+        return made
 
     return make if cls is None else make(cls)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import config
 from engine.ad.threads import Classes
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request
@@ -18,6 +19,7 @@ from engine.ir.nodes import Function
 from engine.runtime import watch
 from engine.runtime.array import array
 from engine.runtime.execute import run
+from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
 from engine.runtime.plan import Call, Plan, Selection
@@ -293,6 +295,9 @@ class LaunchRecord(Record):
                 journaled=selection.journaled, journal=self.journal, backend=self.plan.backend,
             )  # fmt: skip
             self.stack_bytes = done.stack_bytes
+        if config.verify_fp:
+            wrt = [p.name for p in self.plan.floats if p.name in selection.wrt]
+            look(f"the adjoint of kernel {self.name!r}", zip(wrt, grads, strict=True))
 
     def gradients(self, selection: Selection) -> list[array]:
         """The gradients that the adjoint adds to.

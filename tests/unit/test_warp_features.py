@@ -27,8 +27,8 @@ MISSING = [
     ("ScopedCapture", "CUDA graphs"), ("Stream", "streams"), ("ScopedStream", "streams"),
     ("get_stream", "streams"), ("wait_event", "events"), ("Event", "events"),
     ("is_mempool_enabled", "memory pools"), ("ScopedMempool", "memory pools"),
-    ("map", "maps of functions"), ("force_load", "modules compiled ahead"),
-    ("clear_kernel_cache", "functions of the cache"), ("get_cuda_devices", "CUDA devices"),
+    ("map", "maps of functions"), ("load_aot_module", "modules compiled ahead"),
+    ("clear_lto_cache", "functions of the cache"), ("get_cuda_devices", "CUDA devices"),
 ]  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def test_harmless_calls_work() -> None:
     """What scripts do around their launches, which means little on the CPU."""
     wp.init()
     before = wp.config.mode, wp.config.verbose
-    wp.config.verify_fp = True
+    wp.config.verify_fp = False
     wp.config.quiet = True
     wp.config.print_launches = False
     assert before == (wp.config.mode, wp.config.verbose)

@@ -1,0 +1,184 @@
+"""Modules of kernels: made by hand, loaded, changed; and what programs ask of them."""
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine import KernelError, LaunchError
+
+FACTOR = 2.0
+
+
+def times(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * FACTOR
+
+
+@wp.func
+def half(x: float):
+    return 0.5 * x
+
+
+@wp.struct
+class Pair:
+    a: float
+    b: float
+
+
+def run(kernel):
+    x = wp.array([1.0, 3.0], dtype=float, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(kernel, 2, [x], [y])
+    tape.backward(grads={y: wp.ones_like(y)})
+    return y.numpy(), x.grad.numpy()
+
+
+def test_kernels_by_hand(monkeypatch):
+    module = wp.Module("tests.by_hand")
+    kernel = wp.Kernel(times, key="twice", module=module)
+    assert kernel.key == "twice"
+    assert kernel.module is module
+    assert kernel.options == {}
+    assert dict(module.kernels) == {"twice": kernel}
+    module.load("cpu")
+    values, gradient = run(kernel)
+    np.testing.assert_array_equal(values, [2, 6])
+    np.testing.assert_array_equal(gradient, [2, 2])
+    before = module.get_module_hash()
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    np.testing.assert_array_equal(run(kernel)[0], [2, 6])  # it is what it was at its first launch
+    assert module.get_module_hash() != before
+    module.mark_modified()
+    values, gradient = run(kernel)
+    np.testing.assert_array_equal(values, [5, 15])
+    np.testing.assert_array_equal(gradient, [5, 5])
+
+
+def test_kernels_without_a_backward_pass():
+    kernel = wp.Kernel(times, key="forward", options={"enable_backward": False})
+    assert kernel.module is wp.get_module(__name__)
+    assert not kernel.enable_backward
+    with pytest.warns(UserWarning, match="no gradient flows through kernel 'forward'"):
+        np.testing.assert_array_equal(run(kernel)[1], [0, 0])
+    kernel.options["enable_backward"] = True
+    np.testing.assert_array_equal(run(kernel)[1], [2, 2])
+
+
+def test_names_of_a_module():
+    module = wp.get_module(__name__)
+    assert module.functions["half"] is half
+    assert module.structs["Pair"] is Pair
+    assert module.options["max_unroll"] == 16
+
+
+def test_loading_tells_of_all_kernels_that_cannot_be():
+    module = wp.get_module("tests.broken")
+
+    def first(x: wp.array(dtype=float)):
+        x[0] = unknown_name  # noqa: F821
+
+    def second(x: wp.array(dtype=float)):
+        x[0] = "text"
+
+    kept = [wp.Kernel(f, module=module) for f in (first, second)]
+    with pytest.raises(KernelError) as caught:
+        wp.load_module("tests.broken")
+    assert len(caught.value.diagnostics) == len(kept)
+    with pytest.raises(RuntimeError):  # as programs written for Warp catch it
+        module.load()
+    with pytest.raises(wp.WarpCodegenError):
+        wp.force_load(["cpu"], [module])
+
+
+def test_modules_that_are_not_there():
+    with pytest.raises(LaunchError, match=r"E202.*'tests.nowhere' has no kernels"):
+        wp.load_module("tests.nowhere")
+    with pytest.raises(LaunchError, match=r"E202.*takes a module or its name"):
+        wp.load_module(3)
+    with pytest.raises(LaunchError, match=r"E208"):
+        wp.load_module(__name__, device="cuda:3")
+    wp.load_module(device="cpu")  # this one
+
+
+def test_a_group_of_its_own():
+    made = []
+    for factor in (1.0, 2.0):
+
+        @wp.kernel(module="unique", module_options={"fast_math": True})
+        def scaled(x: wp.array(dtype=float)):
+            x[0] = x[0] * factor
+
+        made.append(scaled)
+    assert made[0].module.name != made[1].module.name
+    assert made[0].module.name.startswith("test_a_group_of_its_own__locals__scaled_")
+    assert wp.get_module(made[0].module.name) is made[0].module
+    assert made[0].module.options["fast_math"]
+    with pytest.raises(LaunchError, match=r"E202.*no module option 'fast'"):
+        wp.kernel(module="unique", module_options={"fast": True})(times)
+    with pytest.raises(LaunchError, match=r"E202.*no option 'fast'"):
+        wp.kernel(fast=True)
+    assert wp.kernel(launch_bounds=64)(times).options == {"launch_bounds": 64}
+
+
+@wp.kernel
+def inverse(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 1.0 / x[i]
+
+
+def test_floats_are_looked_at(monkeypatch, capsys):
+    monkeypatch.setattr(wp.config, "verify_fp", True)
+    x = wp.array([1.0, 0.0, 2.0, 0.0], dtype=float, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(inverse, 4, [x], [y])
+    said = capsys.readouterr().out
+    assert said == "kernel 'inverse' wrote inf to y[1]: 2 of 4 values are not finite\n"
+    tape.backward(grads={y: wp.ones_like(y)})
+    said = capsys.readouterr().out
+    assert said.startswith("the adjoint of kernel 'inverse' wrote -inf to x[1]: 2 of 4")
+
+
+def test_launches_are_logged(monkeypatch):
+    class Listener:
+        def __init__(self):
+            self.said = []
+
+        def info(self, message):
+            self.said.append(message)
+
+        debug = warning = error = info
+
+    monkeypatch.setattr(wp.config, "print_launches", True)
+    x, y = wp.ones(2), wp.zeros(2)
+    listener = Listener()
+    with wp.ScopedLogger(listener):
+        wp.launch(inverse, 2, [x], [y])
+        with wp.ScopedLogLevel(wp.LOG_WARNING):
+            wp.launch(inverse, 2, [x], [y])
+    wp.config.print_launches = False
+    assert len(listener.said) == 1
+    assert listener.said[0].startswith("kernel: inverse dim: (2,) inputs: [array(shape=(2,)")
+    with pytest.raises(TypeError, match="a logger has the methods"):
+        wp.set_logger(3)
+
+
+def test_the_cache_can_be_cleared(monkeypatch, tmp_path):
+    monkeypatch.delenv("ENGINE_CACHE_DIR", raising=False)
+    monkeypatch.setattr(wp.config, "cache_dir", None)
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path / "kernels"))
+
+    @wp.kernel
+    def fresh(x: wp.array(dtype=float)):
+        x[0] = 17.0
+
+    x = wp.zeros(1)
+    wp.launch(fresh, 1, [x])
+    assert list((tmp_path / "kernels" / "objects").iterdir())
+    wp.clear_kernel_cache()
+    assert not list((tmp_path / "kernels" / "objects").iterdir())
+    wp.launch(fresh, 1, [x])
+    fresh.module.unload()
+    wp.launch(fresh, 1, [x])
+    assert x[0] == 17
