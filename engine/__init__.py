@@ -104,6 +104,8 @@ from engine.runtime.device import (
     synchronize_device,
 )
 from engine.runtime.faults import Fault
+from engine.runtime.gpus import *  # noqa: F403  (facts about GPUs: a table)
+from engine.runtime.gpus import __all__ as _gpu_names
 from engine.runtime.indexed import (
     indexedarray,
     indexedarray1d,
@@ -261,6 +263,6 @@ __all__ = [
     "DeterministicMode", "WarpCodegenAttributeError", "WarpCodegenError", "WarpCodegenIndexError",
     "WarpCodegenKeyError", "WarpCodegenTypeError", "WarpCodegenValueError", "WarpDeterminismError",
 ]  # fmt: skip
-__all__ += _type_names
+__all__ += [*_type_names, *_gpu_names]
 # For editors and type checkers. Programs get the builtins too, from `__getattr__`.
 _names: list[str] = globals().pop("__all__")

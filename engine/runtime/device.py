@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 
@@ -38,6 +39,27 @@ class Device:
         """A name for people."""
         return self.alias.upper()
 
+    # ---- what programs ask of GPUs
+
+    arch = sm_count = max_shared_memory_per_block = 0
+    is_primary = is_uva = is_ipc_supported = is_cubin_supported = has_context = False
+    is_mempool_supported = is_mempool_enabled = is_managed_memory_supported = False
+    context = uuid = pci_bus_id = null_stream = None
+
+    @property
+    def total_memory(self) -> int:
+        """Bytes of memory that the machine has; 0 where it does not tell."""
+        return _pages("SC_PHYS_PAGES")
+
+    @property
+    def free_memory(self) -> int:
+        """Bytes of it that nobody uses; 0 where the machine does not tell."""
+        return _pages("SC_AVPHYS_PAGES")
+
+    def can_access(self, other: Device) -> bool:
+        """Whether kernels here can use memory of another device."""
+        return self == other
+
     def __str__(self) -> str:
         return self.alias
 
@@ -51,6 +73,13 @@ class Device:
 
     def __hash__(self) -> int:
         return hash(self.alias)
+
+
+def _pages(name: str) -> int:
+    try:
+        return os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
 
 
 def _names(device: Device) -> tuple[str, ...]:

@@ -26,9 +26,9 @@ MISSING = [
     ("capture_begin", "CUDA graphs"), ("capture_launch", "CUDA graphs"),
     ("ScopedCapture", "CUDA graphs"), ("Stream", "streams"), ("ScopedStream", "streams"),
     ("get_stream", "streams"), ("wait_event", "events"), ("Event", "events"),
-    ("is_mempool_enabled", "memory pools"), ("ScopedMempool", "memory pools"),
+    ("ScopedMemoryTracker", "memory pools"), ("get_device_allocator", "memory pools"),
     ("map", "maps of functions"), ("load_aot_module", "modules compiled ahead"),
-    ("clear_lto_cache", "functions of the cache"), ("get_cuda_devices", "CUDA devices"),
+    ("clear_lto_cache", "functions of the cache"),
 ]  # fmt: skip
 
 
