@@ -24,6 +24,7 @@ from adtool.report import (
 from adtool.results import launches_of, wholes_of
 from adtool.rules import load_rules
 from adtool.rules.base import remedy
+from adtool.sources import WARP, imports_warp
 from adtool.suppressions import Choice, suppressed
 from adtool.taylor_report import taylor_of
 
@@ -113,6 +114,12 @@ def _nothing(
             "tapes must be made in the script's own process: call there what the others run, as "
             "with no workers",
         )
+    script = session.target.script
+    if not session.tapes and not session.options.alias and script and imports_warp(script):
+        return Failure(
+            "no-tape", "nothing was checked: the script's tapes are not the engine's",
+            f"it imports Warp: --alias {WARP} gives it the engine in its place",
+        )  # fmt: skip
     if not session.tapes:
         return Failure(
             "no-tape", "nothing was checked: the script made no tape",

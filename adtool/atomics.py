@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable
 
-from adtool.sources import tree_of
+from adtool.sources import ENGINES, tree_of
 
 _LONGEST = 60  # characters of an update that still tells something
 
@@ -192,7 +192,7 @@ def _of_two(f: ast.expr, tree: ast.Module) -> str:
         if isinstance(node, ast.arg) and node.arg == f.id:
             return ""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            engines = isinstance(node, ast.ImportFrom) and node.module == "engine"
+            engines = isinstance(node, ast.ImportFrom) and node.module in ENGINES
             if any((a.asname or a.name) in (f.id, "*") for a in node.names):
                 if not engines or any(a.asname == f.id != a.name for a in node.names):
                     return ""
@@ -225,4 +225,4 @@ def engine_in(tree: ast.Module) -> str:
 def _engines(tree: ast.Module) -> list[str]:
     """All that a file calls the engine."""
     imports = (a for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names)
-    return [a.asname or a.name for a in imports if a.name == "engine"]
+    return [a.asname or a.name for a in imports if a.name in ENGINES]

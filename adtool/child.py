@@ -27,7 +27,9 @@ from adtool.job import CheckOptions, Columns, JacobianOptions, Job, ListingOptio
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome
 from adtool.report import Problem
+from adtool.sources import WARP
 from adtool.target import TargetError, join_threads, run_target
+from engine import alias
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Mover, Share, Witness
 
@@ -97,6 +99,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     engine.config.snapshot_limit_bytes = memory.limit(
         job.options.memory, engine.config.snapshot_limit_bytes
     )
+    if job.options.alias is not None:
+        alias.install(job.options.alias)
     if job.options.overwrites is not None:
         engine.config.overwrites = job.options.overwrites
     moving = job.moving
@@ -258,10 +262,13 @@ def _failed(error: BaseException) -> Outcome:
         return _not_started(error)
     if isinstance(error, engine.EngineError):
         return refused(error, f"the engine refused what the script does{_place(error)}")
+    help = "the script must first run to its end by plain `python`"
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == WARP:
+        help = f"--alias {WARP} gives it the engine in place of Warp"
     return Outcome(
         "raised",
         f"the script raised {type(error).__name__}{_place(error)}",
-        "the script must first run to its end by plain `python`",
+        help,
         _user_traceback(error),
     )
 

@@ -30,6 +30,7 @@ class CheckOptions:
     derivatives, too. durations: how many of the slowest checks are told. rerun: whether the target
     may be run again, with inputs moved; None if it is short. overwrites: what `engine.config` says
     when the target begins, None for the engine's own. trust: C++ text of a capture is compiled.
+    alias: a name under which the target imports the engine (`engine.alias`).
     """
 
     eps: float | None = None
@@ -52,6 +53,7 @@ class CheckOptions:
     overwrites: Literal["restore", "present", "warn", "error"] | None = None
     taylor: bool = False
     trust: bool = False
+    alias: str | None = None
 
     def launches_of(self, tape: int) -> tuple[int, ...] | None:
         """Which launches of a tape are checked, all where empty; None where the tape is not."""

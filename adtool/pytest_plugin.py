@@ -34,14 +34,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the least severity of a finding that fails a test: error, warning or note; and "
         "accuracy=1e-6: what every pair must reach (default: [tool.adtool], or error)",
     )  # fmt: skip
+    group.addoption(
+        "--adtool-alias", metavar="NAME", default=None,
+        help="tests import the engine as the module NAME, with Warp's meaning where programs can "
+        "tell (with --adtool: default from [tool.adtool])",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marker known, and with `--adtool` has all tests checked."""
     config.addinivalue_line("markers", _MARKER)
     config.pluginmanager.register(_Reports(config), _REPORTS)
+    alias = config.getoption("adtool_alias")
+    if config.getoption("adtool"):
+        alias = alias or _settings(config).of("").options.alias
+    if alias:
+        _install(alias)
     if config.getoption("adtool"):
         _run_checks(config)
+
+
+def _install(alias: str) -> None:
+    import engine
+    from engine.alias import install
+
+    try:
+        install(alias)
+    except engine.EngineError as error:
+        first = error.diagnostics[0]
+        raise pytest.UsageError(f"adtool: {first.message}\nhelp: {first.help}") from None
 
 
 def _run_checks(config: pytest.Config) -> None:

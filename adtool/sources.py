@@ -6,6 +6,10 @@ import ast
 import linecache
 from functools import lru_cache
 
+WARP = "warp"
+# Modules that programs import the engine as: by its own name, or by an alias.
+ENGINES = ("engine", WARP)
+
 
 def tree_of(file: str) -> ast.Module:
     """The file as it is known to tracebacks, parsed; an empty one where it cannot be had.
@@ -13,6 +17,17 @@ def tree_of(file: str) -> ast.Module:
     Of all who ask: not to be changed.
     """
     return _parsed("".join(linecache.getlines(file)))
+
+
+def imports_warp(file: str) -> bool:
+    """Whether a file imports Warp, or the engine by its name."""
+    for node in ast.walk(tree_of(file)):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        if any(name.split(".")[0] == WARP for name in names):
+            return True
+    return False
 
 
 @lru_cache(maxsize=16)

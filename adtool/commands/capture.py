@@ -59,6 +59,7 @@ def capture(
             help="Keep only what kernels of this name read; may be repeated.",
         ),
     ] = None,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
@@ -80,7 +81,9 @@ def capture(
     start, root = time.monotonic(), here()
     with partial_of(path) as partial:
         job = Job(
-            target, CheckOptions(device=device, memory=memory, kernels=tuple(kernels or ())),
+            target, CheckOptions(
+                device=device, memory=memory, kernels=tuple(kernels or ()), alias=alias
+            ),
             check=check, traces=TRACES, keep=Keep(partial, _BYTES, _RECORDS, root),
         )  # fmt: skip
         session = run(job, timeout, stdout_to_stderr=False, no_color=plain)

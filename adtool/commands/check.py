@@ -157,6 +157,7 @@ def check(
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)

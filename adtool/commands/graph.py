@@ -20,7 +20,7 @@ from adtool.places import short
 
 if TYPE_CHECKING:
     from adtool.health import Health
-    from adtool.job import Job, Keep
+    from adtool.job import CheckOptions, Job, Keep
     from adtool.last import Last
     from engine.autograd import GraphOptions, TapeTrace
 
@@ -121,6 +121,7 @@ def graph(
             "--no-check", help="Run the script, but check no gradient.", rich_help_panel=_RUN
         ),
     ] = False,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
@@ -144,7 +145,10 @@ def graph(
 
             last = lasts.read(Path(target.name))
         else:
-            last = captured(target, device, timeout, memory, not no_check, plain)
+            from adtool.job import CheckOptions
+
+            checks = CheckOptions(device=device, memory=memory, alias=alias)
+            last = captured(target, checks, timeout, not no_check, plain)
     from adtool.figures.graphs import drawn
     from engine.autograd import GraphOptions, dot
     from engine.autograd import graph as picture
@@ -194,15 +198,13 @@ def graph(
 
 
 def captured(
-    target: object, device: str | None, timeout: float, memory: float | None, check: bool,
-    plain: bool,
-) -> Last:  # fmt: skip
+    target: object, options: CheckOptions, timeout: float, check: bool, plain: bool
+) -> Last:
     """Runs a target and gives what it recorded, which is remembered. Raises typer.Exit."""
-    from adtool.job import TRACES, CheckOptions, Job, Target
+    from adtool.job import TRACES, Job, Target
     from adtool.keeping import keeping
 
     assert isinstance(target, Target)
-    options = CheckOptions(device=device, memory=memory)
     with keeping() as keep:
         kept = keep if check else None  # without a check, the contents of arrays are not copied
         job = Job(target, options, check=check, traces=TRACES, keep=kept)

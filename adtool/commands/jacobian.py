@@ -59,6 +59,7 @@ def jacobian(
             metavar="TAPE:LAUNCH", help="Which launch, numbered as by `check` (default: the first)."
         ),
     ] = None,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
     memory: opt.Memory = None,
@@ -80,7 +81,7 @@ def jacobian(
         kernel, tuple(input or ()), tuple(output or ()), _launch(launch), _kind(plot),
         "" if error is None else error.value,
     )  # fmt: skip
-    check = CheckOptions(kernels=(kernel,), device=device, memory=memory, trust=trust)
+    check = CheckOptions(kernels=(kernel,), device=device, memory=memory, trust=trust, alias=alias)
     plain = no_color or bool(ctx.obj)
     job = Job(target, check, options)
     if jobs or executor:

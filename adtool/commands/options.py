@@ -107,6 +107,23 @@ Module = Annotated[
         help="Run a module, as `python -m`; all that stands after it is the module's own.",
     ),
 ]  # fmt: skip
+
+
+def module_name(name: str | None) -> str | None:
+    """A callback that takes names of modules, other than those of the tool itself."""
+    if name is not None and (not name.isidentifier() or name in ("engine", "adtool")):
+        raise typer.BadParameter(f"`{name}` is no name for the engine: take one such as warp")
+    return name
+
+
+Alias = Annotated[
+    str | None,
+    typer.Option(
+        "--alias", metavar="NAME", callback=module_name, rich_help_panel=RUN,
+        help="Give the script the engine as the module NAME, with Warp's meaning where programs "
+        "can tell: --alias warp checks a program written for Warp, which need not be installed.",
+    ),
+]  # fmt: skip
 DeviceName = Annotated[
     str | None, typer.Option(help="The device to run on, as cpu.", rich_help_panel=RUN)
 ]

@@ -45,6 +45,7 @@ def report(
             rich_help_panel=opt.CHOICE,
         ),
     ] = None,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random directions.", min=0, rich_help_panel=opt.RUN)

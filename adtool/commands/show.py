@@ -42,6 +42,7 @@ def show(
             "C++ text of the launch and its adjoint."
         ),
     ] = StageName.ir,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
     format: opt.FormatOption = Format.text,
@@ -65,7 +66,7 @@ def show(
     kernel = words.pop(at)
     target = one_target("show", words, module)
     job = Job(
-        target, CheckOptions(device=device, memory=0.0),
+        target, CheckOptions(device=device, memory=0.0, alias=alias),
         listing=ListingOptions(kernel, stage.value),
     )  # fmt: skip
     plain = no_color or bool(ctx.obj)

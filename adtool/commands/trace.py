@@ -78,6 +78,7 @@ def trace(
             help="What is left of the first norm where the gradient is called dead.",
         ),
     ] = 1e-6,
+    alias: opt.Alias = None,
     device: opt.DeviceName = None,
     timeout: opt.Timeout = opt.TIMEOUT,
     format: opt.FormatOption = Format.text,
@@ -97,7 +98,7 @@ def trace(
     kind = _kind(plot)
     target = one_target("trace", words, module)
     plain = no_color or bool(ctx.obj)
-    job = Job(target, CheckOptions(device=device), check=False, traces=TRACES)
+    job = Job(target, CheckOptions(device=device, alias=alias), check=False, traces=TRACES)
     session = Session(target, job.options, ())
     if not target.capture:
         session = run(job, timeout, stdout_to_stderr=format is Format.json, no_color=plain)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adtool.report import Edit
-from adtool.sources import tree_of
+from adtool.sources import ENGINES, tree_of
 
 if TYPE_CHECKING:
     from engine.diagnostics import Span
@@ -160,7 +160,7 @@ def _imported(tree: ast.Module) -> tuple[frozenset[str], dict[str, str]]:
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            engines |= {a.asname or a.name for a in node.names if a.name == "engine"}
-        elif isinstance(node, ast.ImportFrom) and node.module == "engine" and not node.level:
+            engines |= {a.asname or a.name for a in node.names if a.name in ENGINES}
+        elif isinstance(node, ast.ImportFrom) and node.module in ENGINES and not node.level:
             names |= {a.asname or a.name: a.name for a in node.names}
     return frozenset(engines), names

@@ -86,8 +86,10 @@ class Scope:
 
 
 def is_engine(obj: object) -> bool:
-    """True for the module `engine` itself."""
-    return isinstance(obj, types.ModuleType) and obj.__name__ == "engine"
+    """True for the module `engine` itself, under another name too."""
+    if not isinstance(obj, types.ModuleType):
+        return False
+    return obj.__name__ == "engine" or "__is_engine__" in vars(obj)
 
 
 def type_of(obj: object) -> ScalarType | VectorType | MatrixType | None:

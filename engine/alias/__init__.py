@@ -1,0 +1,84 @@
+"""`engine` under another name: programs that `import warp` run without a change.
+
+::
+
+    import engine.alias
+    engine.alias.install("warp")
+    import warp as wp  # the engine
+
+`adtool check --alias warp script.py` does this before the script begins.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from engine import config
+from engine.alias.modules import AliasFinder, front
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
+
+# The version of Warp whose documents the engine follows: what `warp.__version__` says.
+VERSION = "1.19.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting that differs under an alias, since programs can tell.
+
+    setting, value: of `engine.config`. here: what the engine does else. there: what Warp does.
+    """
+
+    setting: str
+    value: Any
+    here: str
+    there: str
+
+
+DIFFERENCES = (
+    Difference(
+        "overwrites", "present",
+        "a backward pass reads what launches read, whatever the tape wrote over it since",
+        "it reads what arrays contain when it runs: `adtool check` calls it an error (G003) "
+        "where a gradient is wrong because of that",
+    ),
+    Difference(
+        "expect", "print",
+        "a failed `expect_eq`, `expect_neq` or `expect_near` raises at the end of the launch",
+        "it prints its message, and the program goes on",
+    ),
+)  # fmt: skip
+
+
+def install(name: str = "warp") -> None:
+    """Makes `import NAME` give the engine, with Warp's meaning where programs can tell.
+
+    From then on `engine.config` has the settings of `DIFFERENCES`, and `NAME.x.y` is `engine.x.y`.
+    What the engine has not may be mentioned, and is E112 where it is used. Once more does nothing.
+
+    Raises:
+        LaunchError: E202: NAME is no name of a module, or the module has been imported already.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) or name in ("engine", "adtool"):
+        raise _refused(f"{name!r} cannot be a name of the engine", "take a name such as warp")
+    if any(f.name == name for f in sys.meta_path if isinstance(f, AliasFinder)):
+        return
+    if name in sys.modules and sys.modules[name] is not sys.modules["engine"]:
+        raise _refused(
+            f"the module {name!r} has been imported before the alias was made",
+            f"call `engine.alias.install({name!r})` before the first `import {name}`",
+        )
+    sys.meta_path.insert(0, AliasFinder(name))
+    sys.modules[name] = front(name, VERSION)
+    for d in DIFFERENCES:
+        setattr(config, d.setting, d.value)
+
+
+def _refused(message: str, help: str) -> LaunchError:
+    return LaunchError(Diagnostic("E202", message, call_span(), help))
+
+
+__all__ = ["DIFFERENCES", "VERSION", "Difference", "install"]

@@ -1,0 +1,142 @@
+"""Modules under the alias: `warp`, `warp.x` for `engine.x`, and stand-ins for internals."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from engine.lang.stand_ins import StandInModule, make_stand_in
+
+# Packages of the engine that are no part of what Warp offers under the same name.
+_OWN = frozenset(
+    [
+        "ad",
+        "alias",
+        "archive",
+        "builtins",
+        "codegen",
+        "compile",
+        "diagnostics",
+        "frontend",
+        "hooks",
+        "interop",
+        "ir",
+        "lang",
+        "locks",
+        "runtime",
+        "tape",
+    ]
+)
+_INTERNALS = ("internals of Warp", "use what `engine` itself offers")
+
+
+class Front(types.ModuleType):
+    """The module of the alias itself: every name is looked up in `engine`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OWN or (name.startswith("__") and name != "__all__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name == "_src" or name in _FORMER:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        return getattr(sys.modules["engine"], name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(sys.modules["engine"])} - _OWN)
+
+
+def front(name: str, version: str) -> Front:
+    """The module that `import NAME` gives."""
+    made = Front(name, sys.modules["engine"].__doc__)
+    made.__path__ = []
+    made.__package__ = name
+    made.__spec__ = ModuleSpec(name, None, is_package=True)
+    vars(made)["__version__"] = version
+    vars(made)["__is_engine__"] = True  # to kernels that name it
+    return made
+
+
+class Internal(types.ModuleType):
+    """A private module of Warp: its public names, as far as the engine has them."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        last = self.__name__.rpartition(".")[2]
+        for module in (f"engine.{last}", "engine"):
+            found = None if name in _OWN else getattr(_engine_module(module), name, None)
+            if found is not None:
+                return found
+        within = self.__name__.partition(".")[2]
+        if within == "_src" and name in _PRIVATE:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        return make_stand_in(f"{within}.{name}", *_INTERNALS)
+
+
+def _engine_module(name: str) -> types.ModuleType | None:
+    if name != "engine" and name.partition(".")[2] in _OWN:
+        return None
+    try:
+        found = importlib.import_module(name)
+    except ImportError:
+        return None
+    return None if isinstance(found, StandInModule) else found
+
+
+def _user_cache_dir(appname: str = "", *rest: Any, **options: Any) -> str:
+    """Where programs keep what can be made again."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, appname) if appname else home
+
+
+# What programs take from modules that Warp brings along.
+_BROUGHT = {"_src.thirdparty.appdirs": {"user_cache_dir": _user_cache_dir}}
+# Private modules by their former public names.
+_FORMER = ("context", "build")
+_PRIVATE = frozenset(["thirdparty", "codegen", "build", "context", "types", "utils"])
+
+
+class AliasFinder(MetaPathFinder, Loader):
+    """Finds `NAME.x` as `engine.x`, whether or not another package of that name is installed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: object = None
+    ) -> ModuleSpec | None:
+        """A spec for what is below the alias; None for modules that are not there."""
+        root, _, within = fullname.partition(".")
+        if root != self.name or not within:
+            return None
+        first = within.split(".")[0]
+        if first == "_src" or first in _FORMER:
+            return ModuleSpec(fullname, self, is_package=True)
+        if first in _OWN or importlib.util.find_spec(f"engine.{first}") is None:
+            return None
+        try:
+            found = importlib.util.find_spec(f"engine.{within}")
+        except ImportError:
+            return None
+        return None if found is None else ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
+        """An internal module is made; one of the engine is put in place by `exec_module`."""
+        within = spec.name.partition(".")[2]
+        if within.split(".")[0] not in ("_src", *_FORMER):
+            return None
+        made = Internal(spec.name)
+        made.__dict__.update(_BROUGHT.get(within, {}))
+        return made
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Puts the engine's own module under the alias's name."""
+        name = module.__name__
+        if not isinstance(module, Internal):
+            sys.modules[name] = importlib.import_module("engine." + name.partition(".")[2])
