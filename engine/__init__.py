@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
     from engine.compile.cache import clear_kernel_cache
     from engine.compile.environment import Environment, environment, processors
+    from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
     from engine.runtime.launch import launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
     from engine.runtime.watch import watching
@@ -176,6 +177,8 @@ if _features.Finder not in sys.meta_path:
 _LATE = {
     "autograd": "engine.autograd",
     "launch": "engine.runtime.launch",
+    "HashGrid": "engine.runtime.geometry.hash_grid",
+    "HashGridQuery": "engine.runtime.geometry.hash_grid",
     "watching": "engine.runtime.watch",
     "Tape": "engine.tape.tape",
     "Capture": "engine.tape.capture",
@@ -245,6 +248,8 @@ __all__ = [
     # messages
     "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "Logger", "ScopedLogger",
     "ScopedLogLevel", "get_logger", "set_logger",
+    # geometry
+    "HashGrid", "HashGridQuery",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",

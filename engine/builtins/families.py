@@ -91,6 +91,14 @@ FAMILIES: tuple[Family, ...] = (
         "tid len lower_bound atomic_*",
     ),
     _family(
+        "geometry", "Geometry",
+        "Neighbours of points, queried from a `HashGrid` that the host has built. Kernels take "
+        "its number, `grid.id`, as a `uint64`, and go over what a query finds by "
+        "`for i in query:`, or by a variable that the next step sets. What is found counts as "
+        "fixed in derivatives: they are those of what the kernel does with it.",
+        "hash_grid_*",
+    ),
+    _family(
         "choice", "Choice and messages",
         "Values chosen by a condition, and what kernels say while they run.",
         "where select print printf expect_*",

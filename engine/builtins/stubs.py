@@ -17,6 +17,7 @@ from engine.builtins.generic_constructors import (
     neutral,
     part_names,
 )
+from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.builtins.special import SPECIAL
 from engine.diagnostics import Diagnostic, EngineError
@@ -117,6 +118,7 @@ class Builtin:
         self.__qualname__ = name
         special = SPECIAL[name].doc if name in SPECIAL else ""
         told = {**KERNEL_ONLY, **GENERIC_CONSTRUCTORS, **IDENTITIES}.get(name)
+        told = QUERIES[name][0].doc if name in QUERIES else told
         self.__doc__ = told or special or "\n".join(describe(name))
 
     def __repr__(self) -> str:
@@ -124,7 +126,7 @@ class Builtin:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         name = self.__builtin_name__
-        if name in KERNEL_ONLY:
+        if name in KERNEL_ONLY or name in QUERIES:
             _fail(
                 "E106",
                 f"{name}() was called outside a kernel",
@@ -204,5 +206,7 @@ def _describe(value: object) -> str:
 
 BUILTINS: dict[str, Builtin] = {
     name: Builtin(name)
-    for name in sorted({*names(), *KERNEL_ONLY, *SPECIAL, *GENERIC_CONSTRUCTORS, *IDENTITIES})
+    for name in sorted(
+        {*names(), *KERNEL_ONLY, *QUERIES, *SPECIAL, *GENERIC_CONSTRUCTORS, *IDENTITIES}
+    )
 }

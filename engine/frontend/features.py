@@ -21,8 +21,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     # ---- in kernels
     ("tile tile_* untile launch_tiled", "tiles",
      "loop over the elements with one thread for each result"),
-    ("HashGrid* hash_grid_*", "hash grids",
-     "build neighbour lists on the host and pass them as integer arrays"),
     ("intersect_tri_tri closest_point_edge_edge", "queries of triangles and edges",
      "write the query as a `@func`"),
     ("Mesh* mesh_*", "meshes", "pass vertices and indices as arrays and loop over the triangles"),

@@ -105,6 +105,8 @@ class Plan:
         self.array_params = tuple(arrays)
         # The user's parameters, where the IR has others.
         self.arguments = Arguments(ir.arguments) if ir.arguments else None
+        # The last of them are tables of geometry, which launches add.
+        self.tables = ir.tables
         # What is accessed under a condition may be left out: the kernel decides.
         touched = _arrays(ir, _accessed, n.by_every_thread, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
@@ -176,21 +178,35 @@ class Plan:
         arguments = self.arguments
         if arguments is None:
             return args
-        if len(args) != len(arguments.names):
+        names = self.given
+        if len(args) != len(names):
             raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
-                       f"expected {len(arguments.names)} ({', '.join(arguments.names)}), "
+                       f"expected {len(names)} ({', '.join(names)}), "
                        f"got {len(args)}")  # fmt: skip
         out: list[Any] = []
         for k, value in enumerate(args):
             out += self._split_one(k, value)
+        if self.tables:
+            from engine.runtime.geometry.registry import tables
+
+            for k, table in enumerate(tables(self.kernel.key, self.tables, out), len(names)):
+                out += self._split_one(k, table)
         return out
+
+    @property
+    def given(self) -> list[str]:
+        """The parameters that launches give values, by name."""
+        if self.arguments is None:
+            return [p.name for p in self.params]
+        return self.arguments.names[: len(self.arguments.names) - len(self.tables)]
 
     def split_adjoints(self, adjoints: list[Any]) -> list[Any]:
         """The same for the adjoints of arguments; None stands for none."""
         arguments = self.arguments
         assert arguments is not None
-        if len(adjoints) != len(arguments.names):
+        if len(adjoints) != len(self.given):
             return adjoints
+        adjoints = [*adjoints, *([None] * len(self.tables))]
         out: list[Any] = []
         for k, value in enumerate(adjoints):
             count = arguments.first[k + 1] - arguments.first[k]

@@ -16,9 +16,9 @@ from engine.frontend import features
 from engine.lang.stand_ins import StandIn, StandInModule
 
 MISSING = [
-    ("Mesh", "meshes"), ("HashGrid", "hash grids"), ("Volume", "volumes"),
+    ("Mesh", "meshes"), ("Volume", "volumes"),
     ("Bvh", "bounding volume"),
-    ("tile_load", "tiles"), ("mesh_query_point", "meshes"), ("hash_grid_query", "hash grids"),
+    ("tile_load", "tiles"), ("mesh_query_point", "meshes"),
     ("volume_sample", "volumes"), ("texture_sample", "textures"), ("Texture2D", "textures"),
     ("bvh_query_ray", "bounding volume"), ("launch_tiled", "tiles"),
     ("sim", "simulation"), ("fem", "finite elements"), ("render", "renderers"),

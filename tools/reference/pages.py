@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.builtins.families import FAMILIES, Family, family_of
 from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
+from engine.builtins.queries import QUERIES, Query
 from engine.builtins.resolve import OPERATORS
 from engine.builtins.special import SPECIAL
 from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
@@ -104,6 +105,8 @@ def entry(name: str) -> list[str]:
     if told is not None:
         form, doc = split(told)
         return [*parts, f"```text\n{form}\n```", doc, f"Derivative: {TOLD[name]}."]
+    if name in QUERIES:
+        return [*parts, *_query(name)]
     seen: set[str] = set()
     for o in overloads(name):
         lines = SIGNATURES.get(name) or signatures(name, o)
@@ -118,6 +121,18 @@ def entry(name: str) -> list[str]:
         parts.append(doc if doc not in parts else "The same.")
         parts += facts(o)
     return parts
+
+
+def _query(name: str) -> list[str]:
+    """The paragraphs about a query of geometry."""
+    by_doc: dict[str, list[Query]] = {}
+    for q in QUERIES[name]:
+        by_doc.setdefault(q.doc, []).append(q)
+    out: list[str] = []
+    for doc, those in by_doc.items():
+        forms = "\n".join(q.shown for q in those)
+        out += [f"```text\n{forms}\n```", split(doc)[1], f"Derivative: {those[0].gradient}."]
+    return out
 
 
 def split(doc: str) -> tuple[str, str]:

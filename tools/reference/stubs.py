@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from engine.builtins.queries import QUERIES
 from engine.builtins.stubs import BUILTINS
 from tools.reference.pages import SIGNATURES
 from tools.reference.signatures import overloads, signatures
@@ -25,7 +26,11 @@ def stubs() -> str:
 
 def _stub(name: str) -> str:
     doc = BUILTINS[name].__doc__ or ""
-    lines = [line for o in overloads(name) for line in SIGNATURES.get(name) or signatures(name, o)]
+    if name in QUERIES:
+        doc = "\n".join(dict.fromkeys(q.doc for q in QUERIES[name]))
+    lines = [q.shown for q in QUERIES.get(name, ())] or [
+        line for o in overloads(name) for line in SIGNATURES.get(name) or signatures(name, o)
+    ]
     text = "\n".join(textwrap.fill(line, 92) for line in doc.splitlines())
     shown = "\n".join(dict.fromkeys(lines))
     body = textwrap.indent(f'"""{text}\n\n{shown}\n"""' if shown else f'"""{text}"""', "    ")
@@ -34,6 +39,8 @@ def _stub(name: str) -> str:
 
 def _parameters(name: str) -> str:
     """The arguments by name where all overloads have the same, else any."""
+    if name in QUERIES:
+        return "*args: Any, **named: Any"
     forms = {tuple(n.replace(" ", "") for n in o.names) for o in overloads(name)}
     if len(forms) != 1:
         return "*args: Any, **named: Any"

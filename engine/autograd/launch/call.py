@@ -95,7 +95,7 @@ def _order(plan: Plan, shape: tuple[int, ...], ins: list[Any], outs: list[Any]) 
 
 
 def _names(plan: Plan) -> list[str]:
-    return [p.name for p in plan.params] if plan.arguments is None else plan.arguments.names
+    return plan.given
 
 
 def _place(plan: Plan, k: int) -> range:

@@ -21,7 +21,7 @@ def masked(
     ir = record.plan.variants.ir
     leaves = [p.name for p in ir.params]
     arguments = record.plan.arguments
-    names = leaves if arguments is None else arguments.names
+    names = record.plan.given
     inputs = record.input_count or len(names)
 
     def found(which: str | int, offset: int, role: str) -> list[str]:

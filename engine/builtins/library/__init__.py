@@ -3,6 +3,7 @@
 from engine.builtins.library import (
     arithmetic,
     decompositions,
+    hash_grid,
     noise,
     norms,
     quaternion,
@@ -13,6 +14,6 @@ from engine.builtins.library import (
 )
 
 __all__ = [
-    "arithmetic", "decompositions", "noise", "norms", "quaternion", "random", "search", "spatial",
-    "transform",
+    "arithmetic", "decompositions", "hash_grid", "noise", "norms", "quaternion",
+    "random", "search", "spatial", "transform",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from engine.builtins.argument_names import argument_names
 from engine.builtins.composite import COMPOSITES, HELPERS
 from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
+from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
 from engine.frontend.calls.atomics import ATOMICS, lower_atomic
@@ -26,6 +27,7 @@ from engine.frontend.calls.generic_constructors import (
 from engine.frontend.calls.gradient_calls import call_gradient, lower_grad
 from engine.frontend.calls.library_calls import call_library
 from engine.frontend.calls.printing import lower_print, lower_printf
+from engine.frontend.calls.query_calls import lower_query
 from engine.frontend.calls.reinterpret import lower_reinterpret
 from engine.frontend.calls.static_calls import lower_static
 from engine.frontend.calls.struct_constructors import lower_struct
@@ -211,6 +213,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
         return lower_factory(cx, node, factory)
     if name is None:
         return _not_callable(cx, node, obj)
+    if name in QUERIES:
+        return lower_query(cx, node, name)
     if name in _NAMED:
         return _NAMED[name](cx, node)
     if name in GENERIC_CONSTRUCTORS:

@@ -35,7 +35,7 @@ from engine.frontend.operands.operand import (
     adapt,
 )
 from engine.ir.nodes import Atom, Call, Function, Var
-from engine.lang.structs import COMPOUND, UserType
+from engine.lang.structs import COMPOUND, StructType, UserType
 
 
 @dataclass
@@ -93,6 +93,7 @@ def call_with(cx: Context, target: UserFunc, args: Sequence[Operand]) -> list[Op
 
 def _called(cx: Context, fn: Function, given: Arguments) -> list[Operand]:
     dsts = tuple(cx.b.temp(t) for t in fn.results)
+    given.atoms += tables_of(cx, fn)
     cx.b.add(Call(dsts, fn, tuple(given.atoms), cx.b.span))
     returned = sum(len(roots) for roots in given.lent)
     own = dsts[: len(dsts) - returned]
@@ -101,6 +102,17 @@ def _called(cx: Context, fn: Function, given: Arguments) -> list[Operand]:
         assert isinstance(var, Var)
         cx.b.set(var, value)
     return _results(fn, own, given.atoms)
+
+
+def tables_of(cx: Context, fn: Function) -> list[Atom]:
+    """The tables that a function takes beside its arguments."""
+    out: list[Atom] = []
+    for t in fn.tables:
+        assert isinstance(t.type, StructType)
+        parts = decompose(cx.table(t.type))
+        assert parts is not None
+        out += parts[1]
+    return out
 
 
 def instance_for(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from engine.diagnostics import KernelError
 from engine.frontend.context.lowering import Lowering
 from engine.frontend.context.value_ranges import RangeBuilder
-from engine.frontend.operands.kinds import Kind
+from engine.frontend.operands.kinds import Kind, compose, kind_of_type, slots
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
@@ -31,6 +31,7 @@ from engine.frontend.parsing.parsed_function import ParsedFunction
 from engine.frontend.parsing.report import Report
 from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
+from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, Type
 
 
@@ -97,6 +98,8 @@ class Context:
         self.array_params: frozenset[str] = frozenset()
         # The gradient arrays that it asks for, by the parameter that they belong to.
         self.adjoint_arrays: dict[str, Var] = {}
+        # Tables that queries in here look into: further parameters, by their struct.
+        self.tables: dict[StructType, tuple[str, tuple[Var, ...]]] = {}
 
     # ---- dispatch
 
@@ -200,6 +203,18 @@ class Context:
         return f"did you mean `{prefix}{found[0]}`?" if found else ""
 
     # ---- values
+
+    def table(self, t: StructType) -> Operand:
+        """A table of `engine.builtins.queries`, which is a further parameter of the function."""
+        kind = kind_of_type(t)
+        if t not in self.tables:
+            name = t.name
+            while name in self.plan.assigned:
+                name += "_"
+            parts = slots(kind)
+            made = tuple(Var(self.b.names.take(name + s.suffix), s.type) for s in parts)
+            self.tables[t] = name, made
+        return compose(kind, self.tables[t][1])
 
     def value(self, node: ast.expr, what: str = "a value") -> Value | Bad:
         """Lowers an expression that must be one value (an array counts)."""

@@ -119,9 +119,11 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
     cx.block(cx.source.tree.body)
     results, returns = _finish(cx)
     gradients = tuple(p.name for p in params if p.name in cx.adjoint_arrays)
+    tables = sorted(cx.tables.items(), key=lambda item: item[0].name)
     return Function(
         cx.name,
-        (*params, *(cx.adjoint_arrays[name] for name in gradients)),
+        (*params, *(v for _, (_, made) in tables for v in made),
+         *(cx.adjoint_arrays[name] for name in gradients)),
         results,
         cx.b.block(),
         is_kernel=cx.is_kernel,
@@ -129,12 +131,15 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         arguments=_arguments(cx) if cx.is_kernel else (),
         returns=returns,
         gradients=gradients,
-    )
+        tables=tuple(Argument(name, t) for t, (name, _) in tables),
+    )  # fmt: skip
 
 
 def _arguments(cx: Context) -> tuple[Argument, ...]:
     """What launches take the kernel's arguments apart by; empty where nothing is to be done."""
     given = [Argument(name, t) for name, t in cx.function.annotated.items() if t is not None]
+    given += [Argument(name, t) for t, (name, _) in sorted(
+        cx.tables.items(), key=lambda item: item[0].name)]  # fmt: skip
     return tuple(given) if any(isinstance(a.type, COMPOUND) for a in given) else ()
 
 

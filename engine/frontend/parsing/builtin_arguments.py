@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from engine.builtins.argument_names import placed
 from engine.builtins.composite import COMPOSITES
+from engine.builtins.queries import QUERIES
 from engine.frontend.parsing.scope import Scope
 
 
@@ -26,9 +27,22 @@ def changed_arguments(scope: Scope, node: ast.Call) -> Iterator[ast.expr]:
     """The arguments of a call that a composite may change. By name: no types are known yet."""
     name = getattr(_known(scope, node.func), "__builtin_name__", "")
     positions = {k for c in COMPOSITES.get(name, ()) for k in c.updates}
-    if positions and node.keywords:
+    if name in QUERIES:
+        yield from changed_by_query(name, node)
+    elif positions and node.keywords:
         node = by_position(name, node) or node
     yield from (a for k, a in enumerate(node.args) if k in positions)
+
+
+def changed_by_query(name: str, node: ast.Call) -> Iterator[ast.expr]:
+    """The same for a query: the number of arguments tells the overload."""
+    words = {w.arg: w.value for w in node.keywords}
+    count = len(node.args) + len(words)
+    fits = [q for q in QUERIES[name] if len(q.types) - len(q.defaults) <= count <= len(q.types)]
+    for k in fits[0].updates if fits else ():
+        found = node.args[k] if k < len(node.args) else words.get(fits[0].names[k])
+        if found is not None:
+            yield found
 
 
 def _known(scope: Scope, node: ast.expr) -> object:

@@ -13,6 +13,7 @@ from engine.frontend.expressions.conditions import condition
 from engine.frontend.expressions.conversions import integer
 from engine.frontend.operands.operand import BAD, Bad, Operand, Value, number, unify
 from engine.frontend.operands.type_names import type_name
+from engine.frontend.statements.query_loops import lower_query_loop
 from engine.frontend.statements.unrolled_loops import unroll, unrolls
 from engine.ir.nodes import (
     Atomic,
@@ -111,6 +112,8 @@ def _range(cx: Context, node: ast.For) -> list[Value] | None:
 
 def lower_for(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.For)
+    if lower_query_loop(cx, node):
+        return
     with cx.at(node.iter):
         bounds = _range(cx, node)
     if not isinstance(node.target, ast.Name):

@@ -16,6 +16,7 @@ import pytest
 
 from engine import ad
 from engine.builtins.composite import COMPOSITES
+from engine.builtins.queries import QUERIES
 from engine.builtins.special import SPECIAL
 from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
 from engine.ir import interp
@@ -54,7 +55,9 @@ def test_every_builtin_is_in_the_table() -> None:
     assert public == set(oracles.COMPOSED)
     assert {s.op for s in OPERATIONS} == set(oracles.OPERATIONS)
     # What users can call is an operation, a composite, or has tests of its own.
-    named = {op.user for op in OPS.values()} | public | set(SPECIAL) | set(KERNEL_ONLY)
+    named = (
+        {op.user for op in OPS.values()} | public | set(SPECIAL) | set(KERNEL_ONLY) | set(QUERIES)
+    )
     aliases = {"pos", "select", "mul", "inverse_approx"}
     from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
 

@@ -1,0 +1,1 @@
+"""What kernels query: hash grids, meshes, bounding volume hierarchies."""
