@@ -382,6 +382,36 @@ def get_diag(a: Any, /) -> Any:
     """
     ...
 
+def hash_grid_point_id(*args: Any, **named: Any) -> Any:
+    """hash_grid_point_id(id, index): the number of the point that is at a place of the order by
+    cells; -1 where there is none.
+
+    hash_grid_point_id(id: uint64, index: int32)
+    """
+    ...
+
+def hash_grid_query(*args: Any, **named: Any) -> Any:
+    """hash_grid_query(id, point, max_dist): goes over the points of a `HashGrid` in the cells that
+    the box of half size max_dist around a point meets, of which some are further away; with a
+    further argument group, over those of that group alone. `for i in hash_grid_query(...)`.
+
+    hash_grid_query(id: uint64, point: vec<3,float32>, max_dist: float32)
+    hash_grid_query(id: uint64, point: vec<3,float32>, max_dist: float32, group: int32)
+    hash_grid_query(id: uint64, point: vec<3,float64>, max_dist: float64)
+    hash_grid_query(id: uint64, point: vec<3,float64>, max_dist: float64, group: int32)
+    hash_grid_query(id: uint64, point: vec<3,float16>, max_dist: float16)
+    hash_grid_query(id: uint64, point: vec<3,float16>, max_dist: float16, group: int32)
+    """
+    ...
+
+def hash_grid_query_next(*args: Any, **named: Any) -> Any:
+    """hash_grid_query_next(query, index): steps to the next point and sets index to its number;
+    False where there is none.
+
+    hash_grid_query_next(query: HashGridQuery, index: int32)
+    """
+    ...
+
 def identity(*args: Any, **named: Any) -> Any:
     """identity(n, dtype): the n x n matrix with ones on its diagonal."""
     ...

@@ -411,12 +411,11 @@ class Function:
     # apart; empty where none was. Passes hand these on and never look at them.
     arguments: tuple[Argument, ...] = ()
     returns: tuple[Any, ...] = ()
-    # The last of these, or of the parameters: what the launch or the caller adds (see
-    # `engine.builtins.queries`).
-    tables: tuple[Argument, ...] = ()
     # What its author is warned of; passes need not keep it.
     unassigned: tuple[UnassignedRead, ...] = ()
     watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
+    # The last of its arguments: what the launch or the caller adds (`engine.builtins.queries`).
+    tables: tuple[Argument, ...] = ()
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

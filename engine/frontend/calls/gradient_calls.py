@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from weakref import ReferenceType, WeakKeyDictionary
 from weakref import ref as weak_ref
 
-from engine.frontend.calls.user_calls import Arguments, instance_for
+from engine.frontend.calls.user_calls import Arguments, instance_for, tables_of
 from engine.frontend.context.context import Context
 from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.user_function import UserFunc
@@ -95,7 +95,8 @@ def call_gradient(cx: Context, node: ast.Call, gradient: Gradient) -> Operand:
         return cx.error("E110", node, f"`{what}` {problem[0]}", problem[1])
     made = _derivative(fn, what)
     dsts = tuple(cx.b.temp(t) for t in made.results)
-    cx.b.add(Call(dsts, made, tuple(given.atoms), cx.b.span))
+    atoms = (*given.atoms, *tables_of(cx, fn))
+    cx.b.add(Call(dsts, made, atoms, cx.b.span))
     left = iter(dsts)
     out = [_result(k, left) for k in given.kinds if not _apart(k)]
     return out[0] if len(out) == 1 else Several(tuple(out))

@@ -170,6 +170,17 @@ class Instances:
         """The function with the user's own gradient and replay, if there are any."""
         function, kinds = key
         grad, replay = primal.grad, primal.replay
+        own = function.grad_func or function.replay_func
+        if primal.tables and own is not None:
+            raise KernelError(
+                Diagnostic(
+                    "E112",
+                    f"`{function.name}` queries geometry, and has a gradient or replay of its "
+                    "own: this is not supported",
+                    primal.span,
+                    "query in another function, and pass on what was found",
+                )
+            )
         inside = self._inside(key, primal)
         if function.grad_func is not None:
             text, forward = self._parse(function.grad_func, needs), self._parsed[function]

@@ -63,9 +63,11 @@ def tables(kernel: str, wanted: Sequence[Argument], values: Iterable[Any]) -> li
             named.add(int(v))
     for number in named:
         if number in _gone:
-            raise fail("E212", f"kernel {kernel!r}: the {_gone[number]} that it is to query is gone",
-                       f"its id is {number}",
-                       help="keep the object in a variable as long as launches use its id")  # fmt: skip
+            raise fail(
+                "E212", f"kernel {kernel!r}: the {_gone[number]} that it is to query is gone",
+                f"its id is {number}",
+                help="keep the object in a variable as long as launches use its id",
+            )  # fmt: skip
     with _lock:
         alive = [(k, x) for k, x in list(_alive.items())]
     out = []
