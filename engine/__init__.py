@@ -176,6 +176,8 @@ if _features.Finder not in sys.meta_path:
 # needs neither passes nor code generation nor a compiler. So are the builtins.
 _LATE = {
     "autograd": "engine.autograd",
+    "utils": "engine.utils",
+    "transform_expand": "engine.utils",
     "launch": "engine.runtime.launch",
     "HashGrid": "engine.runtime.geometry.hash_grid",
     "HashGridQuery": "engine.runtime.geometry.hash_grid",
@@ -213,7 +215,9 @@ def init() -> None:
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         module = importlib.import_module(_LATE[name])
-        found = globals()[name] = module if name == "autograd" else getattr(module, name)
+        found = globals()[name] = (
+            module if _LATE[name] == f"engine.{name}" else getattr(module, name)
+        )
         return found
     if name == "__all__":
         # Names of Python's own are left out: `from engine import *` must not change `max`.

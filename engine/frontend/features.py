@@ -28,7 +28,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("Volume* volume_*", "volumes", "pass the grid as a 3-D array and interpolate by hand"),
     ("Texture* texture_* GLTextureResource", "textures",
      "pass the image as an array and interpolate by hand"),
-    ("transform_expand", "this name of `transform_to_matrix`", "write `transform_to_matrix(t)`"),
     ("fixedarray", "this name of local arrays", "write `zeros(shape=(4,), dtype=float)`"),
     ("spatial_mass spatial_jacobian", "matrices of whole mechanisms",
      "loop over the joints and add up `spatial_adjoint(...)` products"),
@@ -68,7 +67,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("render", "renderers (`render`)", "draw `array.numpy()` with another package"),
     ("optim", "optimizers (`optim`)", "write the update of the parameters as a kernel"),
     ("sparse", "sparse matrices (`sparse`)", "use scipy.sparse on `array.numpy()`"),
-    ("utils", "utilities of arrays (`utils`)", "use NumPy on `array.numpy()`"),
     ("torch jax dlpack paddle", "exchanges with this framework", "go through NumPy"),
     ("context build", "internals of Warp", "use what `engine` itself offers"),
 )  # fmt: skip
@@ -93,7 +91,6 @@ _MODULES = frozenset(
         "render",
         "optim",
         "sparse",
-        "utils",
         "torch",
         "jax",
         "dlpack",
