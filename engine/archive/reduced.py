@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.archive.data import Archive, ArchiveError, HeldData, RecordData, Store, TapeData
 from engine.archive.types import TypeReader
-from engine.lang.structs import ElementType, leaves
+from engine.lang.structs import ElementType, value_leaves
 from engine.lang.types import ArrayType, scalar_of, shape_of
 
 Keep = Sequence[int]
@@ -85,8 +85,8 @@ def _changed(
 def _forms(element: ElementType) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
     """Of each leaf of an element: the shape of its components, and their type."""
     found = []
-    for x in leaves(element):
-        assert not isinstance(x.type, ArrayType)  # elements have none
+    for x in value_leaves(element):
+        assert not isinstance(x.type, ArrayType)
         found.append((shape_of(x.type), scalar_of(x.type).numpy))
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from engine.archive.data import ArchiveError, NamedType, StructData
+from engine.diagnostics import LaunchError
 from engine.lang.structs import (
     Argument,
     ElementType,
@@ -14,7 +15,7 @@ from engine.lang.structs import (
     StructArrayType,
     StructType,
     UserType,
-    leaves,
+    array_of,
 )
 from engine.lang.types import (
     SCALARS,
@@ -71,8 +72,8 @@ class TypeReader:
         self._structs: list[StructType] = []
         for s in structs:
             fields = {name_of(f.name): self.user(f.type) for f in s.fields}
-            if not fields or len(fields) != len(s.fields):
-                raise ArchiveError(f"struct {s.name[:40]!r} has no fields, or a name twice")
+            if len(fields) != len(s.fields):
+                raise ArchiveError(f"struct {s.name[:40]!r} has a field twice")
             kind = StructType(name_of(s.name), fields)
             if kind.size > _STRUCT:
                 raise ArchiveError(f"struct {s.name[:40]!r} is larger than {_STRUCT} bytes")
@@ -99,9 +100,11 @@ class TypeReader:
         return self._plain(self._element(text))
 
     def _plain(self, kind: ElementType) -> ElementType:
-        """A type of elements: in arrays there are no arrays."""
-        if any(isinstance(x.type, ArrayType) for x in leaves(kind)):
-            raise ArchiveError(f"an array of {kind}, which have arrays")
+        """A type of elements: in arrays there are no indexed arrays."""
+        try:
+            array_of(kind, 1)
+        except LaunchError:
+            raise ArchiveError(f"an array of {kind}, which have indexed arrays") from None
         return kind
 
     def user(self, text: str) -> UserType:

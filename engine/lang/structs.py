@@ -7,7 +7,7 @@ has types for. A leaf of `s` is named by its path, `s.x` or `s.body.mass`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.lang.types import (
     INT32,
+    UINT8,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -25,7 +26,6 @@ from engine.lang.types import (
     shape_of,
 )
 from engine.lang.types import is_float as _is_float
-from engine.lang.vectors import vector_class
 
 # Bytes of an array field in a NumPy record: address, gradient, shape, strides, dimensions.
 _DESCRIPTOR = 56
@@ -35,9 +35,11 @@ class StructType:
     """Named fields, laid out as C does. Equality is identity: each class is a type of its own.
 
     fields, offsets: by name, in order; offsets in bytes. cls: the class of its values.
+    linked: whether any field, of a field too, is for an array.
     """
 
-    __slots__ = ("__weakref__", "_numpy", "align", "cls", "fields", "name", "offsets", "size")
+    __slots__ = ("__weakref__", "_numpy", "align", "cls", "fields", "linked", "name", "offsets",
+                 "size")  # fmt: skip
 
     def __init__(self, name: str, fields: dict[str, FieldType]) -> None:
         self.name = name
@@ -45,6 +47,8 @@ class StructType:
         self.offsets: dict[str, int] = {}
         self.cls: Any = None
         self._numpy: np.dtype[Any] | None = None
+        self.linked = any(t.linked if isinstance(t, StructType) else isinstance(t, ARRAYS)
+                          for t in fields.values())  # fmt: skip
         end, self.align = 0, 1
         for field, kind in fields.items():
             size, align = _extent(kind)
@@ -71,7 +75,12 @@ def _type_of(cls: Any) -> StructType:
 
 @dataclass(frozen=True, slots=True)
 class StructArrayType:
-    """An array of structs; to kernels one array for each leaf, with the struct's stride."""
+    """An array of structs; to kernels one array for each leaf, with the struct's stride.
+
+    A field for an array is two leaves or more: the elements of all these arrays one after
+    the other (a *pool*, with the leaves of an array of one dimension), and their places in it:
+    for each struct, where its array begins and how long each dimension is.
+    """
 
     element: StructType
     ndim: int
@@ -109,11 +118,15 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A part that the IR has a type for. offset: in bytes, from the struct's first one."""
+    """A part that the IR has a type for. offset: in bytes, from the struct's first one.
+
+    pool: of what lies in a pool, the path of the field.
+    """
 
     path: tuple[str, ...]
     type: ValueType | ArrayType
     offset: int = 0
+    pool: tuple[str, ...] = ()
 
     def named(self, name: str) -> str:
         """What the leaf of a parameter is called."""
@@ -130,9 +143,9 @@ def _leaves(kind: UserType, path: tuple[str, ...], offset: int) -> Iterator[Leaf
         for field, t in kind.fields.items():
             yield from _leaves(t, (*path, field), offset + kind.offsets[field])
     elif isinstance(kind, StructArrayType):
-        for leaf in leaves(kind.element):
-            assert not isinstance(leaf.type, ArrayType)
-            yield Leaf((*path, *leaf.path), ArrayType(leaf.type, kind.ndim), leaf.offset)
+        found = list(_element_leaves(kind.element, kind.ndim, path, offset))
+        # Without any, nothing would say how many elements there are.
+        yield from found or [Leaf((*path, "0_empty"), ArrayType(UINT8, kind.ndim), offset)]
     elif isinstance(kind, IndexedArrayType):
         yield from _leaves(array_of(kind.element, kind.ndim), path, offset)
         for d in range(kind.ndim):
@@ -141,22 +154,79 @@ def _leaves(kind: UserType, path: tuple[str, ...], offset: int) -> Iterator[Leaf
         yield Leaf(path, kind, offset)
 
 
+def _element_leaves(
+    element: StructType, ndim: int, path: tuple[str, ...], offset: int
+) -> Iterator[Leaf]:
+    """The leaves of an array of structs."""
+    for field, t in element.fields.items():
+        here, at = (*path, field), offset + element.offsets[field]
+        if isinstance(t, StructType):
+            yield from _element_leaves(t, ndim, here, at)
+        elif isinstance(t, (ArrayType, StructArrayType)):
+            for leaf in _leaves(array_of(t.element, 1), here, 0):
+                yield leaf if leaf.pool else replace(leaf, pool=here)
+            yield Leaf((*here, "0_places"), ArrayType(places(t), ndim), at)
+        else:
+            assert not isinstance(t, IndexedArrayType)
+            yield Leaf(here, ArrayType(t, ndim), at)
+
+
+def own_leaf(element: ElementType) -> int:
+    """Which of the leaves of an array of elements has its shape: not a pool."""
+    for k, leaf in enumerate(leaves(array_of(element, 4))):
+        if isinstance(leaf.type, ArrayType) and leaf.type.ndim == 4:
+            return k
+    raise AssertionError(element)
+
+
+def places(t: ArrayType | StructArrayType) -> VectorType:
+    """What says where in a pool an array lies: its first element, and its dimensions."""
+    return VectorType(INT32, 1 + t.ndim)
+
+
 def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
-    """The type of an array of elements. Raises LaunchError (E206) for structs with arrays."""
+    """The type of an array of elements. Raises LaunchError (E206) for structs that hold
+    indexed arrays."""
     if not isinstance(element, StructType):
         return ArrayType(element, ndim)
-    for leaf in leaves(element):
-        if isinstance(leaf.type, ArrayType):
-            raise LaunchError(
-                Diagnostic(
-                    "E206",
-                    f"elements of an array cannot hold arrays: field "
-                    f"{'.'.join(leaf.path)!r} of {element.name} is one",
-                    call_span(),
-                    help="keep the arrays in one struct, or in an array of more dimensions",
-                )
+    indexed = _indexed_field(element)
+    if indexed:
+        raise LaunchError(
+            Diagnostic(
+                "E206",
+                f"elements of an array cannot hold indexed arrays: field {indexed!r} of "
+                f"{element.name} is one",
+                call_span(),
+                help="keep the array and its indices in fields of their own",
             )
+        )
     return StructArrayType(element, ndim)
+
+
+def _indexed_field(kind: StructType) -> str:
+    for field, t in kind.fields.items():
+        if isinstance(t, IndexedArrayType):
+            return field
+        inner = _indexed_field(t) if isinstance(t, StructType) else ""
+        if inner:
+            return f"{field}.{inner}"
+    return ""
+
+
+def value_leaves(kind: ElementType) -> tuple[Leaf, ...]:
+    """The leaves of an element that are values: those that are in the memory of an array."""
+    if isinstance(kind, StructType) and kind.linked:
+        return tuple(_value_leaves(kind, (), 0))
+    return leaves(kind)
+
+
+def _value_leaves(kind: StructType, path: tuple[str, ...], offset: int) -> Iterator[Leaf]:
+    for field, t in kind.fields.items():
+        here, at = (*path, field), offset + kind.offsets[field]
+        if isinstance(t, StructType):
+            yield from _value_leaves(t, here, at)
+        elif not isinstance(t, ARRAYS):
+            yield Leaf(here, t, at)
 
 
 def record_dtype(kind: StructType) -> np.dtype[Any]:
@@ -189,7 +259,7 @@ def _format(kind: FieldType) -> Any:
 def has_float(kind: ElementType) -> bool:
     """True where values of a type, or parts of them, can carry a derivative."""
     if isinstance(kind, StructType):
-        return any(_is_float(leaf.type) for leaf in leaves(kind))
+        return any(_is_float(leaf.type) for leaf in value_leaves(kind))
     return _is_float(kind)
 
 
@@ -202,17 +272,3 @@ def _extent(kind: FieldType) -> tuple[int, int]:
     if isinstance(kind, (VectorType, MatrixType)):
         return kind.size, kind.scalar.size
     return _DESCRIPTOR, 8
-
-
-def from_record(kind: StructType, record: Any) -> Any:
-    """The value that an element of a NumPy record array holds."""
-    out = kind.cls()
-    for f, t in kind.fields.items():
-        part = record[f]
-        if isinstance(t, StructType):
-            out.__dict__[f] = from_record(t, part)
-        elif isinstance(t, ScalarType):
-            out.__dict__[f] = part.item()
-        elif not isinstance(t, ARRAYS):
-            out.__dict__[f] = vector_class(t)._of(part)
-    return out

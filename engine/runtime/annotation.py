@@ -49,15 +49,17 @@ class ElementInfo:
 
     size: bytes. numpy: the component's dtype (a struct's record). inner, steps: shape and
     strides of the components. dtype: the class of values. arrays: the type of arrays by
-    number of dimensions. floating: whether a gradient can flow to elements.
+    number of dimensions. floating: whether a gradient can flow to elements. linked: whether
+    elements hold arrays.
     """
 
-    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "numpy", "size", "steps")
+    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "size", "steps")
 
     def __init__(self, kind: ElementType) -> None:
         self.kind = kind
         self.size = kind.size
         self.floating = has_float(kind)
+        self.linked = isinstance(kind, StructType) and kind.linked
         self.inner: tuple[int, ...] = ()
         if isinstance(kind, StructType):
             self.numpy = record_dtype(kind)

@@ -20,7 +20,7 @@ from engine.lang.vectors import Components
 from engine.runtime.annotation import describe
 from engine.runtime.array import array
 from engine.runtime.indexed import indexedarray
-from engine.runtime.leaves import leaf_arrays
+from engine.runtime.links import spread
 from engine.runtime.pack import Mismatch, shown_value
 from engine.runtime.storage import wrap
 
@@ -31,6 +31,7 @@ class Arguments:
     """The parameters of a kernel as its user wrote them.
 
     names: of the parameters. first: where the leaves of each begin, and the end of all.
+    linked: whether there are arrays of structs that hold arrays.
     """
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
@@ -41,6 +42,7 @@ class Arguments:
         for a in arguments:
             self.first.append(self.first[-1] + len(leaves(a.type)))
             self._splits.append(_splitter(a.type))
+        self.linked = any(_holds_linked(a.type) for a in arguments)
 
     def split(self, k: int, value: Any) -> list[Any]:
         """The leaves of argument k. Raises Mismatch."""
@@ -53,6 +55,13 @@ class Arguments:
         else:
             k = self.names.index(which) if which in self.names else -1
         return None if k < 0 else range(self.first[k], self.first[k + 1])
+
+
+def _holds_linked(t: UserType) -> bool:
+    if isinstance(t, StructType):
+        return any(_holds_linked(f) for f in t.fields.values())
+    element = t.element if isinstance(t, (StructArrayType, IndexedArrayType)) else None
+    return isinstance(element, StructType) and element.linked
 
 
 def _splitter(t: UserType) -> Split:
@@ -105,7 +114,7 @@ def _structs(t: StructArrayType) -> Split:
             address = value.__array_interface__["data"][0]
             value = array._make(wrap(value), address, value.shape, value.strides, t.element)
         _same_array(value, t, array)
-        return list(leaf_arrays(value))
+        return spread(value)
 
     return split
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from engine.lang import types as t
 from engine.lang.strided import byte_range
-from engine.lang.structs import ElementType, StructType, from_record
+from engine.lang.structs import ElementType, StructType
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import from_numpy_value, vector_class
 from engine.runtime import data as d
-from engine.runtime import reads, transfer, views
+from engine.runtime import links, reads, transfer, views
 from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
@@ -118,13 +118,15 @@ class array(ArrayBase):
         if not copy and packed and parts.dtype.isnative and device.backend.on_host:
             storage, address = wrap(parts), parts.__array_interface__["data"][0]
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
+            if self._info.linked:
+                links.keep(self)
         else:
             self._new(dims, kind, False, device)
             if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):
                 source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
                 for b in bystanders:
                     b.copied(self, source, False, False)
-            device.backend.put(self._parts, parts)
+            self._put(parts)
 
     # ---- what it is
 
@@ -180,7 +182,7 @@ class array(ArrayBase):
         if isinstance(self._ir.element, t.ScalarType):
             return list(self._parts.ravel().tolist())
         if isinstance(self._ir.element, StructType):
-            return [from_record(self._ir.element, e) for e in self._parts.ravel()]
+            return [links.from_record(self._ir.element, e) for e in self._parts.ravel()]
         make = vector_class(self._ir.element)._of
         return [make(e) for e in self._parts.reshape((self.size, *inner))]
 
@@ -201,7 +203,7 @@ class array(ArrayBase):
 
     def _element(self, value: d.NumpyArray) -> Any:
         if isinstance(self._ir.element, StructType):
-            return from_record(self._ir.element, value)
+            return links.from_record(self._ir.element, value)
         return from_numpy_value(value) if value.ndim else value.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -297,6 +299,9 @@ class array(ArrayBase):
         return out
 
     def __reduce__(self) -> Any:
+        if self._info.linked:
+            raise fail("E206", f"an array of {self.dtype.__name__} cannot be pickled: its elements "
+                       "hold arrays")  # fmt: skip
         state = (self._ir.element, self._host_copy(), self._flag, self.retain_grad,
                  self._saved(), self.device.alias)  # fmt: skip
         return (_rebuild, state)
@@ -316,7 +321,7 @@ def _rebuild(
     place = get_device(device)
     shape = parts.shape[: parts.ndim - len(d.inner_shape(kind))]
     out = array._allocate(shape, kind, False, place)
-    place.backend.put(out._parts, parts)
+    out._put(parts)
     out.retain_grad = retain
     if flag:
         out.requires_grad = True

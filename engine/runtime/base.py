@@ -128,6 +128,10 @@ class ArrayBase:
     def _put(self, values: Any) -> None:
         """Writes NumPy values, which are broadcast. Nobody is told: see `Storage.before_write`."""
         self.device.backend.put(self._parts, values)
+        if self._info.linked:
+            from engine.runtime.links import keep
+
+            keep(self)
 
     def _fresh_view(self) -> d.NumpyArray:
         """A new NumPy array over the elements, component axes last."""

@@ -16,6 +16,7 @@ from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
+from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.structs import Struct
@@ -79,8 +80,19 @@ def launch(
     if plan.backend is not place.backend:
         plan = plan.on(place.backend)
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
-    values, blob = plan.bind(given, shape, place if len(DEVICES) > 1 else None)
+    device = place if len(DEVICES) > 1 else None
+    gathered = None
+    if plan.arguments is not None and plan.arguments.linked:
+        with Gathered(record_tape and not record_cmd) as gathered:
+            values, blob = plan.bind(given, shape, device)
+        gathered.check(plan, values)
+    else:
+        values, blob = plan.bind(given, shape, device)
     if adjoint:
+        if gathered is not None:
+            raise fail("E401", f"the adjoint of kernel {kernel.key!r} cannot be launched: structs in "
+                       "an array hold arrays", help="record the launch on a Tape and use "
+                       "tape.backward")  # fmt: skip
         adjoints = [*(adj_inputs or [None] * len(inputs)), *(adj_outputs or [None] * len(outputs))]
         return run_adjoint(plan, shape, values, blob, adjoints)
     if record_cmd:
@@ -101,12 +113,16 @@ def launch(
                 b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
         plan.check_written(values)
         plan.forward.run(shape, blob)
+        if gathered is not None:
+            gathered.give_back()
         if config.verify_fp:
             finite.look_at_launch(plan, values)
         return None
     pending = tape.begin_launch(Call(plan, shape, values, blob, len(inputs)), call_site(2))
     plan.check_written(values)
     pending.executable.run(shape, blob, pending.finish)
+    if gathered is not None:
+        gathered.give_back()
     if config.verify_fp:
         finite.look_at_launch(plan, values)
     return None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.lang.structs import StructType, leaves
-from engine.lang.types import ArrayType, ValueType, is_float
+from engine.lang.structs import StructType, value_leaves
+from engine.lang.types import ValueType, is_float
 from engine.runtime import views
 from engine.runtime.annotation import element_info
 from engine.runtime.device import HOST
@@ -20,28 +20,25 @@ _AT = "leaf"
 
 
 def leaf_arrays(a: array) -> list[array]:
-    """The leaves of an array of structs, in order. Their gradients are those of its gradient."""
-    out = []
-    for kind, offset, operation in _leaves(a._ir.element):
-        part = a._field(element_info(kind), offset)
-        if operation is not None:
-            part._origin = (a, operation)
-            part._flag = True  # whether it requires a gradient, its origin says
-        out.append(part)
-    return out
+    """The values in an array of structs, in order. Their gradients are those of its gradient."""
+    return [leaf_array(a, x.type, x.offset) for x in _leaves(a._ir.element)]
+
+
+def leaf_array(a: array, kind: ValueType, offset: int) -> array:
+    """The array of one value in each struct, `offset` bytes into it."""
+    part = a._field(element_info(kind), offset)
+    if is_float(kind):
+        part._origin = (a, _selecting(offset, kind.size, a._ir.element.size))
+        part._flag = True  # whether it requires a gradient, its origin says
+    return part
 
 
 @cache
-def _leaves(t: StructType) -> list[tuple[ValueType, int, views.Operation | None]]:
-    """Type and offset of each leaf, and for floats what selects it in a gradient."""
-    out = []
-    for leaf in leaves(t):
-        assert not isinstance(leaf.type, ArrayType)
-        select = _selecting(leaf.offset, leaf.type.size, t.size) if is_float(leaf.type) else None
-        out.append((leaf.type, leaf.offset, select))
-    return out
+def _leaves(t: StructType) -> list[Any]:
+    return list(value_leaves(t))
 
 
+@cache
 def _selecting(offset: int, size: int, stride: int) -> views.Operation:
     record = np.dtype(
         {"names": [_AT], "formats": [(np.void, size)], "offsets": [offset], "itemsize": stride}

@@ -45,10 +45,11 @@ class Storage:
 
     device: where it is. version: counts writes. owner: whatever keeps the memory alive. reads:
     what launches on a tape have read of it, where somebody wants to know (see `runtime.reads`).
+    kept: arrays that records in it refer to, by address of the reference (see `runtime.links`).
     """
 
     __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "device", "external",
-                 "lo", "nbytes", "owner", "reads", "version", "writable")  # fmt: skip
+                 "kept", "lo", "nbytes", "owner", "reads", "version", "writable")  # fmt: skip
 
     def __init__(
         self, owner: object, lo: int, nbytes: int, device: Device, external: bool = False,
@@ -65,6 +66,7 @@ class Storage:
         self._frozen: weakref.ref[Hold] | None = None
         self._copier: Copier | None = None
         self.reads: dict[tuple[bytes, int], strided.Elements] | None = None
+        self.kept: dict[int, object] | None = None
         self._views: list[weakref.ref[Any]] = []
 
     def view(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> Any:

@@ -7,6 +7,8 @@ import copy
 import difflib
 import inspect
 import sys
+import warnings
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,13 +22,14 @@ from engine.lang.structs import (
     StructType,
     record_dtype,
 )
-from engine.lang.types import ScalarType, scalar_of
+from engine.lang.types import UINT64, ScalarType, scalar_of
 from engine.lang.values import to_ir_type
 from engine.lang.vectors import vector_class
 from engine.runtime import modules
 from engine.runtime.annotation import describe
 from engine.runtime.base import ArrayBase
 from engine.runtime.launch_errors import fail
+from engine.runtime.links import descriptor
 from engine.runtime.pack import Mismatch, packer, shown_value
 
 _RESERVED = ("assign", "numpy_dtype", "numpy_value", "to")
@@ -36,8 +39,9 @@ class Struct:
     """Base of the classes that `@struct` makes.
 
     Construction takes fields by position or by name; those that are left out are zero
-    (None for arrays). Setting a field converts the value, or raises LaunchError E202.
-    A field that is a struct or a vector takes a copy; one for an array refers to it.
+    (None for arrays). Setting a field converts the value, or raises LaunchError E202; None sets
+    zero. A field that is a struct or a vector takes a copy; one for an array refers to it. A
+    field for a handle (uint64) takes an object with an `id` too.
     """
 
     __ir_type__: ClassVar[StructType]
@@ -128,7 +132,9 @@ class Struct:
 def struct(cls: Any = None, *, module: Any = None) -> Any:
     """Makes a struct of a class with annotated fields: `@struct`.
 
-    Fields are scalars, vectors, matrices, arrays (`array(dtype=float)`) and other structs.
+    Fields are scalars, vectors, matrices, arrays (`array(dtype=float)`) and other structs; there
+    may be none. A class attribute that is no field stays one. What the class has as the value
+    of a field is ignored, with a warning (UserWarning).
     Raises KernelError E103 for a field without a type of the language.
     """
     names: Any = sys._getframe(1).f_locals
@@ -146,8 +152,6 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct] | StandIn:
     if not isinstance(cls, type):
         raise _bad(f"@struct takes a class, got {cls!r}", "write `@struct` above a class")
     found = inspect.get_annotations(cls)
-    if not found:
-        raise _bad(f"struct {cls.__name__} has no fields", "annotate fields: `x: float`")
     around = {**vars(sys.modules.get(cls.__module__, object())), **names} if _text(found) else {}
     for f, a in found.items():
         if (missing := stand_in_of(_evaluated(a, around))) is not None:
@@ -156,11 +160,20 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct] | StandIn:
             return make_stand_in(cls.__name__, what, missing.missing_help)
     fields = {f: _field(cls, f, a, around) for f, a in found.items()}
     kind = StructType(cls.__name__, fields)
-    skip = ("__dict__", "__weakref__", "__init__", "__doc__")
-    members = {k: v for k, v in vars(cls).items() if k not in skip}
+    valued = [f for f in fields if f in vars(cls)]
+    if valued:
+        text = (f"struct {cls.__name__}: values that its class gives to fields ({', '.join(valued)}) "
+                "mean nothing: all fields start as zero")  # fmt: skip
+        at = call_span()
+        warnings.warn_explicit(text, UserWarning, at.file, at.line)
+    skip = ("__dict__", "__weakref__", "__init__", "__doc__", *fields)
+    members: dict[str, Any] = {"key": cls.__name__, "vars": MappingProxyType(fields)}
+    members |= {k: v for k, v in vars(cls).items() if k not in skip}
     members |= {"__ir_type__": kind, "__doc__": cls.__doc__}
     made = type(cls.__name__, (Struct,), members)
     kind.cls = made
+    if "cls" not in members:
+        made.cls = made  # type: ignore[attr-defined]
     return made
 
 
@@ -181,11 +194,6 @@ def _field(cls: type, name: str, annotation: Any, around: dict[str, Any]) -> Fie
     where = f"field {name!r} of struct {cls.__name__}"
     if name in _RESERVED or name.startswith("__"):
         raise _bad(f"{where}: the name is reserved", "choose another name")
-    if name in vars(cls):
-        raise _bad(
-            f"{where} has a default value, which structs do not have",
-            f"write `{name}: ...` without a value, and set the field after construction",
-        )
     if isinstance(annotation, str):
         try:
             annotation = eval(annotation, around)
@@ -231,17 +239,21 @@ def _zero(t: FieldType) -> Any:
 
 def _converted(value: Any, t: FieldType) -> Any:
     """A value as a field holds it. Raises Mismatch."""
+    if value is None:
+        return _zero(t)
     if isinstance(t, StructType):
         if getattr(type(value), "__ir_type__", None) is not t:
             raise Mismatch("E202", shown_value(value), f"pass {t.name}(...)")
         return copy.copy(value)
     if isinstance(t, ARRAYS):
-        if value is None or getattr(value, "_ir", None) == t:
+        if getattr(value, "_ir", None) == t:
             return value
         if isinstance(value, np.ndarray):
             raise Mismatch("E202", "a NumPy array", "make an array of it: array(data, dtype=...)")
         have = getattr(value, "_ir", None)
         raise Mismatch("E202", shown_value(value) if have is None else describe(have))
+    if t == UINT64 and type(getattr(value, "id", None)) is int:
+        value = value.id
     packed = packer(t)(value)  # says what does not fit
     if isinstance(t, ScalarType):
         kind = {"f": float, "b": bool}.get(t.kind, int)
@@ -256,14 +268,5 @@ def _plain(value: Any, t: FieldType) -> Any:
     if isinstance(t, ScalarType):
         return value
     if isinstance(t, ARRAYS):
-        return _descriptor(value)
+        return descriptor(value)
     return value._data.tolist()
-
-
-def _descriptor(a: Any) -> tuple[Any, ...]:
-    """Address, address of the gradient, shape, strides, dimensions; as records hold an array."""
-    if not isinstance(a, ArrayBase):
-        return (0, 0, [0] * 4, [0] * 4, 0)
-    pad = [0] * (4 - a.ndim)
-    grad = a.existing_grad
-    return (a.ptr, 0 if grad is None else grad.ptr, [*a.shape, *pad], [*a.strides, *pad], a.ndim)

@@ -160,6 +160,11 @@ class Tape:
             raise self._misused(f"record_launch takes a kernel, got {kernel!r}")
         place = get_device(device)
         plan = kernel.plan.on(place.backend)
+        if plan.arguments is not None and plan.arguments.linked:
+            raise self._misused(
+                f"kernel {kernel.key!r} takes structs in an array that hold arrays, so its launch "
+                "cannot be recorded afterwards", help="launch it inside the tape's `with` block",
+            )  # fmt: skip
         values, blob = plan.bind([*inputs, *outputs], device=place)
         call = Call(plan, grid(dim, kernel), values, blob, len(inputs))
         record = self._launch_record(call, call_site())

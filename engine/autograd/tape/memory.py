@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lang.structs import StructType, leaves
+from engine.lang.structs import StructType, value_leaves
 from engine.lang.types import ArrayType
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.base import may_meet
@@ -90,7 +90,7 @@ def placements(a: Any, root: int) -> list[Placement]:
     if not isinstance(kind, StructType):
         return [Placement(a.ptr, tuple(a.shape), tuple(a.strides), a._info, root, a)]
     out = []
-    for leaf in leaves(kind):
+    for leaf in value_leaves(kind):
         assert not isinstance(leaf.type, ArrayType)
         info = element_info(leaf.type)
         out.append(Placement(a.ptr + leaf.offset, tuple(a.shape), tuple(a.strides), info, root, a))

@@ -144,11 +144,11 @@ def _groups(kind: UserType, first: int) -> Iterator[list[tuple[int, ArrayType]]]
     if isinstance(kind, ArrayType):
         yield [(first, kind)]
     elif isinstance(kind, StructArrayType):
-        yield [
-            (first + k, leaf.type)
-            for k, leaf in enumerate(leaves(kind))
-            if isinstance(leaf.type, ArrayType)
-        ]
+        groups: dict[tuple[str, ...], list[tuple[int, ArrayType]]] = {}
+        for k, leaf in enumerate(leaves(kind)):
+            if isinstance(leaf.type, ArrayType):
+                groups.setdefault(leaf.pool, []).append((first + k, leaf.type))
+        yield from groups.values()
     elif isinstance(kind, IndexedArrayType):
         yield from _groups(_behind(kind.element, kind.ndim), first)
     elif isinstance(kind, StructType):

@@ -8,7 +8,8 @@ fields of a variable from outside, and the name of a view, go on referring to th
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.frontend.context.context import Context
@@ -23,6 +24,7 @@ from engine.frontend.operands.kinds import (
     slots,
     user_type,
 )
+from engine.frontend.operands.lvalues import Linked
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
@@ -198,6 +200,9 @@ def fresh(cx: Context, name: str, got: Operand) -> Operand:
         root = got.root
         if got.is_local and got.is_whole:
             root = _copied(cx, name, root)
+        if root.place:
+            where = [_held(cx, f"{name}_place", a) for a in root.place]
+            root = replace(root, place=tuple(where))
         dims: list[Dim] = []
         for d in got.dims:
             if isinstance(d, Span):
@@ -213,7 +218,7 @@ def fresh(cx: Context, name: str, got: Operand) -> Operand:
 
 def _copied(cx: Context, name: str, root: Root) -> Root:
     leaves = tuple(_held(cx, name, leaf) for leaf in root.leaves)
-    return Root(root.element, root.ndim, leaves, root.tables, root.shape)
+    return replace(root, leaves=leaves)
 
 
 def replaced(cx: Context, name: str, tree: Operand, got: Operand) -> Operand | None:
@@ -254,7 +259,29 @@ def struct_writes(
     item = as_field(cx, value, got, where.type, what)
     if not isinstance(item, Struct):
         return ()
+    if any(isinstance(place, Linked) for place in _places(where)):
+        linked_write(cx, value, what)
+        return ()
     return list(_pairs(where, item))
+
+
+def linked_write(cx: Context, node: ast.AST, what: str) -> None:
+    """Says that what structs in an array refer to is not decided by a kernel."""
+    cx.error(
+        "E101",
+        node,
+        f"{what} would refer to another array: fields for arrays, of structs in an array, "
+        "cannot be set in a kernel",
+        "set the other fields one by one, or build the array of structs on the host",
+    )
+
+
+def _places(where: Struct) -> Iterator[Any]:
+    for place in where.items:
+        if isinstance(place, Struct):
+            yield from _places(place)
+        else:
+            yield place
 
 
 def _pairs(where: Struct, got: Struct) -> list[tuple[Any, Atom]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from engine.frontend.assignment.aggregates import set_field, struct_writes
+from engine.frontend.assignment.aggregates import linked_write, set_field, struct_writes
 from engine.frontend.assignment.names import set_name
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.local_arrays import write_local
 from engine.frontend.expressions.subscripts import lvalue, read
-from engine.frontend.operands.lvalues import Element, Local, LValue, Part, Region
+from engine.frontend.operands.lvalues import Element, Linked, Local, LValue, Part, Region
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
@@ -42,6 +42,9 @@ def assign(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> None
             if set_field(cx, target, got, value):
                 return
             where = lvalue(cx, target)
+            if isinstance(where, Linked):
+                linked_write(cx, target, f"`{cx.source.text(target)}`")
+                return
             if isinstance(where, Struct):
                 text = f"`{cx.source.text(target)}`"
                 for part, atom in struct_writes(cx, where, got, value, text):

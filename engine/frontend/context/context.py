@@ -312,6 +312,8 @@ class Context:
             root = got.root
             if got.is_local and got.is_whole:  # a local array is a value, like a vector
                 root = replace(root, leaves=tuple(self.frozen(a) for a in root.leaves))
+            if root.place:
+                root = replace(root, place=tuple(self.frozen(a) for a in root.place))
             return View(root, tuple(dims))
         return got
 

@@ -15,9 +15,9 @@ from engine.frontend.expressions.component_slices import part_of_region, read_re
 from engine.frontend.expressions.conversions import integer
 from engine.frontend.expressions.indices import component_index
 from engine.frontend.expressions.local_arrays import local_part, read_local
-from engine.frontend.expressions.views import size, subscript
+from engine.frontend.expressions.views import linked_view, size, subscript
 from engine.frontend.operands.kinds import as_view, plain
-from engine.frontend.operands.lvalues import Element, Local, LValue, Part, Region, Shape
+from engine.frontend.operands.lvalues import Element, Linked, Local, LValue, Part, Region, Shape
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
@@ -43,12 +43,17 @@ def lvalue(cx: Context, node: ast.expr) -> LValue:
     if isinstance(node, ast.Subscript):
         base = lvalue(cx, node.value)
         with cx.at(node):
-            return _subscript(cx, node, base)
+            return _subscript(cx, node, _shown(cx, base))
     if isinstance(node, ast.Attribute):
         base = lvalue(cx, node.value)
         with cx.at(node):
-            return member(cx, node, base)
+            return member(cx, node, _shown(cx, base))
     return cx.expr(node)
+
+
+def _shown(cx: Context, base: LValue) -> LValue:
+    """An array behind a field is read where a part of it is wanted."""
+    return linked_view(cx, base) if isinstance(base, Linked) else base
 
 
 def read(cx: Context, got: LValue) -> Operand:
@@ -70,6 +75,8 @@ def read(cx: Context, got: LValue) -> Operand:
         return Value(read_local(cx, got))
     if isinstance(got, Shape):
         return Several(tuple(_length(cx, got.view, d) for d in range(got.view.ndim)))
+    if isinstance(got, Linked):
+        return linked_view(cx, got)
     if isinstance(got, Struct):
         return Struct(got.type, tuple(read(cx, item) for item in got.items))
     return plain(got) if isinstance(got, View) else got

@@ -10,12 +10,19 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import integer
 from engine.frontend.expressions.indices import component_index, dimension, within, wrapped_index
 from engine.frontend.operands.kinds import element_leaves, leaf_count
-from engine.frontend.operands.lvalues import Element, Local, LValue
+from engine.frontend.operands.lvalues import Element, Linked, Local, LValue
 from engine.frontend.operands.operand import BAD, Bad, Dim, Root, Span, Struct, Value, View, number
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Const, Var
-from engine.lang.structs import ARRAYS, ElementType, StructType
-from engine.lang.types import INT32, ValueType, shape_of
+from engine.lang.structs import (
+    ARRAYS,
+    ElementType,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+    own_leaf,
+)
+from engine.lang.types import INT32, ArrayType, ValueType, shape_of
 
 
 def _int(n: int) -> Const:
@@ -46,7 +53,9 @@ def root_size(cx: Context, root: Root, dim: int) -> Atom:
     """How many places an index along a dimension of the root can name."""
     if root.shape:
         return _int(root.shape[dim])
-    array, at = (root.tables[dim], 0) if root.tables else (root.leaves[0], dim)
+    if root.place:
+        return root.place[1 + dim]
+    array, at = (root.tables[dim], 0) if root.tables else (root.leaves[own_leaf(root.element)], dim)
     assert isinstance(array, Var)
     return dimension(cx, array, at)
 
@@ -83,6 +92,9 @@ def _place_in(cx: Context, view: View, k: int, index: Atom) -> Atom:
         found = component_index(cx, view.root.shape[d], index)
         # The last index alone is seen to be outside of the whole.
         return within(cx, as_int32(cx, found), _int(view.root.shape[d])) if d else found
+    if view.root.place:
+        length = root_size(cx, view.root, d)
+        return within(cx, wrapped_index(cx, as_int32(cx, index), lambda: length), length)
     return wrapped_index(cx, index, lambda: root_size(cx, view.root, d))
 
 
@@ -115,13 +127,38 @@ def element(cx: Context, view: View) -> LValue:
         index = [
             cx.b.load(_var(t), (i,), (), INT32) for t, i in zip(root.tables, index, strict=True)
         ]
-    if not root.shape:
-        places: list[LValue] = [Element(_var(leaf), tuple(index)) for leaf in root.leaves]
-    else:
-        at = _flat(cx, [as_int32(cx, i) for i in index], root.shape)
+    if root.shape:
+        at = _flat(cx, [as_int32(cx, i) for i in index], [_int(n) for n in root.shape])
         places = [_local(cx, leaf, at, t) for leaf, t in
                   zip(root.leaves, leaf_types(root.element), strict=True)]  # fmt: skip
-    return gathered(root.element, places)
+        return gathered(root.element, places)
+    if root.place:
+        flat = _flat(cx, [as_int32(cx, i) for i in index], root.place[1:])
+        index = [arith(cx, "add", root.place[0], flat)]
+    return _element(root.element, list(root.leaves), tuple(index))
+
+
+def _element(element: ElementType, left: list[Atom], index: tuple[Atom, ...]) -> LValue:
+    """The place of an element in arrays, which are taken from `left`."""
+    if not isinstance(element, StructType):
+        return Element(_var(left.pop(0)), index)
+    items: list[LValue] = []
+    for field in element.fields.values():
+        if isinstance(field, (ArrayType, StructArrayType)):
+            pool = tuple(left.pop(0) for _ in range(leaf_count(field.element)))
+            items.append(Linked(field, pool, Element(_var(left.pop(0)), index)))
+        else:
+            assert not isinstance(field, IndexedArrayType)
+            items.append(_element(field, left, index))
+    return Struct(element, tuple(items))
+
+
+def linked_view(cx: Context, got: Linked) -> View:
+    """The array that a field of a struct in an array holds."""
+    where = cx.b.load(got.place.array, got.place.index, (), got.place.type)
+    place = tuple(cx.b.op("extract", where, _int(k)) for k in range(1 + got.type.ndim))
+    root = Root(got.type.element, got.type.ndim, got.leaves, place=place)
+    return View(root, (None,) * got.type.ndim)
 
 
 def _var(a: Atom) -> Var:
@@ -129,10 +166,10 @@ def _var(a: Atom) -> Var:
     return a
 
 
-def _flat(cx: Context, index: Sequence[Atom], shape: Sequence[int]) -> Atom:
+def _flat(cx: Context, index: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
     at = index[0]
     for i, n in zip(index[1:], shape[1:], strict=True):
-        at = arith(cx, "add", arith(cx, "mul", at, _int(n)), i)
+        at = arith(cx, "add", arith(cx, "mul", at, n), i)
     return at
 
 

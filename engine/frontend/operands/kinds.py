@@ -49,6 +49,7 @@ class ViewKind:
     """A view. dims: for each dimension of the root `i` (one place), `s` (a span) or `w` (all).
 
     shape: of a local array, whose `number` tells local arrays among arguments apart.
+    pooled: it is a part of a pool.
     """
 
     element: ElementType
@@ -56,6 +57,7 @@ class ViewKind:
     indexed: bool = False
     shape: tuple[int, ...] = ()
     number: int = 0
+    pooled: bool = False
 
     @property
     def ndim(self) -> int:
@@ -118,12 +120,15 @@ def _slots(kind: Kind, suffix: str) -> Iterator[Slot]:
 
 
 def _view_slots(kind: ViewKind, suffix: str) -> Iterator[Slot]:
-    for path, t in element_leaves(kind.element):
-        name = suffix + "".join(f".{p}" for p in path)
-        if kind.shape:
-            yield Slot(name, local_type(t, kind.shape), not kind.by_value)
-        else:
-            yield Slot(name, ArrayType(t, len(kind.dims)), True)
+    if kind.shape:
+        for path, t in element_leaves(kind.element):
+            yield Slot(_suffix(suffix, path), local_type(t, kind.shape), not kind.by_value)
+    else:
+        for leaf in leaves(array_of(kind.element, 1 if kind.pooled else len(kind.dims))):
+            yield Slot(_suffix(suffix, leaf.path), leaf.type, True)
+    if kind.pooled:
+        yield Slot(f"{suffix}.0_first", INT32)
+        yield from (Slot(f"{suffix}.{d}_size", INT32) for d in range(len(kind.dims)))
     if kind.indexed:
         for d in range(len(kind.dims)):
             yield Slot(f"{suffix}.{d}_indices", ArrayType(INT32, 1), True)
@@ -132,6 +137,10 @@ def _view_slots(kind: ViewKind, suffix: str) -> Iterator[Slot]:
             yield Slot(f"{suffix}.{d}", INT32)
         elif shown == "s":
             yield from (Slot(f"{suffix}.{d}_{part}", INT32) for part in ("start", "step", "count"))
+
+
+def _suffix(suffix: str, path: tuple[str, ...]) -> str:
+    return suffix + "".join(f".{p}" for p in path)
 
 
 def element_leaves(element: ElementType) -> list[tuple[tuple[str, ...], ValueType]]:
@@ -146,7 +155,8 @@ def element_leaves(element: ElementType) -> list[tuple[tuple[str, ...], ValueTyp
 
 
 def leaf_count(element: ElementType) -> int:
-    return len(element_leaves(element))
+    """How many arrays an array of the elements is to the IR."""
+    return len(leaves(array_of(element, 1)))
 
 
 def decompose(got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
@@ -171,7 +181,7 @@ def decompose(got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
 
 def _decompose_view(got: View) -> tuple[Kind, tuple[Atom, ...]]:
     dims = ""
-    atoms: list[Atom] = [*got.root.leaves, *got.root.tables]
+    atoms: list[Atom] = [*got.root.leaves, *got.root.tables, *got.root.place]
     for d in got.dims:
         if d is None:
             dims += "w"
@@ -181,7 +191,8 @@ def _decompose_view(got: View) -> tuple[Kind, tuple[Atom, ...]]:
         else:
             dims += "i"
             atoms.append(d)
-    kind = ViewKind(got.root.element, dims, bool(got.root.tables), got.root.shape)
+    root = got.root
+    kind = ViewKind(root.element, dims, bool(root.tables), root.shape, pooled=bool(root.place))
     return kind, tuple(atoms)
 
 
@@ -204,6 +215,7 @@ def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
         return Value(next(atoms))
     roots = tuple(next(atoms) for _ in range(leaf_count(kind.element)))
     tables = tuple(next(atoms) for _ in kind.dims) if kind.indexed else ()
+    place = tuple(next(atoms) for _ in (0, *kind.dims)) if kind.pooled else ()
     dims: list[Dim] = []
     for shown in kind.dims:
         if shown == "w":
@@ -212,7 +224,7 @@ def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
             dims.append(next(atoms))
         else:
             dims.append(Span(next(atoms), next(atoms), next(atoms)))
-    return View(Root(kind.element, len(kind.dims), roots, tables, kind.shape), tuple(dims))
+    return View(Root(kind.element, len(kind.dims), roots, tables, kind.shape, place), tuple(dims))
 
 
 def as_view(got: Operand) -> View | None:
@@ -227,7 +239,8 @@ def as_view(got: Operand) -> View | None:
 def plain(view: View) -> Operand:
     """The view, or the array itself where it shows the whole of an ordinary one."""
     root = view.root
-    ordinary = not (root.shape or root.tables or isinstance(root.element, StructType))
+    special = root.shape or root.tables or root.place
+    ordinary = not (special or isinstance(root.element, StructType))
     return Value(root.leaves[0]) if ordinary and view.is_whole else view
 
 

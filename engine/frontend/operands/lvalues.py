@@ -7,6 +7,7 @@ from itertools import product
 
 from engine.frontend.operands.operand import Operand, View, literal
 from engine.ir.nodes import Atom, Var
+from engine.lang.structs import StructArrayType
 from engine.lang.types import (
     ArrayType,
     MatrixType,
@@ -117,7 +118,19 @@ class Shape:
     view: View
 
 
-LValue = Operand | Element | Part | Region | Local | Shape
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """The array that a field of a struct in an array holds: a part of a pool.
+
+    leaves: of the pool. place: the element that says where in it.
+    """
+
+    type: ArrayType | StructArrayType
+    leaves: tuple[Atom, ...]
+    place: Element
+
+
+LValue = Operand | Element | Part | Region | Local | Shape | Linked
 
 
 def part_type(t: ValueType, depth: int) -> ValueType:

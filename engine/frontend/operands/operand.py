@@ -58,6 +58,8 @@ class Root:
 
     leaves: array parameters, or vectors with all the components of a local array, which
     has a fixed `shape`. tables: the index arrays of an indexed array, one a dimension.
+    place: of an array in a pool (see `StructArrayType`), whose leaves have one dimension: its
+    first element there, and its dimensions.
     """
 
     element: ElementType
@@ -65,6 +67,7 @@ class Root:
     leaves: tuple[Atom, ...]
     tables: tuple[Atom, ...] = ()
     shape: tuple[int, ...] = ()
+    place: tuple[Atom, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

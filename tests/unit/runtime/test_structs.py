@@ -112,16 +112,6 @@ def test_wrong_definitions_are_told():
         class A:
             x: str
 
-    def empty():
-        @wp.struct
-        class A:
-            pass
-
-    def with_default():
-        @wp.struct
-        class A:
-            x: float = 1.0
-
     def reserved():
         @wp.struct
         class A:
@@ -133,11 +123,79 @@ def test_wrong_definitions_are_told():
             x: "Nothing"  # noqa: F821
 
     refused(untyped, "E103", "field 'x' of struct A: str is not a type")
-    refused(empty, "E103", "has no fields")
-    refused(with_default, "E103", "default value")
     refused(reserved, "E103", "reserved")
     refused(unknown, "E103", "cannot be evaluated")
     refused(lambda: wp.struct(3), "E103", "takes a class")
+
+
+def test_what_a_class_says_beside_types():
+    with pytest.warns(UserWarning, match=r"struct A: values .* \(x, v\) mean nothing"):
+
+        @wp.struct
+        class A:
+            KIND = 7
+            x: float = 1.0
+            v: wp.vec3 = wp.vec3(1.0)
+            y: int
+
+    assert (A.KIND, A().x, A(x=2.0).x, A().v) == (7, 0.0, 2.0, wp.vec3())
+    assert A.cls is A and A.key == "A" and list(A.vars) == ["x", "v", "y"]
+    assert isinstance(A(), A.cls)
+
+
+@wp.struct
+class Vacant:
+    pass
+
+
+@wp.struct
+class Nested:
+    before: Vacant
+    z: int
+    after: Vacant
+
+
+@wp.kernel
+def pass_vacant(
+    one: Vacant, many: wp.array(dtype=Vacant), s: Nested, out: wp.array(dtype=Nested)
+):
+    i = wp.tid()
+    here = Vacant()
+    here = many[i]
+    out[i].before = here
+    many[i] = one
+    t = s
+    t.z += many.shape[0]
+    out[i] = t
+
+
+def test_structs_may_have_no_fields():
+    empty = Vacant()
+    assert repr(empty) == "Vacant()" and Vacant.numpy_dtype().itemsize == 1
+    many = wp.array([empty, empty, empty], dtype=Vacant)
+    assert many.shape == (3,) and repr(many[0]) == "Vacant()" and wp.clone(many).shape == (3,)
+    many.zero_()
+    out = wp.zeros(2, dtype=Nested)
+    wp.launch(pass_vacant, dim=2, inputs=[empty, many, Nested(z=4)], outputs=[out])
+    assert out.numpy()["z"].tolist() == [7, 7]
+
+
+def test_none_is_zero_and_handles_have_ids():
+    @wp.struct
+    class A:
+        x: float
+        v: wp.vec3
+        inner: Inner
+        handle: wp.uint64
+
+    class Host:
+        id = 12
+
+    s = A(1.0, (1, 2, 3), Inner(k=3), Host())
+    assert s.handle == 12
+    s.x = s.v = s.inner = s.handle = None
+    assert (s.x, s.v, s.inner.k, s.handle) == (0.0, wp.vec3(), 0, 0)
+    refused(lambda: setattr(s, "handle", object()), "E202", "expected uint64")
 
 
 def test_text_annotations():
@@ -205,8 +263,12 @@ def test_arrays_of_structs():
 
 
 def test_arrays_of_structs_refuse():
-    refused(lambda: wp.zeros(2, dtype=Outer), "E206", "field 'data' of Outer")
-    refused(lambda: wp.array(dtype=Outer), "E206", "cannot hold arrays")
+    @wp.struct
+    class Seen:
+        data: wp.indexedarray(dtype=float)
+
+    refused(lambda: wp.zeros(2, dtype=Seen), "E206", "hold indexed arrays: field 'data' of Seen")
+    refused(lambda: wp.array(dtype=Seen), "E206", "cannot hold indexed arrays")
     refused(lambda: wp.array([Inner(), 1], dtype=Inner), "E206", "got 1")
     refused(lambda: wp.array([1.0], dtype=Inner), "E206", "pass a list of Inner")
     refused(lambda: wp.array(np.zeros(2, [("x", "f4")]), dtype=Inner), "E206", "expected fields")

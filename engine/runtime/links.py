@@ -1,0 +1,238 @@
+"""Arrays in structs in arrays: which array a record refers to, and what a launch gets for it.
+
+The memory of an array of structs holds descriptors: addresses, shapes, strides. Kernels get a
+*pool* for each field that is for an array: the elements of all these arrays one after the other,
+and a table of places in it. What is copied to a pool is recorded on the tape as any copy is, and
+what a kernel changed there is copied back, so gradients find the way to the arrays themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from engine.lang.structs import (
+    ARRAYS,
+    ArrayType,
+    ElementType,
+    StructArrayType,
+    StructType,
+    places,
+)
+from engine.lang.types import UINT8, ScalarType
+from engine.lang.vectors import vector_class
+from engine.runtime.annotation import element_info
+from engine.runtime.base import ArrayBase, may_meet
+from engine.runtime.launch_errors import fail
+from engine.runtime.leaves import leaf_array
+from engine.runtime.recording import active
+from engine.runtime.transfer import check_writable, copy
+
+if TYPE_CHECKING:
+    from engine.runtime.array import array
+    from engine.runtime.plan import Plan
+
+NumpyArray = np.ndarray[Any, Any]
+
+# Arrays whose descriptors somebody has asked for.
+_described: WeakValueDictionary[tuple[Any, ...], array] = WeakValueDictionary()
+
+
+def descriptor(a: Any) -> tuple[Any, ...]:
+    """Address, address of the gradient, shape, strides, dimensions; as records hold an array."""
+    if not isinstance(a, ArrayBase):
+        return (0, 0, [0] * 4, [0] * 4, 0)
+    pad = [0] * (4 - a.ndim)
+    grad = a.existing_grad
+    _described[a.ptr, a.shape, a.strides, a._ir] = a  # type: ignore[assignment]
+    return (a.ptr, 0 if grad is None else grad.ptr, [*a.shape, *pad], [*a.strides, *pad], a.ndim)
+
+
+def array_at(t: ArrayType | StructArrayType, record: Any, field: str = "") -> array | None:
+    """The array that a descriptor is of. Raises LaunchError (E206) where it is gone."""
+    n = int(record["ndim"])
+    if n == 0:
+        return None
+    shape, strides = (tuple(record[x].tolist()[:n]) for x in ("shape", "strides"))
+    found = _described.get((int(record["data"]), shape, strides, t)) if n == t.ndim else None
+    if found is None:
+        raise fail("E206", f"field {field!r} of a struct in an array refers to an array that is "
+                   "gone", help="keep the arrays in variables as long as records of them are "
+                   "used, or make the array of a list of structs, which keeps them")  # fmt: skip
+    return found
+
+
+def from_record(kind: StructType, record: Any) -> Any:
+    """The value that an element of a NumPy record array holds."""
+    out = kind.cls()
+    for f, t in kind.fields.items():
+        part = record[f]
+        if isinstance(t, StructType):
+            out.__dict__[f] = from_record(t, part)
+        elif isinstance(t, ScalarType):
+            out.__dict__[f] = part.item()
+        elif isinstance(t, (ArrayType, StructArrayType)):
+            out.__dict__[f] = array_at(t, part, f)
+        elif not isinstance(t, ARRAYS):
+            out.__dict__[f] = vector_class(t)._of(part)
+    return out
+
+
+def keep(a: ArrayBase) -> None:
+    """To be called when the host has put records there: arrays in them live as long as these."""
+    kind = a._info.kind
+    if not isinstance(kind, StructType) or not kind.linked or a.size == 0:
+        return
+    kept = a.storage.kept = a.storage.kept or {}
+    steps = np.indices(a.shape, np.int64).reshape(a.ndim, -1).T @ np.array(a.strides, np.int64)
+    for _, t, offset, records in _fields(kind, a._host()):
+        for at, record in zip(steps, records.ravel(), strict=True):
+            try:
+                kept[a.ptr + int(at) + offset] = array_at(t, record)
+            except Exception:  # told where it is used
+                kept.pop(a.ptr + int(at) + offset, None)
+
+
+Field = tuple[str, ArrayType | StructArrayType, int, NumpyArray]
+
+
+def _fields(kind: StructType, records: NumpyArray, offset: int = 0) -> Iterator[Field]:
+    """Fields for arrays: name, type, offset, and the descriptors in records."""
+    for f, t in kind.fields.items():
+        at = offset + kind.offsets[f]
+        if isinstance(t, StructType):
+            yield from _fields(t, records[f], at)
+        elif isinstance(t, (ArrayType, StructArrayType)):
+            yield f, t, at, records[f]
+
+
+@dataclass(slots=True)
+class Pool:
+    """Copies of arrays one after the other. parts: each array, and where it is.
+
+    changed: whether the kernel writes there.
+    """
+
+    elements: array
+    parts: Sequence[tuple[array, array]]
+    changed: bool = False
+
+
+class Gathered:
+    """What a launch has in place of arrays in structs in arrays, while it is bound and after.
+
+    taped: whether copies are recorded on the active tape.
+    """
+
+    def __init__(self, taped: bool) -> None:
+        self.taped = taped
+        self.pools: list[Pool] = []
+        self._token: Token[Gathered | None] | None = None
+
+    def __enter__(self) -> Gathered:
+        self._token = _gathering.set(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        assert self._token is not None
+        _gathering.reset(self._token)
+
+    def move(self, dest: array, src: array) -> None:
+        """Copies elements."""
+        token = None if self.taped else active.set(None)
+        try:
+            copy(dest, src)
+        finally:
+            if token is not None:
+                active.reset(token)
+
+    def check(self, plan: Plan, values: Sequence[Any]) -> None:
+        """Raises LaunchError (E206) where copies would not be what the kernel means."""
+        written = [values[i] for i in plan.writes if values[i] is not None]
+        changed = {id(a if a._whole is None else a._whole) for a in written}
+        others = [(values[p.index], p.name, p.index in plan.writes) for p in plan.array_params]
+        for pool in self.pools:
+            pool.changed = id(pool.elements) in changed
+            for k, (field, _) in enumerate(pool.parts):
+                if pool.changed:
+                    check_writable(field)
+                meets = [name for a, name, w in others
+                         if (w or pool.changed) and a is not None and may_meet(field, a)]  # fmt: skip
+                if meets or pool.changed and any(may_meet(field, b) for b, _ in pool.parts[k + 1 :]):
+                    raise _shared(plan, meets)
+
+    def give_back(self) -> None:
+        """Copies what a kernel changed to where it came from."""
+        for pool in self.pools:
+            for field, part in pool.parts if pool.changed else ():
+                self.move(field, part)
+
+
+def _shared(plan: Plan, meets: Sequence[str]) -> Exception:
+    with_what = f"argument {meets[0]!r}" if meets else "another such array"
+    return fail("E206", f"kernel {plan.kernel.key!r}: an array in a struct in an array shares memory "
+                f"with {with_what}, and the kernel changes it",
+                help="pass arrays that do not overlap, or a copy of one")  # fmt: skip
+
+
+_gathering: ContextVar[Gathered | None] = ContextVar("engine_gathering", default=None)
+
+
+def spread(a: array) -> list[array]:
+    """The leaves of an array of structs as kernels get them. Raises LaunchError (E206)."""
+    kind = a._ir.element
+    out: list[array] = []
+    to = _gathering.get() or Gathered(False)
+    _spread(a, kind, 0, a._host() if kind.linked else None, to, out)
+    return out or [a._field(element_info(UINT8), 0)]
+
+
+def _spread(
+    a: array, kind: StructType, offset: int, records: Any, to: Gathered, out: list[array]
+) -> None:
+    for f, t in kind.fields.items():
+        at = offset + kind.offsets[f]
+        if isinstance(t, StructType):
+            _spread(a, t, at, records[f] if t.linked else None, to, out)
+        elif isinstance(t, (ArrayType, StructArrayType)):
+            held = [array_at(t, r, f) for r in records[f].ravel()]
+            pool, starts = _pool(a, t, [x for x in held if x is not None], to)
+            out += spread(pool) if isinstance(t, StructArrayType) else [pool]
+            rows = [[0] * (1 + t.ndim) if x is None else [starts[id(x)], *x.shape] for x in held]
+            table = type(a)._allocate(a.shape, places(t), False, a.device)
+            if rows:
+                table._put(np.array(rows, np.int32).reshape(table._parts.shape))
+            out.append(table)
+        else:
+            assert not isinstance(t, ARRAYS)
+            out.append(leaf_array(a, t, at))
+
+
+def _pool(
+    a: array, t: ArrayType | StructArrayType, held: Sequence[array], to: Gathered
+) -> tuple[array, dict[int, int]]:
+    """The elements of arrays one after the other, and where those of each begin."""
+    starts: dict[int, int] = {}
+    once: dict[object, tuple[int, array]] = {}
+    total = 0
+    for x in held:
+        key = id(x) if x.requires_grad else (x.ptr, x.shape, x.strides)
+        if key not in once:
+            once[key] = total, x
+            total += x.size
+        starts[id(x)] = once[key][0]
+    first = held[0] if len(once) == 1 else None
+    if first is not None and first.is_contiguous:
+        return first if first.ndim == 1 else first.flatten(), starts
+    pool = type(a)._allocate((total,), t.element, False, a.device)
+    pool.requires_grad = any(x.requires_grad for x in held)
+    parts = [(x, pool[n : n + x.size].reshape(x.shape)) for n, x in once.values() if x.size]
+    for x, part in parts:
+        to.move(part, x)
+    to.pools.append(Pool(pool, parts))
+    return pool, starts
