@@ -47,7 +47,7 @@ class StructType:
         self.offsets: dict[str, int] = {}
         self.cls: Any = None
         self._numpy: np.dtype[Any] | None = None
-        self.linked = any(t.linked if isinstance(t, StructType) else isinstance(t, ARRAYS)
+        self.linked: bool = any(t.linked if isinstance(t, StructType) else isinstance(t, ARRAYS)
                           for t in fields.values())  # fmt: skip
         end, self.align = 0, 1
         for field, kind in fields.items():
@@ -186,7 +186,8 @@ def places(t: ArrayType | StructArrayType) -> VectorType:
 
 def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
     """The type of an array of elements. Raises LaunchError (E206) for structs that hold
-    indexed arrays."""
+    indexed arrays.
+    """
     if not isinstance(element, StructType):
         return ArrayType(element, ndim)
     indexed = _indexed_field(element)

@@ -90,9 +90,9 @@ def launch(
         values, blob = plan.bind(given, shape, device)
     if adjoint:
         if gathered is not None:
-            raise fail("E401", f"the adjoint of kernel {kernel.key!r} cannot be launched: structs in "
-                       "an array hold arrays", help="record the launch on a Tape and use "
-                       "tape.backward")  # fmt: skip
+            raise fail("E401", f"the adjoint of kernel {kernel.key!r} cannot be launched: structs "
+                       "in an array hold arrays",
+                       help="record the launch on a Tape and use tape.backward")  # fmt: skip
         adjoints = [*(adj_inputs or [None] * len(inputs)), *(adj_outputs or [None] * len(outputs))]
         return run_adjoint(plan, shape, values, blob, adjoints)
     if record_cmd:

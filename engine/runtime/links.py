@@ -18,13 +18,11 @@ import numpy as np
 
 from engine.lang.structs import (
     ARRAYS,
-    ArrayType,
-    ElementType,
     StructArrayType,
     StructType,
     places,
 )
-from engine.lang.types import UINT8, ScalarType
+from engine.lang.types import UINT8, ArrayType, ScalarType
 from engine.lang.vectors import vector_class
 from engine.runtime.annotation import element_info
 from engine.runtime.base import ArrayBase, may_meet
@@ -158,13 +156,15 @@ class Gathered:
         others = [(values[p.index], p.name, p.index in plan.writes) for p in plan.array_params]
         for pool in self.pools:
             pool.changed = id(pool.elements) in changed
-            for k, (field, _) in enumerate(pool.parts):
+            meant = [(a, name) for a, name, w in others if a is not None and (w or pool.changed)]
+            last: array | None = None
+            for field, _ in sorted(pool.parts, key=lambda part: part[0].lo):
+                meets = [name for a, name in meant if may_meet(field, a)]
                 if pool.changed:
                     check_writable(field)
-                meets = [name for a, name, w in others
-                         if (w or pool.changed) and a is not None and may_meet(field, a)]  # fmt: skip
-                if meets or pool.changed and any(may_meet(field, b) for b, _ in pool.parts[k + 1 :]):
+                if meets or (pool.changed and last is not None and last.hi > field.lo):
                     raise _shared(plan, meets)
+                last = field
 
     def give_back(self) -> None:
         """Copies what a kernel changed to where it came from."""
@@ -175,8 +175,8 @@ class Gathered:
 
 def _shared(plan: Plan, meets: Sequence[str]) -> Exception:
     with_what = f"argument {meets[0]!r}" if meets else "another such array"
-    return fail("E206", f"kernel {plan.kernel.key!r}: an array in a struct in an array shares memory "
-                f"with {with_what}, and the kernel changes it",
+    return fail("E206", f"kernel {plan.kernel.key!r}: an array in a struct in an array shares "
+                f"memory with {with_what}, and the kernel changes it",
                 help="pass arrays that do not overlap, or a copy of one")  # fmt: skip
 
 

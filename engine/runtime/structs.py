@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.diagnostics import Diagnostic, KernelError, LaunchError
+from engine.diagnostics import UNKNOWN, Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.lang.stand_ins import StandIn, make_stand_in, stand_in_of
 from engine.lang.structs import (
@@ -162,9 +162,10 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct] | StandIn:
     kind = StructType(cls.__name__, fields)
     valued = [f for f in fields if f in vars(cls)]
     if valued:
-        text = (f"struct {cls.__name__}: values that its class gives to fields ({', '.join(valued)}) "
-                "mean nothing: all fields start as zero")  # fmt: skip
-        at = call_span()
+        names_of = ", ".join(valued)
+        text = (f"struct {cls.__name__}: values that its class gives to fields ({names_of}) mean "
+                "nothing: all fields start as zero")  # fmt: skip
+        at = call_span() or UNKNOWN
         warnings.warn_explicit(text, UserWarning, at.file, at.line)
     skip = ("__dict__", "__weakref__", "__init__", "__doc__", *fields)
     members: dict[str, Any] = {"key": cls.__name__, "vars": MappingProxyType(fields)}

@@ -156,9 +156,7 @@ class Nested:
 
 
 @wp.kernel
-def pass_vacant(
-    one: Vacant, many: wp.array(dtype=Vacant), s: Nested, out: wp.array(dtype=Nested)
-):
+def pass_vacant(one: Vacant, many: wp.array(dtype=Vacant), s: Nested, out: wp.array(dtype=Nested)):
     i = wp.tid()
     here = Vacant()
     here = many[i]
