@@ -11,7 +11,8 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.local_arrays import write_local
-from engine.frontend.expressions.subscripts import lvalue, read
+from engine.frontend.expressions.sequences import items_of
+from engine.frontend.expressions.subscripts import lvalue
 from engine.frontend.operands.lvalues import Element, Linked, Local, LValue, Part, Region
 from engine.frontend.operands.operand import (
     BAD,
@@ -22,7 +23,6 @@ from engine.frontend.operands.operand import (
     Struct,
     Value,
     View,
-    literal,
 )
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Store, Var
@@ -54,12 +54,14 @@ def assign(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> None
 
 
 def _unpack(cx: Context, target: ast.Tuple | ast.List, got: Operand, value: ast.expr) -> None:
-    if isinstance(got, Value) and isinstance(got.type, VectorType):
-        index = range(got.type.length)
-        got = Several(tuple(read(cx, Part(got.atom, (_int(i),))) for i in index))
-    if isinstance(got, Several):
-        items = got.items
-        if len(items) != len(target.elts):
+    found = None if isinstance(got, Bad) else items_of(cx, value, got)
+    rest = [k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+    if found is not None:
+        items = found
+        if len(rest) == 1 and len(items) >= len(target.elts) - 1:
+            start, stop = rest[0], len(items) - (len(target.elts) - 1 - rest[0])
+            items = (*items[:start], Several(items[start:stop]), *items[stop:])
+        elif len(items) != len(target.elts):
             cx.error(
                 "E109",
                 target,
@@ -78,16 +80,13 @@ def _unpack(cx: Context, target: ast.Tuple | ast.List, got: Operand, value: ast.
                     "write one name",
                 )
         items = (BAD,) * len(target.elts)
+    names = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
     # An item of a written-out tuple has a place of its own to blame.
     parts: Sequence[ast.expr] = [value] * len(items)
     if isinstance(value, ast.Tuple) and len(value.elts) == len(items):
         parts = value.elts
-    for t, item, part in zip(target.elts, items, parts, strict=True):
+    for t, item, part in zip(names, items, parts, strict=True):
         assign(cx, t, item, part)
-
-
-def _int(i: int) -> Atom:
-    return literal(i).atom
 
 
 def lower_walrus(cx: Context, node: ast.expr) -> Operand:

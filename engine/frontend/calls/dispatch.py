@@ -37,6 +37,7 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.local_arrays import lower_zeros
 from engine.frontend.expressions.logic import lower_where
 from engine.frontend.expressions.operators import apply
+from engine.frontend.expressions.sequences import expanded
 from engine.frontend.expressions.views import size
 from engine.frontend.features import missing_feature, plural
 from engine.frontend.functions.gradient import Gradient
@@ -170,6 +171,11 @@ def call_statement(cx: Context, node: ast.Call) -> None:
 
 
 def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        nodes = expanded(cx, node.args)
+        if nodes is None:
+            return BAD
+        node = ast.copy_location(ast.Call(node.func, nodes, node.keywords), node)
     bare = node.func.id if isinstance(node.func, ast.Name) else ""
     if bare == "printf" and cx.scope.lookup(bare) is MISSING:
         return lower_printf(cx, node)  # Warp knows it without the module's name

@@ -9,6 +9,7 @@ from weakref import ref as weak_ref
 
 from engine.frontend.calls.user_calls import Arguments, instance_for, tables_of
 from engine.frontend.context.context import Context
+from engine.frontend.context.lowered import lowered
 from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import (
@@ -46,18 +47,6 @@ from engine.lang.types import ArrayType, ScalarType, is_float, scalar_of
 
 # The derivative of each function, which all calls share as long as one of them is there.
 _derivatives: WeakKeyDictionary[Function, ReferenceType[Function]] = WeakKeyDictionary()
-
-
-class LoweredExpression(ast.expr):
-    """An expression that is lowered already."""
-
-    operand: Operand
-
-
-def _given(operand: Operand, like: ast.expr) -> LoweredExpression:
-    node = ast.copy_location(LoweredExpression(), like)
-    node.operand = operand
-    return node
 
 
 def lower_grad(cx: Context, node: ast.Call) -> Operand:
@@ -204,8 +193,8 @@ def _wrapped(cx: Context, node: ast.Call, target: object) -> tuple[Function, Arg
     for kind, like in zip(given.kinds, node.args, strict=True):
         own = [outer.temp(s.type, "x") for s in slots(kind)]
         params += own
-        inner.append(_given(compose(kind, own), like))
-    call = ast.copy_location(ast.Call(_given(Known(target), node.func), inner, []), node)
+        inner.append(lowered(compose(kind, own), like))
+    call = ast.copy_location(ast.Call(lowered(Known(target), node.func), inner, []), node)
     with cx.nested() as b:
         got = cx.expr(call)
     parts = [decompose(p) for p in (got.items if isinstance(got, Several) else (got,))]
@@ -231,9 +220,3 @@ def _literals_fitted(args: Sequence[Operand]) -> list[Operand]:
             a = adapt(a, floats[0]) or a if a.type.kind == "f" else a
         out.append(a)
     return out
-
-
-def lower_lowered(cx: Context, node: ast.expr) -> Operand:
-    """An expression that is lowered already."""
-    assert isinstance(node, LoweredExpression)
-    return node.operand

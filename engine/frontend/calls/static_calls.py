@@ -7,7 +7,8 @@ import builtins
 from typing import Any
 
 from engine.frontend.context.context import Context
-from engine.frontend.operands.captured import describe, operand_of
+from engine.frontend.expressions.sequences import count_of
+from engine.frontend.operands.captured import describe, static_operand
 from engine.frontend.operands.operand import Known, Operand, Value
 from engine.frontend.parsing.scope import MISSING
 from engine.ir.nodes import Const
@@ -26,6 +27,10 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
     for name in sorted(found.names & cx.plan.assigned):
         value = _known(cx, name)
         if value is MISSING:
+            length = _length(cx, name)
+            if length is not None:
+                own[name] = _Sized(length)
+                continue
             return cx.error(
                 "E107",
                 found.node,
@@ -41,7 +46,7 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
         return eval(code, {"__builtins__": builtins, **scope.globals, **scope.closure, **own})
 
     try:
-        key = ("static", code, tuple((name, repr(value)) for name, value in own.items()))
+        key = ("static", code, tuple((name, repr(v)) for name, v in own.items()))
         value = scope.captures.read(key, compute)
     except Exception as error:
         return cx.error(
@@ -50,11 +55,39 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
             f"the static expression fails ({type(error).__name__}: {error})",
             "it is plain Python: make it work outside the kernel first",
         )
-    got = operand_of(value)
+    if isinstance(value, _Sized):
+        return cx.error(
+            "E107",
+            found.node,
+            "the static expression gives a value that is known at run time only",
+            "of such values, static expressions know the length: `len(v)`",
+        )
+    got = static_operand(value)
     if got is None:
         what, help_text = describe(value)
         return cx.error("E107", found.node, f"the static expression gives {what}", help_text)
     return got
+
+
+class _Sized:
+    """A value of the kernel, as far as it is known while compiling: its length."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"a value of length {self._length}"
+
+
+def _length(cx: Context, name: str) -> int | None:
+    """How many items the value of a local name has, where it has some."""
+    if name in cx.bound or name in cx.types:
+        got = cx.expr(ast.copy_location(ast.Name(name, ast.Load()), cx.source.tree))
+        return count_of(got)
+    return None
 
 
 def _known(cx: Context, name: str) -> Any:

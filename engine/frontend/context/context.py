@@ -43,6 +43,13 @@ class InferredTypes:
     results: tuple[Kind, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How an unrolled loop is left. left: set by `break`, where `continue` leaves a loop too."""
+
+    left: Var | None
+
+
 class Context:
     """One round of lowering. Handlers append to `b` and report to `report`."""
 
@@ -83,6 +90,8 @@ class Context:
         # Variables of loops that are being unrolled, and which iterations these are in.
         self.unrolled: dict[str, int] = {}
         self.path: Path = ()
+        # The loops around the present statement, innermost last; None for one of the IR.
+        self.exits: tuple[Exit | None, ...] = ()
         self.facts = Facts()
         # Lines where names were given a literal, for advice on types.
         self.literals: dict[str, int] = {}

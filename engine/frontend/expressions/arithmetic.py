@@ -8,6 +8,7 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.expressions.logic import lower_not
 from engine.frontend.expressions.operators import apply
+from engine.frontend.expressions.sequences import expanded
 from engine.frontend.operands.operand import (
     BAD,
     Bad,
@@ -76,4 +77,5 @@ def lower_unary(cx: Context, node: ast.expr) -> Operand:
 
 def lower_tuple(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.Tuple)
-    return Several(tuple(cx.expr(e) for e in node.elts))
+    nodes = expanded(cx, node.elts)
+    return BAD if nodes is None else Several(tuple(cx.expr(e) for e in nodes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.component_slices import component_of_region, named_part, region_of
@@ -54,6 +55,8 @@ def member(cx: Context, node: ast.Attribute, base: LValue) -> LValue:
         return _field(cx, node, base)
     if isinstance(base, Absent):
         return cx.describe(node.value, base)
+    if isinstance(base, Value) and base.member is not None and node.attr == "value":
+        return replace(base, member=None)
     t: object = None
     if isinstance(base, (Element, Part, Region, Local, Value)):
         t = base.type

@@ -104,8 +104,8 @@ def _inside(cx: Context, axis: Run, at: Atom) -> Atom:
     return cx.b.op("add", at, Const(axis.start, t)) if axis.start else at
 
 
-def _run(cx: Context, node: ast.Slice, axis: Run) -> Run | None:
-    """What a slice selects of a run, as Python does."""
+def chosen_items(cx: Context, node: ast.Slice, count: int) -> range | None:
+    """What a slice selects of `count` items, as Python does; None where that is reported."""
     bounds: list[int | None] = []
     for part in (node.lower, node.upper, node.step):
         if part is None:
@@ -119,7 +119,7 @@ def _run(cx: Context, node: ast.Slice, axis: Run) -> Run | None:
             cx.error(
                 "E104",
                 part,
-                "the bounds of a slice of a vector or matrix are constant integers",
+                "the bounds of a slice of a vector, matrix or tuple are constant integers",
                 "write the numbers themselves, or read the components one by one in a loop",
             )
             return None
@@ -127,7 +127,14 @@ def _run(cx: Context, node: ast.Slice, axis: Run) -> Run | None:
     if bounds[2] == 0:
         cx.error("E104", node.step or node, "the step of a slice is 0", "use 1, 2 or -1")
         return None
-    chosen = range(axis.count)[slice(*bounds)]
+    return range(count)[slice(*bounds)]
+
+
+def _run(cx: Context, node: ast.Slice, axis: Run) -> Run | None:
+    """What a slice selects of a run, which is something."""
+    chosen = chosen_items(cx, node, axis.count)
+    if chosen is None:
+        return None
     if not chosen:
         cx.error(
             "E104",

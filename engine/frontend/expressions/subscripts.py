@@ -11,7 +11,12 @@ import ast
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.adjoint_variables import adjoint_of
 from engine.frontend.expressions.attributes import member
-from engine.frontend.expressions.component_slices import part_of_region, read_region, region_of
+from engine.frontend.expressions.component_slices import (
+    chosen_items,
+    part_of_region,
+    read_region,
+    region_of,
+)
 from engine.frontend.expressions.conversions import integer
 from engine.frontend.expressions.indices import component_index
 from engine.frontend.expressions.local_arrays import local_part, read_local
@@ -30,10 +35,11 @@ from engine.frontend.operands.operand import (
     View,
     literal,
     number,
+    unify,
 )
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Const
-from engine.lang.types import MatrixType, VectorType
+from engine.lang.types import MatrixType, ScalarType, VectorType
 
 
 def lvalue(cx: Context, node: ast.expr) -> LValue:
@@ -215,20 +221,46 @@ def _component(cx: Context, node: ast.expr, size: int) -> Atom | None:
 
 
 def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[ast.expr]) -> LValue:
+    if len(nodes) == 1 and isinstance(nodes[0], ast.Slice):
+        several = read(cx, base)
+        assert isinstance(several, Several)
+        chosen = chosen_items(cx, nodes[0], len(several.items))
+        return BAD if chosen is None else Several(tuple(several.items[k] for k in chosen))
     got = cx.value(nodes[0], "an index") if len(nodes) == 1 else BAD
     k = number(got) if isinstance(got, Value) else None
     count = base.view.ndim if isinstance(base, Shape) else len(base.items)
     if not isinstance(k, int) or isinstance(k, bool):
         if isinstance(got, Bad) and len(nodes) == 1:
             return BAD
-        return cx.error(
-            "E104", node, "a tuple is indexed with a constant integer", "write the number itself"
-        )
+        return _item_at_run_time(cx, node, base, nodes[0], got)
     if not -count <= k < count:
         return cx.error(
             "E104", node, f"index {k} is out of range for {count} values", f"use 0 to {count - 1}"
         )
     return _length(cx, base.view, k % count) if isinstance(base, Shape) else base.items[k]
+
+
+def _item_at_run_time(
+    cx: Context, node: ast.Subscript, base: Shape | Several, at: ast.expr, got: Value | Bad
+) -> LValue:
+    """An item that an index chooses at run time: of numbers of one type, as of a vector."""
+    several = read(cx, base)
+    assert isinstance(several, Several)
+    values = [v for v in several.items if isinstance(v, Value)]
+    same = unify(values) if values and len(values) == len(several.items) else None
+    t = same[0].type if same else None
+    if not isinstance(got, Value) or same is None or not isinstance(t, ScalarType):
+        return cx.error(
+            "E104",
+            node,
+            "a tuple is indexed with a constant integer",
+            "write the number itself, or loop over the tuple",
+        )
+    index = integer(cx, at, got, "an index")
+    if index is None:
+        return BAD
+    whole = cx.b.op("construct", *(v.atom for v in same), result=VectorType(t, len(same)))
+    return Part(whole, (component_index(cx, len(same), index),))
 
 
 def lower_slice(cx: Context, node: ast.expr) -> Operand:

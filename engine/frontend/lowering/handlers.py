@@ -6,7 +6,7 @@ import ast
 
 from engine.frontend.assignment.targets import lower_walrus
 from engine.frontend.calls.dispatch import lower_call
-from engine.frontend.calls.gradient_calls import LoweredExpression, lower_lowered
+from engine.frontend.context.lowered import LoweredExpression, lower_lowered
 from engine.frontend.context.lowering import ExpressionHandler, StatementHandler
 from engine.frontend.expressions.arithmetic import lower_binary, lower_tuple, lower_unary
 from engine.frontend.expressions.comparisons import lower_compare

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 import types
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from engine.frontend.operands.operand import Known, Operand, Several, Value, literal
+from engine.frontend.operands.operand import Known, Operand, Several, Struct, Value, literal
 from engine.frontend.parsing.scope import struct_of
 from engine.ir.nodes import Const
+from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType, scalar_of
 
 
@@ -32,7 +34,8 @@ def operand_of(obj: Any) -> Operand | None:
     if isinstance(obj, (bool, np.bool_)):
         return literal(bool(obj))
     if isinstance(obj, (int, np.integer)):
-        return literal(int(obj))
+        n = literal(int(obj))
+        return replace(n, member=obj) if isinstance(obj, enum.Enum) else n
     if isinstance(obj, (float, np.floating)):
         return literal(float(obj))
     if isinstance(obj, tuple):
@@ -47,6 +50,30 @@ def operand_of(obj: Any) -> Operand | None:
     if callable(obj) and not isinstance(ir_type, ArrayType):
         return Known(obj)
     return None
+
+
+def static_operand(obj: Any) -> Operand | None:
+    """What a static expression's value means: also lists, and structs without arrays."""
+    if isinstance(obj, (list, tuple)):
+        items = [static_operand(x) for x in obj]
+        found = tuple(x for x in items if x is not None)
+        return Several(found) if len(found) == len(items) else None
+    struct = struct_of(type(obj))
+    if struct is None:
+        return operand_of(obj)
+    fields: list[Operand] = []
+    for name, t in struct.fields.items():
+        value = getattr(obj, name)
+        if isinstance(t, StructType):
+            inner = static_operand(value)
+            if inner is None:
+                return None
+            fields.append(inner)
+        elif isinstance(t, (ScalarType, VectorType, MatrixType)):
+            fields.append(_typed(value, t))
+        else:
+            return None
+    return Struct(struct, tuple(fields))
 
 
 def describe(obj: object) -> tuple[str, str]:

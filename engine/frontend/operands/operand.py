@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.ir.builder import const
@@ -27,11 +27,13 @@ class Value:
 
     truncated: an integer literal that comes from a quotient of integers with a rest, such as
     `1/2`, which is 0. It takes any type of integers, but none of floats: Python means 0.5.
+    member: the enumeration's member that the number comes from, which has a `value`.
     """
 
     atom: Atom
     weak: bool = False
     truncated: bool = False
+    member: object = field(default=None, compare=False)
 
     @property
     def type(self) -> Type:

@@ -168,6 +168,8 @@ class _Walk:
         return self.expr(s, flow)
 
     def target(self, node: ast.expr, flow: _Flow) -> _Flow:
+        if isinstance(node, ast.Starred):
+            node = node.value
         if isinstance(node, ast.Name):
             return None if flow is None else flow.having(node.id)
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -182,11 +184,13 @@ class _Walk:
             return flow
         if id(s) in self.facts.unrolled and trips is not None:
             outside = self.path
+            left: list[_Flow] = []
             for k in range(trips):
                 self.path = (*outside, k)
-                flow = self.block(s.body, self.target(s.target, flow))
+                flow, out = self.for_body(s, flow)
+                left.append(out)
             self.path = outside
-            return flow
+            return _joined((flow, *left))
         head = self.head(flow, lambda state: self.for_body(s, state)[0])
         again, breaks = self.for_body(s, head)
         skipped = None if trips else flow

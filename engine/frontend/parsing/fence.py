@@ -98,17 +98,9 @@ class Fence:
             self.reject(
                 node.target,
                 "a loop over several variables",
-                "loop over `range(...)` with one variable and index inside",
+                "loop with one variable and index inside",
             )
-        call = node.iter
-        if isinstance(call, ast.Call):
-            self.visit(call)
-        else:
-            self.reject(
-                call,
-                "a loop over anything but `range(...)`",
-                "write `for i in range(n):` and index with `i`",
-            )
+        self.visit(node.iter)
         self.otherwise(node, "for")
         self.block(node.body)
 
@@ -134,12 +126,20 @@ class Fence:
             if name in ("print", "printf") and is_text(arg):
                 self.text(arg)
             else:
-                self.visit(arg)
+                self.item(arg)
         for word in node.keywords:
             if word.arg is None:
                 self.reject(word.value, "`**` unpacking", "write the arguments one by one")
             elif name != "print" or not is_text(word.value):
                 self.visit(word.value)
+
+    def item(self, node: ast.expr) -> None:
+        """An argument or an item of a tuple, where `*` may stand."""
+        self.visit(node.value if isinstance(node, ast.Starred) else node)
+
+    def check_Tuple(self, node: ast.Tuple) -> None:
+        for item in node.elts:
+            self.item(item)
 
     def check_Subscript(self, node: ast.Subscript) -> None:
         self.visit(node.value)
@@ -177,7 +177,7 @@ class Fence:
         if isinstance(node, (ast.Tuple, ast.List)):
             # `[a, b] = ...` means the same as a tuple on the left.
             for item in node.elts:
-                self.target(item)
+                self.target(item.value if isinstance(item, ast.Starred) else item)
         else:
             self.visit(node)
 

@@ -32,6 +32,8 @@ class LocalPlan:
 
 def target_names(target: ast.expr) -> Iterator[str]:
     """Names that an assignment target gives a whole new value."""
+    if isinstance(target, ast.Starred):
+        target = target.value
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, (ast.Tuple, ast.List)):

@@ -11,10 +11,15 @@ from engine.frontend.context.context import Context
 from engine.frontend.context.value_ranges import RangeBuilder
 from engine.frontend.expressions.conditions import condition
 from engine.frontend.expressions.conversions import integer
-from engine.frontend.operands.operand import BAD, Bad, Operand, Value, number, unify
+from engine.frontend.operands.operand import BAD, Bad, Operand, Value, literal, number, unify
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.statements.query_loops import lower_query_loop
-from engine.frontend.statements.unrolled_loops import unroll, unrolls
+from engine.frontend.statements.unrolled_loops import (
+    items_to_loop_over,
+    unroll,
+    unroll_range,
+    unrolls,
+)
 from engine.ir.nodes import (
     Atomic,
     Block,
@@ -34,7 +39,7 @@ from engine.ir.nodes import (
     walk,
     writes_memory,
 )
-from engine.lang.types import BOOL, INT32
+from engine.lang.types import BOOL, INT32, ScalarType
 
 
 def lower_if(cx: Context, node: ast.stmt) -> None:
@@ -68,16 +73,69 @@ def lower_if(cx: Context, node: ast.stmt) -> None:
 def _range(cx: Context, node: ast.For) -> list[Value] | None:
     """start, stop and step of `range(...)`, in one integer type."""
     call = node.iter
-    found = cx.expr(call.func) if isinstance(call, ast.Call) else BAD
-    if not isinstance(call, ast.Call) or getattr(found, "obj", None) is not range:
-        if not isinstance(found, Bad):
-            cx.error(
-                "E101",
-                call,
-                "a loop over anything but `range(...)` is not supported in kernels",
-                "write `for i in range(n):` and index with `i`",
-            )
+    if _calls(cx, call, reversed):
+        assert isinstance(call, ast.Call)
+        bounds = _bounds(cx, call.args[0])
+        return None if bounds is None else _backwards(cx, call, bounds)
+    return _bounds(cx, call)
+
+
+def _calls(cx: Context, node: ast.expr, function: object) -> bool:
+    """Whether an expression is a call of one of Python's own functions."""
+    if not isinstance(node, ast.Call) or id(node) in cx.function.rejected:
+        return False
+    found = cx.expr(node.func)
+    return getattr(found, "obj", None) is function
+
+
+def _over_range(cx: Context, node: ast.expr) -> bool:
+    """Whether a loop runs over `range(...)` or `reversed(range(...))`."""
+    if _calls(cx, node, reversed):
+        assert isinstance(node, ast.Call)
+        if len(node.args) == 1 and not node.keywords:
+            node = node.args[0]
+    return _calls(cx, node, range)
+
+
+def _backwards(cx: Context, node: ast.AST, bounds: list[Value]) -> list[Value] | None:
+    """The bounds of a range as those of the same numbers in the other order."""
+    numbers = [number(v) for v in bounds]
+    start, stop, step = (v.atom for v in bounds)
+    t = start.type
+    assert isinstance(t, ScalarType)
+    if all(isinstance(k, int) for k in numbers):
+        turned = range(*(int(k or 0) for k in numbers))[::-1]
+        if t.kind != "u" or turned.stop >= 0:
+            ends = (turned.start, turned.stop, turned.step)
+            return [Value(Const(k, t), v.weak) for k, v in zip(ends, bounds, strict=True)]
+    if t.kind == "u":
+        cx.error(
+            "E104",
+            node,
+            f"a range of {type_name(t)} cannot be turned round, as it would end below zero",
+            "convert the arguments: `int(...)`",
+        )
         return None
+    one, by = Const(1, t), numbers[2]
+    if by in (1, -1):
+        less = "sub" if by == 1 else "add"
+        first, beyond = cx.b.op(less, stop, one), cx.b.op(less, start, one)
+        return [Value(first), Value(beyond), Value(Const(-by, t))]
+    # How many numbers there are: the quotient, rounded up. What is beyond the end has none.
+    sign = cx.b.op("select", cx.b.op("gt", step, Const(0, t)), one, Const(-1, t))
+    room = cx.b.op("sub", cx.b.op("add", cx.b.op("sub", stop, start), step), sign)
+    count = cx.b.op("max", cx.b.op("div", room, step), Const(0, t))
+    before = cx.b.op("sub", start, step)
+    return [
+        Value(cx.b.op("add", before, cx.b.op("mul", count, step))),
+        Value(before),
+        Value(cx.b.op("neg", step)),
+    ]
+
+
+def _bounds(cx: Context, call: ast.expr) -> list[Value] | None:
+    """start, stop and step of a call of `range`."""
+    assert isinstance(call, ast.Call)
     if call.keywords or not 1 <= len(call.args) <= 3:
         cx.error(
             "E109",
@@ -87,6 +145,10 @@ def _range(cx: Context, node: ast.For) -> list[Value] | None:
         )
         return None
     args = [cx.value(a) for a in call.args]
+    for k, v in enumerate(args):
+        known = number(v) if isinstance(v, Value) else None
+        if isinstance(known, bool):
+            args[k] = literal(int(known))
     values: list[Value] = []
     for a, v in zip(call.args, args, strict=True):
         if integer(cx, a, v, "an argument of `range`") is not None and isinstance(v, Value):
@@ -114,6 +176,10 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.For)
     if lower_query_loop(cx, node):
         return
+    bounds: list[Value] | None = None
+    if not _over_range(cx, node.iter):
+        _over_items(cx, node)
+        return
     with cx.at(node.iter):
         bounds = _range(cx, node)
     if not isinstance(node.target, ast.Name):
@@ -126,13 +192,14 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
         cx.facts.trips[id(node), cx.path] = len(range(*(int(k or 0) for k in known)))
     if target is not None and unrolls(cx, node):
         if bounds:
-            unroll(cx, node, bounds)
+            unroll_range(cx, node, bounds)
         else:
             cx.spoil(node)
         return
     t = bounds[0].type if bounds else INT32
     var = cx.b.temp(t, target.id if target else "i")
     cx.loops.append(node)
+    cx.exits = (*cx.exits, None)
     with cx.nested() as body:
         if bounds:
             _learn_count(body, var, bounds)
@@ -140,9 +207,35 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
             _count(cx, target, Value(var) if bounds else BAD)
         cx.block(node.body)
     cx.loops.pop()
+    cx.exits = cx.exits[:-1]
     if bounds:
         start, stop, step = (v.atom for v in bounds)
         cx.b.add(For(var, start, stop, step, body.block(), cx.b.span))
+
+
+def _over_items(cx: Context, node: ast.For) -> None:
+    """A loop over what has items that are known."""
+    with cx.at(node.iter):
+        items = items_to_loop_over(cx, node.iter)
+    if isinstance(items, list) and isinstance(node.target, ast.Name):
+        cx.facts.trips[id(node), cx.path] = len(items)
+        unroll(cx, node, items)
+        return
+    if items is None:
+        cx.error(
+            "E101",
+            node.iter,
+            "a loop over anything but `range(...)`, a tuple, a vector, a matrix or a local array "
+            "is not supported in kernels",
+            "write `for i in range(n):` and index with `i`",
+        )
+    cx.spoil(node.target)
+    with cx.nested():  # more to say about the body, perhaps
+        cx.loops.append(node)
+        cx.exits = (*cx.exits, None)
+        cx.block(node.body)
+        cx.exits = cx.exits[:-1]
+        cx.loops.pop()
 
 
 def _learn_count(body: RangeBuilder, var: Var, bounds: Sequence[Value]) -> None:
@@ -181,10 +274,12 @@ def lower_while(cx: Context, node: ast.stmt) -> None:
     with cx.nested() as test, cx.at(node.test):
         cond = condition(cx, node.test)
     known = number(cond) if isinstance(cond, Value) else None
+    cx.exits = (*cx.exits, None)
     with cx.nested() as body:
         if known is None or known:
             cx.block(node.body)
     cx.loops.pop()
+    cx.exits = cx.exits[:-1]
     if isinstance(cond, Bad):
         return
     if known is not None:
@@ -205,11 +300,15 @@ def lower_while(cx: Context, node: ast.stmt) -> None:
 
 
 def lower_break(cx: Context, node: ast.stmt) -> None:
+    around = cx.exits[-1]
+    if around is not None and around.left is not None:
+        cx.b.set(around.left, Const(True, BOOL))
     cx.b.add(Break(cx.b.span))
 
 
 def lower_continue(cx: Context, node: ast.stmt) -> None:
-    cx.b.add(Continue(cx.b.span))
+    # An unrolled iteration that is left early is a loop of its own.
+    cx.b.add(Continue(cx.b.span) if cx.exits[-1] is None else Break(cx.b.span))
 
 
 # ---- the end of a function

@@ -6,7 +6,7 @@ import engine as wp
 def slicing(a: wp.array(dtype=wp.vec4), m: wp.mat33, n: int, y: wp.array(dtype=float)):
     v = a[0]
     y[0] = v[n:][0]
-    #        ^ E104 the bounds of a slice of a vector or matrix are constant integers
+    #        ^ E104 the bounds of a slice of a vector, matrix or tuple are constant integers
     y[0] = v[2:2][0]
     #        ^^^ E104 the slice selects none of 4 components
     y[0] = v[::0][0]

@@ -23,8 +23,8 @@ def kernel(x: wp.array2d(dtype=float), o: wp.array(dtype=float), n: int):
     #            ^ E104 but this is array(dtype=float32, ndim=2)
     o[6] = total(x[0, 0])
     #            ^^^^^^^ E104 but this is float32
-    w = (o, n)[0:1]
-    #          ^^^ E101 a slice is not supported here
+    w = (o, n)[n:1]
+    #          ^ E104 the bounds of a slice of a vector, matrix or tuple
     x[0] = o
     # ^^ E109 the array has 2 dimensions, but 1 index is given
     o[0:2] = 1.0

@@ -10,6 +10,7 @@ from typing import Any
 
 import engine as wp
 from engine.frontend import UserFunc
+from tests.unit.frontend import shared_functions as shared
 
 Array = wp.array(dtype=wp.float64)
 
@@ -248,6 +249,60 @@ def branch_locals(a: Array, n: int):
         u = t
         t = 0.5
         a[i] = a[i] + u + t
+
+
+@wp.func
+def reversed_ranges(a: Array, n: int):
+    c = 0
+    for start in range(-3, 4):
+        for step in range(-3, 4):
+            if step != 0:
+                for i in reversed(range(start, n - 3, step)):
+                    c = (c * 3 + i + 10) % 1009
+    for i in reversed(range(n)):
+        a[i] = a[i] + a[n - 1] * 0.5
+    for i in reversed(range(n, -2, -1)):
+        c = (c * 5 + i + 10) % 1009
+    for i in reversed(range(1, n, 2)):
+        c = (c * 3 + i + 10) % 1009
+    for i in reversed(range(1, 6, 2)):
+        a[i] = a[i] * 2.0 + wp.float64(i)
+    a[0] = wp.float64(c)
+
+
+@wp.func
+def loops_over_tuples(a: Array, n: int):
+    total = wp.float64(0.0)
+    for x in (a[0], 2.0, a[1] * a[2]):
+        if x < 0.0:
+            continue
+        total = total + x
+        if total > 4.0:
+            break
+        for k in (3, 1):
+            if k > n:
+                continue
+            if total > 3.0:
+                break
+            total = total + a[k]
+    for x in reversed((total, a[3])):
+        total = total * 0.5 + x
+    t = (total, n, a[4])
+    for i in range(len(t)):
+        if i == n:
+            break
+        a[i] = a[i] + wp.float64(t[i]) * 2.0
+    a[5] = total
+
+
+@wp.func
+def stars(a: Array, n: int):
+    first, *rest = (a[0], a[1], n, a[2])
+    *front, last = (1.0, *rest, 2.5, *(a[3], a[4]))
+    b, *none, c = (first, last)
+    x, *(y, z) = (a[5], b, c)
+    a[0] = shared.weighted(*front[:0], *(a[1], wp.float64(2.0)), *rest[3:], a[2])
+    a[1] = front[1] * x + y - z + wp.float64(len(front) + len(none) + rest[1])
 
 
 def programs() -> dict[str, Callable[..., Any]]:

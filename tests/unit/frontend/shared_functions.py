@@ -1,11 +1,18 @@
 """Functions for tests that call them from another module."""
 
+from typing import Any
+
 import engine as wp
 
 
 @wp.func
 def triple_it(x: float):
     return 3.0 * x
+
+
+@wp.func
+def weighted(x: Any, y: Any, z: Any):
+    return x * y - z
 
 
 @wp.func
