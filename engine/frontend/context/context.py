@@ -182,6 +182,17 @@ class Context:
             self.b = outer
             self.depth -= 1
 
+    @contextmanager
+    def looping(self, node: ast.AST) -> Iterator[None]:
+        """What is lowered while this is active is in a loop of the IR."""
+        self.loops.append(node)
+        self.exits = (*self.exits, None)
+        try:
+            yield
+        finally:
+            self.loops.pop()
+            self.exits = self.exits[:-1]
+
     def settles(self, name: str) -> bool:
         """Whether all that comes after sees what is assigned here: no other block is between."""
         return self.depth == 0 or self.homes.get(name) is self.b

@@ -198,16 +198,12 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
         return
     t = bounds[0].type if bounds else INT32
     var = cx.b.temp(t, target.id if target else "i")
-    cx.loops.append(node)
-    cx.exits = (*cx.exits, None)
-    with cx.nested() as body:
+    with cx.looping(node), cx.nested() as body:
         if bounds:
             _learn_count(body, var, bounds)
         if target is not None:
             _count(cx, target, Value(var) if bounds else BAD)
         cx.block(node.body)
-    cx.loops.pop()
-    cx.exits = cx.exits[:-1]
     if bounds:
         start, stop, step = (v.atom for v in bounds)
         cx.b.add(For(var, start, stop, step, body.block(), cx.b.span))
@@ -230,12 +226,8 @@ def _over_items(cx: Context, node: ast.For) -> None:
             "write `for i in range(n):` and index with `i`",
         )
     cx.spoil(node.target)
-    with cx.nested():  # more to say about the body, perhaps
-        cx.loops.append(node)
-        cx.exits = (*cx.exits, None)
+    with cx.looping(node), cx.nested():  # more to say about the body, perhaps
         cx.block(node.body)
-        cx.exits = cx.exits[:-1]
-        cx.loops.pop()
 
 
 def _learn_count(body: RangeBuilder, var: Var, bounds: Sequence[Value]) -> None:
@@ -270,16 +262,13 @@ def _assigns(cx: Context, block: Sequence[Stmt]) -> bool:
 
 def lower_while(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.While)
-    cx.loops.append(node)
-    with cx.nested() as test, cx.at(node.test):
-        cond = condition(cx, node.test)
-    known = number(cond) if isinstance(cond, Value) else None
-    cx.exits = (*cx.exits, None)
-    with cx.nested() as body:
-        if known is None or known:
-            cx.block(node.body)
-    cx.loops.pop()
-    cx.exits = cx.exits[:-1]
+    with cx.looping(node):
+        with cx.nested() as test, cx.at(node.test):
+            cond = condition(cx, node.test)
+        known = number(cond) if isinstance(cond, Value) else None
+        with cx.nested() as body:
+            if known is None or known:
+                cx.block(node.body)
     if isinstance(cond, Bad):
         return
     if known is not None:

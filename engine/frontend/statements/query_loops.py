@@ -23,8 +23,7 @@ def lower_query_loop(cx: Context, node: ast.For) -> bool:
     state = fresh(cx, "query", q)
     index = cx.b.variable(INT32, node.target.id)
     cx.b.set(index, const(0, INT32))
-    cx.loops.append(node)
-    with cx.nested() as body:
+    with cx.looping(node), cx.nested() as body:
         with cx.at(node.iter):
             assert isinstance(state, Struct)
             more, after, found = step(cx, state, Value(index))
@@ -36,7 +35,6 @@ def lower_query_loop(cx: Context, node: ast.For) -> bool:
         with cx.at(node.target):
             set_name(cx, node.target, Value(found.atom), node.target)
         cx.block(node.body)
-    cx.loops.pop()
     cx.b.add(While((), Const(True, BOOL), body.block(), cx.b.span))
     return True
 
