@@ -176,6 +176,7 @@ if _features.Finder not in sys.meta_path:
 # needs neither passes nor code generation nor a compiler. So are the builtins.
 _LATE = {
     "autograd": "engine.autograd",
+    "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
     "launch": "engine.runtime.launch",

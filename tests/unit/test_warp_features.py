@@ -22,7 +22,7 @@ MISSING = [
     ("volume_sample", "volumes"), ("texture_sample", "textures"), ("Texture2D", "textures"),
     ("bvh_query_ray", "bounding volume"), ("launch_tiled", "tiles"),
     ("sim", "simulation"), ("fem", "finite elements"), ("render", "renderers"),
-    ("optim", "optimizers"), ("sparse", "sparse matrices"),
+    ("sparse", "sparse matrices"),
     ("capture_begin", "CUDA graphs"), ("capture_launch", "CUDA graphs"),
     ("ScopedCapture", "CUDA graphs"), ("Stream", "streams"), ("ScopedStream", "streams"),
     ("get_stream", "streams"), ("wait_event", "events"), ("Event", "events"),
