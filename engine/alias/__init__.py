@@ -50,6 +50,11 @@ DIFFERENCES = (
         "a failed `expect_eq`, `expect_neq` or `expect_near` raises at the end of the launch",
         "it prints its message, and the program goes on",
     ),
+    Difference(
+        "integers", "wrap",
+        "integers that an array to be made has no place for are refused (E206)",
+        "those of a NumPy array wrap",
+    ),
 )  # fmt: skip
 
 

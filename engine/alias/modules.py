@@ -12,6 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any
 
+from engine.alias.natives import RUNTIME
 from engine.lang.stand_ins import StandInModule, make_stand_in
 
 # Packages of the engine that are no part of what Warp offers under the same name.
@@ -96,7 +97,11 @@ def _user_cache_dir(appname: str = "", *rest: Any, **options: Any) -> str:
 
 
 # What programs take from modules that Warp brings along.
-_BROUGHT = {"_src.thirdparty.appdirs": {"user_cache_dir": _user_cache_dir}}
+_BROUGHT: dict[str, dict[str, Any]] = {
+    "_src.thirdparty.appdirs": {"user_cache_dir": _user_cache_dir},
+    "_src.context": {"runtime": RUNTIME},
+    "context": {"runtime": RUNTIME},
+}
 # Private modules by their former public names.
 _FORMER = ("context", "build")
 _PRIVATE = frozenset(["thirdparty", "codegen", "build", "context", "types", "utils"])

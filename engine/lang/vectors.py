@@ -1,4 +1,4 @@
-"""Vectors and matrices as Python values, over a small NumPy array.
+"""Vectors and matrices as Python values: small arrays of C, which NumPy sees without a copy.
 
 Classes are made per type and cached: `vector_class(VectorType(FLOAT32, 3))` is
 `vec3f` every time it is asked for.
@@ -6,6 +6,7 @@ Classes are made per type and cached: `vector_class(VectorType(FLOAT32, 3))` is
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -29,9 +30,13 @@ def wrong(code: str, message: str, *notes: str) -> LaunchError:
 
 
 class Components:
-    """Base of vectors and matrices: `_data` holds the components with the type's dtype."""
+    """Base of vectors and matrices: `_data` are the components, an array of the type's dtype.
 
-    __slots__ = ("_data",)
+    Classes are arrays of `ctypes`, too, but for halves, which C has not: `from_buffer`,
+    `ctypes.byref(v)` and `bytes(v)` work.
+    """
+
+    __slots__ = ()
     __ir_type__: ClassVar[t.VectorType | t.MatrixType]
     __array_priority__ = 1000.0  # NumPy scalars on the left leave arithmetic to us
     __hash__ = None  # type: ignore[assignment]
@@ -40,7 +45,6 @@ class Components:
     _data: np.ndarray[Any, np.dtype[Any]]
 
     def __init__(self, *args: Any) -> None:
-        self._data = np.zeros(self._shape, self._dtype)
         if args:
             self._data[...] = _components(type(self), args)
 
@@ -48,7 +52,7 @@ class Components:
     def _of(cls, data: Any) -> Any:
         """A value that owns a copy of `data`, whose shape must fit."""
         out = cls.__new__(cls)
-        out._data = np.array(data, cls._dtype).reshape(cls._shape)
+        out._data[...] = np.asarray(data, cls._dtype).reshape(cls._shape)
         return out
 
     # ---- conversions
@@ -56,7 +60,7 @@ class Components:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if dtype is not None and np.dtype(dtype) != self._data.dtype:
             return self._data.astype(dtype)
-        return self._data if copy is False else self._data.copy()
+        return self._data.copy() if copy else self._data
 
     def __getitem__(self, index: Any) -> Any:
         got = self._data[_checked(index, self._shape)]
@@ -300,6 +304,9 @@ def vector_class(kind: t.VectorType | t.MatrixType) -> type[Components]:
             "_shape": t.shape_of(kind),
             "_dtype": kind.scalar.numpy,
             "dtype": SCALAR_CLASSES[kind.scalar],
+            # Names that programs for Warp know from its classes.
+            "_wp_scalar_type_": SCALAR_CLASSES[kind.scalar],
+            "_shape_": t.shape_of(kind),
         }
         if isinstance(kind, t.VectorType) and kind.tag != "transform":
             members.update((c, _component(i)) for i, c in enumerate("xyzw"[: kind.length]))
@@ -309,8 +316,42 @@ def vector_class(kind: t.VectorType | t.MatrixType) -> type[Components]:
             if isinstance(kind, t.VectorType) and kind.tag
             else f"A value of type {kind}. Arguments: components, one to fill, or none."
         )
-        found = _classes.setdefault(kind, type(class_name(kind), (base,), members))
+        made = _with_storage(class_name(kind), base, members, kind)
+        found = _classes.setdefault(kind, made)
     return found
+
+
+class _Halves:
+    """Holds components that C has no type for."""
+
+    __slots__ = ("_data",)
+
+    def __new__(cls, *args: Any) -> Any:
+        out = object.__new__(cls)
+        out._data = np.zeros(cls._shape, cls._dtype)  # type: ignore[attr-defined]
+        return out
+
+
+def _with_storage(
+    name: str, base: type[Components], members: dict[str, Any], kind: t.VectorType | t.MatrixType
+) -> Any:
+    """The class with memory for its components."""
+    if kind.scalar.name not in _OF_C:
+        return type(name, (_Halves, base), members)
+    shape, dtype = t.shape_of(kind), kind.scalar.numpy
+    storage: Any = _OF_C[kind.scalar.name]
+    for n in reversed(shape):
+        storage = storage * n
+    members["_data"] = property(lambda self: np.frombuffer(self, dtype).reshape(shape))
+    return type(storage)(name, (base, storage), members)
+
+
+_OF_C = {
+    "bool": ctypes.c_bool, "float32": ctypes.c_float, "float64": ctypes.c_double,
+    **{n: getattr(ctypes, f"c_{n}") for n in (
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    )},
+}  # fmt: skip
 
 
 def _base(kind: t.VectorType | t.MatrixType) -> type[Components]:

@@ -59,6 +59,17 @@ SHOWN = {
         "raised [0. 7.]",
         "[0. 7.]",
     ),
+    "integers": (
+        """
+        import numpy as np
+        try:
+            print(wp.array(np.array([3, 2**32 + 5]), dtype=int).numpy())
+        except wp.EngineError as error:
+            print(error.diagnostics[0].code)
+        """,
+        "E206",
+        "[3 5]",
+    ),
 }
 
 
@@ -134,6 +145,16 @@ for name in ("warp.nothing", "warp.frontend", "warp.runtime.array", "warp.types.
         raise AssertionError(name)
 for name in ("nothing", "frontend", "__nothing__"):
     assert not hasattr(wp, name), name
+
+import ctypes
+core = wp._src.context.runtime.core
+turned, point = wp.transform(wp.vec3(1.0, 2.0, 3.0), wp.quat(0.0, 0.0, 1.0, 0.0)), wp.vec3()
+along = wp.vec3(1.0, 0.0, 0.0)
+core.wp_builtin_transform_point_transformf_vec3f(turned, along, ctypes.byref(point))
+assert point == wp.vec3(0.0, 2.0, 3.0), point
+length = ctypes.c_float()
+core.wp_builtin_length_vec3f(wp.vec3(3.0, 4.0, 0.0), ctypes.byref(length))
+assert length.value == 5.0
 
 from warp import *
 
