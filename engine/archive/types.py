@@ -11,6 +11,7 @@ from engine.diagnostics import LaunchError
 from engine.lang.structs import (
     Argument,
     ElementType,
+    FieldType,
     IndexedArrayType,
     StructArrayType,
     StructType,
@@ -107,7 +108,7 @@ class TypeReader:
             raise ArchiveError(f"an array of {kind}, which have indexed arrays") from None
         return kind
 
-    def user(self, text: str) -> UserType:
+    def user(self, text: str) -> FieldType:
         """A type of a parameter or field."""
         head, _, rest = text.partition("<")
         if head in ("array", "structs", "indexed") and rest.endswith(">"):

@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from engine.lang import types as t
-from engine.lang.structs import ARRAYS, UserType
+from engine.lang.structs import ARRAYS, FieldType
 from engine.lang.values import to_ir_type, to_value_type, value_class
 from engine.lang.vectors import Components, vector_class, wrong
 
@@ -74,7 +74,7 @@ def transformation(dtype: Any) -> Any:
 # ---- questions
 
 
-def kind_of(obj: object) -> UserType | None:
+def kind_of(obj: object) -> FieldType | None:
     """The type that a class or annotation names; None where it names none."""
     try:
         return to_ir_type(obj)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.lang.structs import ARRAYS, UserType
+from engine.diagnostics import LaunchError
+from engine.lang.structs import ARRAYS, TupleType, UserType
 from engine.lang.types import ScalarType
+from engine.lang.values import to_ir_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +33,28 @@ Int = Marker("Int", "iu")
 class Pattern:
     """What a parameter takes whose type the call decides.
 
-    role: `value` (anything), `array` or `function`. ndim: of arrays. kinds: of the scalar
-    that a value is, or that an array's elements are; "" for any type.
+    role: `value` (anything), `array`, `function` or `tuple`. ndim: of arrays. kinds: of the
+    scalar that a value is, or that an array's elements are; "" for any type. items: of a
+    tuple, types and patterns; rest: the one item is that of tuples of any length.
     """
 
-    role: Literal["value", "array", "function"] = "value"
+    role: Literal["value", "array", "function", "tuple"] = "value"
     ndim: int = 0
     kinds: str = ""
+    items: tuple[Any, ...] = ()
+    rest: bool = False
 
     def accepts(self, t: UserType) -> bool:
         """Whether a parameter of this pattern takes values of a type."""
         if self.role == "function":
             return False
         of: UserType = t
+        if self.role == "tuple":
+            wants = self.wanted(len(t.items)) if isinstance(t, TupleType) else None
+            return wants is not None and all(
+                w.accepts(i) if isinstance(w, Pattern) else w == i
+                for w, i in zip(wants, t.items, strict=True)  # type: ignore[union-attr]
+            )
         if self.role == "array":
             if not isinstance(t, ARRAYS) or t.ndim != self.ndim:
                 return False
@@ -51,7 +63,15 @@ class Pattern:
             return True
         return isinstance(of, ScalarType) and of.kind in self.kinds
 
+    def wanted(self, count: int) -> tuple[Any, ...] | None:
+        """What each item of a tuple of so many must be; None where there are others."""
+        if self.rest:
+            return self.items * count
+        return self.items if len(self.items) == count else None
+
     def __str__(self) -> str:
+        if self.role == "tuple":
+            return f"tuple[{', '.join(str(i) for i in (*self.items, *['...'][: self.rest]))}]"
         inner = {"": "Any", "iuf": "Scalar", "f": "Float", "iu": "Int"}[self.kinds]
         if self.role == "array":
             ndim = f", ndim={self.ndim}" if self.ndim > 1 else ""
@@ -61,6 +81,21 @@ class Pattern:
 
 ANYTHING = Pattern()
 FUNCTION = Pattern("function")
+# What has no place as the parameter of a kernel.
+NOT_OF_KERNELS = ("function", "tuple")
+
+
+def _tuple_pattern(items: tuple[Any, ...]) -> Pattern | None:
+    """The pattern of `tuple[...]`; None where an item is no type."""
+    rest = len(items) == 2 and items[1] is Ellipsis
+    found: list[Any] = []
+    for item in items[:1] if rest else items:
+        pattern = pattern_of(item)
+        try:
+            found.append(pattern or to_ir_type(item))
+        except LaunchError:
+            return None
+    return Pattern("tuple", items=tuple(found), rest=rest)
 
 
 def is_open(dtype: object) -> bool:
@@ -76,6 +111,10 @@ def pattern_of(obj: Any) -> Pattern | None:
         return Pattern(kinds=obj.kinds)
     if obj is Callable or getattr(obj, "__origin__", None) is Callable:
         return FUNCTION
+    if obj is tuple or obj is typing.Tuple:  # noqa: UP006
+        return Pattern("tuple", items=(ANYTHING,), rest=True)
+    if getattr(obj, "__origin__", None) is tuple:
+        return _tuple_pattern(typing.get_args(obj))
     if isinstance(obj, type):
         return getattr(obj, "__ir_pattern__", None)
     dtype = getattr(obj, "dtype", None)

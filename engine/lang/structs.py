@@ -100,11 +100,21 @@ class IndexedArrayType:
         return f"indexedarray<{self.element},{self.ndim}>"
 
 
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """Values of several types, as functions take and return them."""
+
+    items: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(str(t) for t in self.items)}]"
+
+
 ElementType = ValueType | StructType
 FieldType = ValueType | ArrayType | StructType | StructArrayType | IndexedArrayType
 # What a user can annotate a parameter with.
-UserType = FieldType
-COMPOUND = (StructType, StructArrayType, IndexedArrayType)
+UserType = FieldType | TupleType
+COMPOUND = (StructType, StructArrayType, IndexedArrayType, TupleType)
 ARRAYS = (ArrayType, StructArrayType, IndexedArrayType)
 
 
@@ -150,6 +160,9 @@ def _leaves(kind: UserType, path: tuple[str, ...], offset: int) -> Iterator[Leaf
         yield from _leaves(array_of(kind.element, kind.ndim), path, offset)
         for d in range(kind.ndim):
             yield Leaf((*path, f"{d}_indices"), ArrayType(INT32, 1))
+    elif isinstance(kind, TupleType):
+        for k, t in enumerate(kind.items):
+            yield from _leaves(t, (*path, str(k)), offset)
     else:
         yield Leaf(path, kind, offset)
 

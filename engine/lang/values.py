@@ -26,17 +26,25 @@ from engine.lang.scalars import (
     uint64,
 )
 from engine.lang.stand_ins import StandIn
-from engine.lang.structs import ARRAYS, COMPOUND, ElementType, StructType, UserType
+from engine.lang.structs import (
+    ARRAYS,
+    ElementType,
+    FieldType,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+)
 from engine.lang.vectors import Components, vector_class
 
 T = TypeVar("T")
 
 
+_COMPOUND = (StructType, StructArrayType, IndexedArrayType)
 # Plain Python classes mean what they mean in kernels.
 _PYTHON: dict[Any, t.ScalarType] = {float: t.FLOAT32, int: t.INT32, builtins.bool: t.BOOL}
 
 
-def to_ir_type(obj: object) -> UserType:
+def to_ir_type(obj: object) -> FieldType:
     """The type that `obj` (a class, a NumPy dtype or an annotation) names.
 
     Raises LaunchError (E202) where it names none.
@@ -48,7 +56,7 @@ def to_ir_type(obj: object) -> UserType:
         raise obj.error()
     if isinstance(obj, type) and obj in _PYTHON:
         return _PYTHON[obj]
-    if isinstance(obj, (t.ScalarType, t.VectorType, t.MatrixType, t.ArrayType, *COMPOUND)):
+    if isinstance(obj, (t.ScalarType, t.VectorType, t.MatrixType, t.ArrayType, *_COMPOUND)):
         return obj
     if isinstance(obj, np.dtype) or (isinstance(obj, type) and issubclass(obj, np.generic)):
         name = np.dtype(obj).name

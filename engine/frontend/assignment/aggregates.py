@@ -19,6 +19,7 @@ from engine.frontend.operands.kinds import (
     AbsentKind,
     Kind,
     StructKind,
+    TupleKind,
     accepts,
     decompose,
     slots,
@@ -32,17 +33,19 @@ from engine.frontend.operands.operand import (
     Dim,
     Operand,
     Root,
+    Several,
     Span,
     Struct,
     Value,
     View,
+    adapt,
     zero,
 )
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.local_variables import field_path
 from engine.ir.nodes import Atom, Var
-from engine.lang.structs import ARRAYS, StructType, UserType
-from engine.lang.types import ArrayType
+from engine.lang.structs import ARRAYS, FieldType, StructType, UserType
+from engine.lang.types import ArrayType, ScalarType
 
 AGGREGATES = (Struct, View, Absent)
 
@@ -50,7 +53,7 @@ AGGREGATES = (Struct, View, Absent)
 # ---- construction
 
 
-def zero_of(t: UserType) -> Operand:
+def zero_of(t: FieldType) -> Operand:
     """The zero of a type: numbers are 0, and fields for arrays hold none."""
     if isinstance(t, StructType):
         return Struct(t, tuple(zero_of(f) for f in t.fields.values()))
@@ -60,7 +63,7 @@ def zero_of(t: UserType) -> Operand:
 
 
 def as_field(
-    cx: Context, node: ast.expr, got: Operand, want: UserType, what: str
+    cx: Context, node: ast.expr, got: Operand, want: FieldType, what: str
 ) -> Operand | None:
     """The operand as the value of a field, or an error."""
     if isinstance(got, Bad):
@@ -100,10 +103,12 @@ def mismatch(
 def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) -> None:
     """`name = value` for a struct, a view or a local array."""
     name = target.id
+    known = cx.types.get(name)
+    if isinstance(got, Several) and isinstance(known, TupleKind):
+        got = _adapted(got, known)
     parts = decompose(got)
     assert parts is not None
     kind = parts[0]
-    known = cx.types.get(name)
     if known is not None and not _alike(known, kind):
         mismatch(cx, value, f"`{name}`", user_type(known), kind, "E105")
         return
@@ -134,8 +139,31 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
     cx.trees[name] = cx.bound[name] = tree
 
 
+def _adapted(got: Several, kind: TupleKind) -> Several:
+    """A tuple with its literals in the types that a name's items have."""
+    if len(got.items) != len(kind.items):
+        return got
+    items: list[Operand] = []
+    for item, k in zip(got.items, kind.items, strict=True):
+        if isinstance(item, Several) and isinstance(k, TupleKind):
+            item = _adapted(item, k)
+        elif isinstance(item, Value) and isinstance(k, ScalarType):
+            item = adapt(item, k) or item
+        items.append(item)
+    return Several(tuple(items))
+
+
 def _alike(a: Kind, b: Kind) -> bool:
     """Whether a name that stood for a value of kind `a` may stand for one of kind `b`."""
+    if isinstance(a, TupleKind) or isinstance(b, TupleKind):
+        return (
+            isinstance(a, TupleKind)
+            and isinstance(b, TupleKind)
+            and (
+                len(a.items) == len(b.items)
+                and all(x == y or _alike(x, y) for x, y in zip(a.items, b.items, strict=True))
+            )
+        )
     if isinstance(a, StructKind) or isinstance(b, StructKind):
         return isinstance(a, StructKind) and isinstance(b, StructKind) and a.type is b.type
     first, second = user_type(a), user_type(b)
@@ -170,7 +198,7 @@ def can_be_inferred(kind: Kind) -> bool:
 
 
 def _absent(kind: Kind) -> bool:
-    if isinstance(kind, StructKind):
+    if isinstance(kind, (StructKind, TupleKind)):
         return any(_absent(item) for item in kind.items)
     return isinstance(kind, AbsentKind)
 
@@ -195,6 +223,8 @@ def fresh(cx: Context, name: str, got: Operand) -> Operand:
     if isinstance(got, Struct):
         named = zip(got.type.fields, got.items, strict=True)
         return Struct(got.type, tuple(fresh(cx, f"{name}.{f}", item) for f, item in named))
+    if isinstance(got, Several):
+        return Several(tuple(fresh(cx, f"{name}_{k}", item) for k, item in enumerate(got.items)))
     if isinstance(got, View):
         got = settled(cx, got)
         root = got.root
@@ -231,6 +261,13 @@ def replaced(cx: Context, name: str, tree: Operand, got: Operand) -> Operand | N
                 return None
             items.append(item)
         return Struct(tree.type, tuple(items))
+    if isinstance(tree, Several) and isinstance(got, Several):
+        parts = [
+            replaced(cx, f"{name}_{k}", old, new)
+            for k, (old, new) in enumerate(zip(tree.items, got.items, strict=True))
+        ]
+        found = tuple(p for p in parts if p is not None)
+        return Several(found) if len(found) == len(parts) else None
     if isinstance(tree, Absent):
         return fresh(cx, name, got)
     if isinstance(got, View):
@@ -305,7 +342,7 @@ def set_field(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> b
     name, path, _ = found
     tree = cx.trees.get(name)
     at: Operand | None = tree
-    want: UserType | None = tree.type if isinstance(tree, Struct) else None
+    want: FieldType | None = tree.type if isinstance(tree, Struct) else None
     for field in path:
         if not isinstance(at, Struct) or field not in at.type.fields:
             return False

@@ -8,7 +8,14 @@ from dataclasses import replace
 from engine.frontend.assignment.aggregates import AGGREGATES, mismatch, set_aggregate
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import coerce
-from engine.frontend.operands.kinds import Kind, StructKind, ViewKind, decompose, user_type
+from engine.frontend.operands.kinds import (
+    Kind,
+    StructKind,
+    TupleKind,
+    ViewKind,
+    decompose,
+    user_type,
+)
 from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Struct, Value, View
 from engine.ir.nodes import Atom, Let, Load, Var
 from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
@@ -32,8 +39,11 @@ def set_name(
     if isinstance(got, AGGREGATES):
         set_aggregate(cx, target, got, value)
         return
+    if isinstance(got, Several) and name not in cx.plan.plain and decompose(got) is not None:
+        set_aggregate(cx, target, got, value)
+        return
     t = cx.types.get(name)
-    if isinstance(got, Value) and isinstance(t, (StructKind, ViewKind)):
+    if isinstance(got, Value) and isinstance(t, (StructKind, TupleKind, ViewKind)):
         mismatch(cx, value, f"`{name}`", user_type(t), got.type, "E105")
         return
     if isinstance(got, Value) and t is not None:

@@ -15,6 +15,7 @@ from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import (
     Kind,
     StructKind,
+    TupleKind,
     ViewKind,
     compose,
     decompose,
@@ -112,7 +113,7 @@ def _derivative(fn: Function, name: str) -> Function:
 
 def _apart(kind: Kind) -> bool:
     """True for what has no derivative by itself: arrays, views, functions."""
-    if isinstance(kind, StructKind):
+    if isinstance(kind, (StructKind, TupleKind)):
         return False
     return isinstance(kind, (ViewKind, Known)) or all(s.static for s in slots(kind))
 
@@ -121,6 +122,8 @@ def _result(kind: Kind, left: Iterator[Var]) -> Operand:
     """The derivative by an argument of a kind. Arrays in structs are not there."""
     if isinstance(kind, StructKind):
         return Struct(kind.type, tuple(_result(k, left) for k in kind.items))
+    if isinstance(kind, TupleKind):
+        return Several(tuple(_result(k, left) for k in kind.items))
     if _apart(kind):
         return Absent(user_type(kind))
     (slot,) = slots(kind)

@@ -10,7 +10,15 @@ from engine.diagnostics import KernelError
 from engine.frontend.assignment.aggregates import fresh
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.views import settled
-from engine.frontend.functions.overloads import Argument, Given, Problem, candidates, choose, misfit
+from engine.frontend.functions.overloads import (
+    Argument,
+    Given,
+    Problem,
+    candidates,
+    choose,
+    fitted_tuple,
+    misfit,
+)
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import (
     Kind,
@@ -35,6 +43,7 @@ from engine.frontend.operands.operand import (
     adapt,
 )
 from engine.ir.nodes import Atom, Call, Function, Var
+from engine.lang.generics import ANYTHING
 from engine.lang.structs import COMPOUND, StructType, UserType
 
 
@@ -50,6 +59,8 @@ class Arguments:
     lent: list[tuple[Atom, ...]] = field(default_factory=list)
 
     def add(self, cx: Context, got: Operand) -> None:
+        if isinstance(got, Several):
+            got = _settled_items(cx, got)
         if isinstance(got, View):
             got = settled(cx, got)
             if got.is_local:
@@ -63,6 +74,15 @@ class Arguments:
             atoms = atoms[leaf_count(kind.element) :]  # an argument before this one is the same
         self.kinds.append(kind)
         self.atoms += atoms
+
+
+def _settled_items(cx: Context, got: Several) -> Several:
+    items: list[Operand] = []
+    for item in got.items:
+        if isinstance(item, Several):
+            item = _settled_items(cx, item)
+        items.append(settled(cx, item) if isinstance(item, View) else item)
+    return Several(tuple(items))
 
 
 def _in_variables(cx: Context, view: View) -> View:
@@ -131,7 +151,11 @@ def instance_for(
         f, bound = chosen
         for name, (at, got) in bound.items():
             problem = misfit(f, name, (at, got))
-            fitted = _fitted(cx, at, got, f.signature.types[name]) if problem is None else BAD
+            fitted: Operand = BAD
+            if problem is None and isinstance(got, Several):
+                fitted = fitted_tuple(got, f.signature.patterns.get(name, ANYTHING)) or BAD
+            elif problem is None:
+                fitted = _fitted(cx, at, got, f.signature.types[name])
             if problem is not None:
                 _refuse(cx, problem)
             if isinstance(fitted, Bad):

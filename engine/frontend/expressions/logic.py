@@ -126,6 +126,9 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
         return BAD
     if isinstance(yes, (Struct, View, Absent)) and isinstance(no, (Struct, View, Absent)):
         return _choose(cx, node, cond.atom, (first, yes), (second, no))
+    if isinstance(yes, Several) and isinstance(no, Several):
+        if not all(isinstance(item, Value) for item in (*yes.items, *no.items)):
+            return _choose(cx, node, cond.atom, (first, yes), (second, no))
     many = isinstance(yes, Several) and isinstance(no, Several)
     left = list(yes.items) if isinstance(yes, Several) and many else [yes]
     right = list(no.items) if isinstance(no, Several) and many else [no]
@@ -171,7 +174,8 @@ def _choose(cx: Context, node: ast.IfExp, cond: Atom, yes: Arm, no: Arm) -> Oper
         outer, cx.b = cx.b, builder
         parts = decompose(settled(cx, got) if isinstance(got, View) else got)
         cx.b = outer
-        assert parts is not None
+        if parts is None:
+            return BAD
         kinds.append(parts[0])
         atoms.append(parts[1])
     every = slots(kinds[0])

@@ -12,6 +12,7 @@ from engine.frontend.operands.kinds import (
     AbsentKind,
     Kind,
     StructKind,
+    TupleKind,
     ViewKind,
     compose,
     slots,
@@ -65,7 +66,7 @@ def _local(cx: Context, node: ast.Name, name: str) -> Operand:
         return cx.bound[name]
     if name in cx.types:
         kind = cx.types[name]
-        if isinstance(kind, (StructKind, ViewKind, AbsentKind)):
+        if isinstance(kind, (StructKind, TupleKind, ViewKind, AbsentKind)):
             return _tree(cx, name, kind)
         assert not isinstance(kind, Known)  # those are bound
         var = cx.variable(name, kind)

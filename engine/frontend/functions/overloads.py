@@ -17,6 +17,7 @@ from engine.frontend.operands.operand import (
     Bad,
     Known,
     Operand,
+    Several,
     Value,
     View,
     adapt,
@@ -177,6 +178,8 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
         if want is None or not callable(got.obj):
             return None
         shown = "a function or type"
+    elif isinstance(got, Several) and pattern is not None and fitted_tuple(got, pattern):
+        return None
     else:
         parts = decompose(got)
         if parts is None or (isinstance(got, View) and not got.ndim):
@@ -185,6 +188,13 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
         have = user_type(kind)
         shown = type_name(kind)
         if want is None:
+            if isinstance(got, Several) and pattern is not None and pattern.accepts(have):
+                return Problem(
+                    "E104",
+                    at,
+                    "a tuple that is passed to a function cannot hold a local array",
+                    "pass the array beside the tuple",
+                )
             if pattern is None or pattern.accepts(have):
                 return None
         elif accepts(want, kind) or (
@@ -202,6 +212,37 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
         if isinstance(got, Value) and got.truncated
         else _advice(want, pattern is not None and pattern.role == "array", have),
     )
+
+
+def fitted_tuple(got: Several, pattern: Pattern) -> Several | None:
+    """A tuple with its literals in the types that a parameter asks for; None where it has others.
+
+    Local arrays have no place in it: functions get them by value and give them back.
+    """
+    wants: tuple[Any, ...] | None = (ANYTHING,) * len(got.items)
+    if pattern != ANYTHING:
+        wants = pattern.wanted(len(got.items)) if pattern.role == "tuple" else None
+    if wants is None:
+        return None
+    items = tuple(_fitted_item(i, w) for i, w in zip(got.items, wants, strict=True))
+    found = tuple(i for i in items if i is not None)
+    return Several(found) if len(found) == len(items) else None
+
+
+def _fitted_item(item: Operand, want: Any) -> Operand | None:
+    if isinstance(item, Several):
+        return fitted_tuple(item, want) if isinstance(want, Pattern) else None
+    parts = decompose(item)
+    if parts is None or (isinstance(item, View) and (item.is_local or not item.ndim)):
+        return None
+    if isinstance(want, Pattern):
+        if isinstance(item, Known):
+            return item if want == ANYTHING or want.role == "function" else None
+        fits = want.accepts(user_type(parts[0]))
+        return (Value(item.atom) if isinstance(item, Value) else item) if fits else None
+    if isinstance(item, Value) and not isinstance(want, COMPOUND):
+        return adapt(item, want)
+    return item if accepts(want, parts[0]) else None
 
 
 def _advice(want: UserType | None, array: bool, have: UserType | None) -> str:

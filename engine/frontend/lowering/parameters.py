@@ -10,12 +10,13 @@ from engine.frontend.operands.kinds import (
     AbsentKind,
     Kind,
     StructKind,
+    TupleKind,
     ViewKind,
     compose,
     leaf_count,
     slots,
 )
-from engine.frontend.operands.operand import BAD, Known, Operand, Struct, Value
+from engine.frontend.operands.operand import BAD, Known, Operand, Several, Struct, Value
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Set, Var
 from engine.lang.types import ArrayType, is_float
@@ -29,7 +30,7 @@ def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
     if isinstance(kind, Known):
         cx.bound[name] = kind
         return []
-    if not isinstance(kind, (StructKind, ViewKind)):
+    if not isinstance(kind, (StructKind, TupleKind, ViewKind)):
         if not slots(kind):
             raise TypeError(f"a parameter cannot be a {kind}")
         var = Var(name, slots(kind)[0].type)
@@ -99,6 +100,8 @@ def open_adjoints(cx: Context, wanted: Iterable[tuple[str, Kind | None]]) -> Non
         if isinstance(kind, StructKind):
             named = zip(kind.type.fields, kind.items, strict=True)
             return Struct(kind.type, tuple(leaf(f"{name}.{f}", item) for f, item in named))
+        if isinstance(kind, TupleKind):
+            return Several(tuple(leaf(f"{name}.{k}", item) for k, item in enumerate(kind.items)))
         if isinstance(kind, AbsentKind) or holds_array(kind):
             return BAD  # `adjoint[s.field]` is the array's gradient
         (slot,) = slots(kind)

@@ -17,6 +17,7 @@ from engine.frontend.operands.operand import (
     Known,
     Operand,
     Root,
+    Several,
     Span,
     Struct,
     Value,
@@ -29,6 +30,7 @@ from engine.lang.structs import (
     IndexedArrayType,
     StructArrayType,
     StructType,
+    TupleType,
     UserType,
     array_of,
     leaves,
@@ -41,6 +43,13 @@ class StructKind:
     """A struct, and what its fields hold."""
 
     type: StructType
+    items: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TupleKind:
+    """Several values."""
+
     items: tuple[Kind, ...]
 
 
@@ -78,7 +87,7 @@ class AbsentKind:
 
 
 # A function or type that is passed is known, and is no parameter.
-Kind = Type | StructKind | ViewKind | AbsentKind | Known
+Kind = Type | StructKind | TupleKind | ViewKind | AbsentKind | Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,8 @@ def kind_of_type(t: UserType) -> Kind:
         return StructKind(t, tuple(kind_of_type(f) for f in t.fields.values()))
     if isinstance(t, (StructArrayType, IndexedArrayType)):
         return ViewKind(t.element, "w" * t.ndim, isinstance(t, IndexedArrayType))
+    if isinstance(t, TupleType):
+        return TupleKind(tuple(kind_of_type(i) for i in t.items))
     return t
 
 
@@ -113,6 +124,9 @@ def _slots(kind: Kind, suffix: str) -> Iterator[Slot]:
     if isinstance(kind, StructKind):
         for field, item in zip(kind.type.fields, kind.items, strict=True):
             yield from _slots(item, f"{suffix}.{field}")
+    elif isinstance(kind, TupleKind):
+        for k, item in enumerate(kind.items):
+            yield from _slots(item, f"{suffix}.{k}")
     elif isinstance(kind, ViewKind):
         yield from _view_slots(kind, suffix)
     elif not isinstance(kind, (AbsentKind, Known)):
@@ -160,20 +174,21 @@ def leaf_count(element: ElementType) -> int:
 
 
 def decompose(got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
-    """A value, struct or view as its kind and atoms; None for any other operand."""
+    """A value, struct, tuple or view as its kind and atoms; None for any other operand."""
     if isinstance(got, Value):
         return got.type, (got.atom,)
     if isinstance(got, Absent):
         return AbsentKind(got.type), ()
     if isinstance(got, Known):
         return got, ()
-    if isinstance(got, Struct):
+    if isinstance(got, (Struct, Several)):
         parts = [decompose(item) for item in got.items]
         found = [p for p in parts if p is not None]
         if len(found) != len(parts):
             return None
-        kind = StructKind(got.type, tuple(k for k, _ in found))
-        return kind, tuple(a for _, atoms in found for a in atoms)
+        kinds = tuple(k for k, _ in found)
+        atoms = tuple(a for _, atoms in found for a in atoms)
+        return (StructKind(got.type, kinds) if isinstance(got, Struct) else TupleKind(kinds)), atoms
     if isinstance(got, View):
         return _decompose_view(got)
     return None
@@ -207,6 +222,8 @@ def compose(kind: Kind, atoms: Sequence[Atom]) -> Operand:
 def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
     if isinstance(kind, StructKind):
         return Struct(kind.type, tuple(_compose(item, atoms) for item in kind.items))
+    if isinstance(kind, TupleKind):
+        return Several(tuple(_compose(item, atoms) for item in kind.items))
     if isinstance(kind, AbsentKind):
         return Absent(kind.type)
     if isinstance(kind, Known):
@@ -249,6 +266,8 @@ def user_type(kind: Kind) -> UserType:
     assert not isinstance(kind, Known)
     if isinstance(kind, (StructKind, AbsentKind)):
         return kind.type
+    if isinstance(kind, TupleKind):
+        return TupleType(tuple(user_type(k) for k in kind.items if not isinstance(k, Known)))
     if isinstance(kind, ViewKind):
         if kind.indexed and kind.ndim:
             return IndexedArrayType(kind.element, kind.ndim)
@@ -264,6 +283,9 @@ def accepts(want: UserType, have: Kind) -> bool:
         if isinstance(have, ArrayType) or (isinstance(have, ViewKind) and have.ndim):
             return have.element == want.element and have.ndim == want.ndim
         return isinstance(have, AbsentKind) and have.type == want
+    if isinstance(want, TupleType) and isinstance(have, TupleKind):
+        same = len(want.items) == len(have.items)
+        return same and all(accepts(w, h) for w, h in zip(want.items, have.items, strict=True))
     return want == have
 
 
@@ -274,8 +296,8 @@ def static_atoms(kind: Kind, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
 
 def numbered(kind: Kind, atoms: Sequence[Atom], known: list[tuple[Atom, ...]]) -> Kind:
     """The kind of an argument, with its local arrays numbered by identity in `known`."""
-    if isinstance(kind, StructKind):
-        return kind  # fields never hold local arrays
+    if isinstance(kind, (StructKind, TupleKind)):
+        return kind  # these never hold local arrays
     if not isinstance(kind, ViewKind) or not kind.shape:
         return kind
     roots = tuple(atoms[: leaf_count(kind.element)])

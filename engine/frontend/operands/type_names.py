@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.frontend.operands.kinds import AbsentKind, Kind, StructKind, ViewKind, user_type
+from engine.frontend.operands.kinds import (
+    AbsentKind,
+    Kind,
+    StructKind,
+    TupleKind,
+    ViewKind,
+    user_type,
+)
 from engine.frontend.operands.operand import Known
-from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, UserType
+from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, TupleType, UserType
 from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, VectorType
 from engine.lang.vectors import class_name
 
@@ -17,6 +24,8 @@ def type_name(t: Kind | UserType) -> str:
         return str(getattr(t.obj, "__name__", "function"))
     if isinstance(t, (StructKind, ViewKind, AbsentKind)):
         t = user_type(t)
+    if isinstance(t, (TupleKind, TupleType)):
+        return f"tuple[{type_names(t.items)}]"
     if isinstance(t, StructType):
         return t.name
     if isinstance(t, (StructArrayType, IndexedArrayType)):

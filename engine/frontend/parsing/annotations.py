@@ -10,12 +10,20 @@ from typing import Any, get_args
 from engine.frontend.parsing.report import Report
 from engine.frontend.parsing.scope import Scope, type_of
 from engine.frontend.parsing.source import Source
-from engine.lang.generics import ANYTHING, FUNCTION, Pattern, pattern_of
+from engine.lang.generics import ANYTHING, NOT_OF_KERNELS, Pattern, pattern_of
 from engine.lang.stand_ins import StandIn, plural, stand_in_of
-from engine.lang.structs import COMPOUND, UserType
+from engine.lang.structs import FieldType, IndexedArrayType, StructArrayType, StructType, UserType
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType
 
-_KINDS = (ScalarType, VectorType, MatrixType, ArrayType, *COMPOUND)
+_KINDS = (
+    ScalarType,
+    VectorType,
+    MatrixType,
+    ArrayType,
+    StructType,
+    StructArrayType,
+    IndexedArrayType,
+)
 
 
 class BadAnnotation(Exception):
@@ -32,7 +40,7 @@ def _not_here(found: StandIn) -> BadAnnotation:
     return BadAnnotation(text, "E112", found.missing_help)
 
 
-def to_type(obj: Any) -> UserType | None:
+def to_type(obj: Any) -> FieldType | None:
     """The type that an annotation object names. None for `Any` and other patterns.
 
     Raises BadAnnotation.
@@ -66,7 +74,7 @@ def evaluate(obj: Any, scope: Scope) -> Any:
         raise BadAnnotation(f"the annotation `{obj}` cannot be evaluated ({error})") from None
 
 
-def annotation_of_node(node: ast.expr, scope: Scope) -> UserType | None:
+def annotation_of_node(node: ast.expr, scope: Scope) -> FieldType | None:
     """The type of an annotated variable. Raises BadAnnotation."""
     return to_type(evaluate(ast.unparse(node), scope))
 
@@ -103,8 +111,9 @@ def parameter_types(
         try:
             value = evaluate(notes[name], scope)
             out[name] = to_type(value)
-            if kernel and pattern_of(value) is FUNCTION:
-                raise BadAnnotation("a kernel cannot take a function as an argument")
+            pattern = pattern_of(value) if kernel else None
+            if pattern is not None and pattern.role in NOT_OF_KERNELS:
+                raise BadAnnotation(f"a kernel cannot take a {pattern.role} as an argument")
         except BadAnnotation as error:
             out[name] = None
             advice = error.help or help_text(scope.api)

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.frontend.parsing.annotations import BadAnnotation, evaluate, patterns, to_type
 from engine.frontend.parsing.scope import Scope
-from engine.lang.generics import FUNCTION, Pattern
+from engine.lang.generics import NOT_OF_KERNELS, Pattern
 from engine.lang.structs import UserType
 
 
@@ -44,6 +44,6 @@ def signature_of(func: Callable[..., Any], kernel: bool) -> Signature:
         except BadAnnotation:
             types[name] = None
     found = patterns(func, [n for n in names if types[n] is None], scope, kernel)
-    if kernel:  # which cannot take functions
-        found = {n: p for n, p in found.items() if p is not FUNCTION}
+    if kernel:  # which cannot take functions or tuples
+        found = {n: p for n, p in found.items() if p.role not in NOT_OF_KERNELS}
     return Signature(types, found)

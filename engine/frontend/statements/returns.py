@@ -29,7 +29,7 @@ from engine.frontend.operands.operand import (
 )
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Return, Var
-from engine.lang.structs import ARRAYS, StructType, UserType, leaves
+from engine.lang.structs import ARRAYS, StructType, TupleType, UserType, leaves
 from engine.lang.types import ArrayType, Type, ValueType
 
 # A result: its kind, and the parameters that the arrays in it are.
@@ -113,6 +113,9 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
         if isinstance(item, Bad) or not isinstance(at, ast.expr):
             return None
         if isinstance(item, Struct):
+            values.append(item)
+            continue
+        if isinstance(item, Several) and decompose(item) is not None:
             values.append(item)
             continue
         if _is_array(item) or (isinstance(item, View) and (item.is_whole or not item.is_local)):
@@ -252,7 +255,7 @@ def check_annotation(cx: Context, results: Sequence[Kind]) -> None:
 
 def returned_kinds(cx: Context, results: Sequence[Kind]) -> tuple[Returned, ...]:
     """The results for callers to put together; empty where all are plain values."""
-    if all(not isinstance(user_type(k), (StructType, *ARRAYS)) for k in results):
+    if all(not isinstance(user_type(k), (StructType, TupleType, *ARRAYS)) for k in results):
         return ()
     out: list[Returned] = []
     for k, kind in enumerate(results):
