@@ -70,8 +70,6 @@ class Pattern:
         return self.items if len(self.items) == count else None
 
     def __str__(self) -> str:
-        if self.role == "tuple":
-            return f"tuple[{', '.join(str(i) for i in (*self.items, *['...'][: self.rest]))}]"
         inner = {"": "Any", "iuf": "Scalar", "f": "Float", "iu": "Int"}[self.kinds]
         if self.role == "array":
             ndim = f", ndim={self.ndim}" if self.ndim > 1 else ""

@@ -22,7 +22,7 @@ from engine.frontend.operands.operand import (
     View,
     adapt,
 )
-from engine.frontend.operands.type_names import type_name
+from engine.frontend.operands.type_names import pattern_name, type_name
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.source import source_of
 from engine.frontend.parsing.text import FunctionText
@@ -203,7 +203,7 @@ def misfit(target: Overload[F], name: str, argument: Argument) -> Problem | None
             and adapt(got, want) is not None
         ):
             return None
-    takes = f"has type {type_name(want)}" if want is not None else f"takes {pattern}"
+    takes = f"has type {type_name(want)}" if want is not None else f"takes {pattern_name(pattern)}"
     return Problem(
         "E104",
         at,

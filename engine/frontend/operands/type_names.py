@@ -13,6 +13,7 @@ from engine.frontend.operands.kinds import (
     user_type,
 )
 from engine.frontend.operands.operand import Known
+from engine.lang.generics import Pattern
 from engine.lang.structs import IndexedArrayType, StructArrayType, StructType, TupleType, UserType
 from engine.lang.types import FLOAT32, ArrayType, MatrixType, ScalarType, VectorType
 from engine.lang.vectors import class_name
@@ -40,6 +41,14 @@ def type_name(t: Kind | UserType) -> str:
         ndim = f", ndim={t.ndim}" if t.ndim > 1 else ""
         return f"array(dtype={type_name(t.element)}{ndim})"
     return t.name
+
+
+def pattern_name(pattern: Pattern | None) -> str:
+    """What a parameter takes, as a user would write it."""
+    if pattern is None or pattern.role != "tuple":
+        return str(pattern)
+    items = [pattern_name(i) if isinstance(i, Pattern) else type_name(i) for i in pattern.items]
+    return f"tuple[{', '.join(items + ['...'] * pattern.rest)}]"
 
 
 def type_names(types: Iterable[Kind]) -> str:
