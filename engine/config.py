@@ -71,9 +71,9 @@ mode: Literal["release", "debug"] = "release"
 # What a failed `expect_eq`, `expect_neq` or `expect_near` does after its message is printed:
 # raise an error at the end of the launch, or nothing, as in Warp.
 expect: Literal["raise", "print"] = "raise"
-# What an integer of a NumPy array does that the array to be made has no place for: it is refused
-# (E206), or wraps, as in Warp.
-integers: Literal["refuse", "wrap"] = "refuse"
+# "strict": integers of a NumPy array that the array to be made has no place for are refused (E206),
+# and so is `requires_grad` of integers. "lenient", as in Warp: they wrap, and it means nothing.
+integers: Literal["strict", "lenient"] = "strict"
 # Check the IR between passes.
 verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
 # Accepted for programs written for Warp; loops are unrolled by the C++ compiler.

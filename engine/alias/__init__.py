@@ -51,9 +51,10 @@ DIFFERENCES = (
         "it prints its message, and the program goes on",
     ),
     Difference(
-        "integers", "wrap",
-        "integers that an array to be made has no place for are refused (E206)",
-        "those of a NumPy array wrap",
+        "integers", "lenient",
+        "integers that an array to be made has no place for are refused (E206), and so is "
+        "`requires_grad` of integers",
+        "those of a NumPy array wrap, and `requires_grad` of integers means nothing",
     ),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 from engine.alias.natives import RUNTIME
-from engine.lang.stand_ins import StandInModule, make_stand_in
+from engine.lang.stand_ins import StandIn, StandInModule, make_stand_in
 
 # Packages of the engine that are no part of what Warp offers under the same name.
 _OWN = frozenset(
@@ -72,7 +72,7 @@ class Internal(types.ModuleType):
         last = self.__name__.rpartition(".")[2]
         for module in (f"engine.{last}", "engine"):
             found = None if name in _OWN else getattr(_engine_module(module), name, None)
-            if found is not None:
+            if found is not None and not isinstance(found, (StandIn, StandInModule)):
                 return found
         within = self.__name__.partition(".")[2]
         if within == "_src" and name in _PRIVATE:

@@ -80,6 +80,9 @@ class StandIn(type):
     def __repr__(cls) -> str:
         return f"<{cls.missing_name}, which engine has not>"
 
+    def __bool__(cls) -> bool:
+        return True
+
     def _used(cls, *args: object) -> NoReturn:
         raise cls.error()
 

@@ -6,7 +6,7 @@ has types for. A leaf of `s` is named by its path, `s.x` or `s.body.mass`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.lang.stand_ins import StandIn
 from engine.lang.types import (
     INT32,
     UINT8,
@@ -34,16 +35,20 @@ _DESCRIPTOR = 56
 class StructType:
     """Named fields, laid out as C does. Equality is identity: each class is a type of its own.
 
-    fields, offsets: by name, in order; offsets in bytes. cls: the class of its values.
+    fields, offsets: by name, in order; offsets in bytes. cls: the class of its values. missing:
+    fields of types that are not here, which are mentioned and never read.
     linked: whether any field, of a field too, is for an array.
     """
 
-    __slots__ = ("__weakref__", "_numpy", "align", "cls", "fields", "linked", "name", "offsets",
-                 "size")  # fmt: skip
+    __slots__ = ("__weakref__", "_numpy", "align", "cls", "fields", "linked", "missing", "name",
+                 "offsets", "size")  # fmt: skip
 
-    def __init__(self, name: str, fields: dict[str, FieldType]) -> None:
+    def __init__(
+        self, name: str, fields: dict[str, FieldType], missing: Mapping[str, StandIn] | None = None
+    ) -> None:
         self.name = name
         self.fields = fields
+        self.missing = missing or {}
         self.offsets: dict[str, int] = {}
         self.cls: Any = None
         self._numpy: np.dtype[Any] | None = None

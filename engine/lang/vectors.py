@@ -141,6 +141,8 @@ class Components:
             if other.__ir_type__ != self.__ir_type__:
                 return NotImplemented
             data = other._data
+        elif isinstance(other, np.ndarray) and (swap or other.shape != self._shape):
+            return op(other, self._data) if swap else op(self._data, other)  # NumPy's own
         elif isinstance(other, (tuple, list, np.ndarray)):
             data = np.asarray(other, self._dtype)
             if data.shape != self._shape:
@@ -150,6 +152,8 @@ class Components:
         return self._of(op(data, self._data) if swap else op(self._data, data))
 
     def _scaled(self, op: Any, other: object, swap: bool = False) -> Any:
+        if isinstance(other, np.ndarray) and other.ndim:
+            return op(other, self._data) if swap else op(self._data, other)
         if not _is_number(other):
             return NotImplemented
         s = np.asarray(other).astype(self._dtype)

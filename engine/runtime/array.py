@@ -86,6 +86,10 @@ class array(ArrayBase):
         else:
             self._new(dims, kind, False, place)
         if ndim is not None and ndim != self.ndim:
+            if self.size == 0 and self.ndim == 1 and dims is None:
+                self._new(d.shape_from((0,) * ndim), self._ir.element, False, place)
+                ndim = self.ndim
+        if ndim is not None and ndim != self.ndim:
             raise fail("E206", f"expected {ndim} dimensions, got shape {self.shape}")
         self.retain_grad = retain_grad
         if grad is not None:

@@ -157,12 +157,15 @@ def _make(
 ) -> array:
     place = get_device(device)
     shape = kwargs.pop("n", shape) if shape is None else shape
+    ndim = kwargs.pop("ndim", None)
     if kwargs:
         raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
     if shape is None:
         raise fail("E206", "an array needs a shape: an integer or a tuple of 1 to 4 integers")
     kind = to_element_type(dtype)
     dims = shape_from(shape)
+    if ndim is not None and ndim != len(dims):
+        raise fail("E206", f"expected {ndim} dimensions, got shape {dims}")
     check_size(dims, kind)
     out = array._allocate(dims, kind, zero, place)
     out.retain_grad = retain_grad

@@ -115,7 +115,7 @@ def narrowed(found: NumpyArray, scalar: ScalarType, code: str, problem: str) -> 
     if found.dtype == scalar.numpy:
         return found
     why = misfit(found, scalar.numpy)
-    if why and not (config.integers == "wrap" and code == "E206"):
+    if why and not (config.integers == "lenient" and code == "E206"):
         raise fail(code, f"{problem}: {why} of {describe(scalar)}",
                    help="to let numbers wrap, convert them with NumPy first: "
                    f"data.astype(numpy.{scalar.name})")  # fmt: skip

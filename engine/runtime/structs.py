@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.diagnostics import UNKNOWN, Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
-from engine.lang.stand_ins import StandIn, make_stand_in, stand_in_of
+from engine.lang.stand_ins import stand_in_of
 from engine.lang.structs import (
     ARRAYS,
     FieldType,
@@ -23,10 +23,10 @@ from engine.lang.structs import (
     record_dtype,
 )
 from engine.lang.types import UINT64, ScalarType, scalar_of
-from engine.lang.values import to_ir_type
+from engine.lang.values import to_ir_type, uint64
 from engine.lang.vectors import vector_class
 from engine.runtime import modules
-from engine.runtime.annotation import describe
+from engine.runtime.annotation import ArrayAnnotation, describe
 from engine.runtime.base import ArrayBase
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import descriptor
@@ -67,6 +67,10 @@ class Struct:
         kind = self.__ir_type__
         if name not in kind.fields:
             raise _no_field(kind, name)
+        if name in kind.missing:
+            if value is not None:
+                raise kind.missing[name].error()
+            return
         try:
             self.__dict__[name] = _converted(value, kind.fields[name])
         except Mismatch as e:
@@ -148,18 +152,17 @@ def struct(cls: Any = None, *, module: Any = None) -> Any:
     return make if cls is None else make(cls)
 
 
-def _make(cls: Any, names: dict[str, Any]) -> type[Struct] | StandIn:
+def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
     if not isinstance(cls, type):
         raise _bad(f"@struct takes a class, got {cls!r}", "write `@struct` above a class")
     found = inspect.get_annotations(cls)
     around = {**vars(sys.modules.get(cls.__module__, object())), **names} if _text(found) else {}
-    for f, a in found.items():
-        if (missing := stand_in_of(_evaluated(a, around))) is not None:
-            # Fails where it is used, as the field does.
-            what = f"{missing.missing_feature} (field {f!r})"
-            return make_stand_in(cls.__name__, what, missing.missing_help)
-    fields = {f: _field(cls, f, a, around) for f, a in found.items()}
-    kind = StructType(cls.__name__, fields)
+    missing = {f: m for f, a in found.items() if (m := stand_in_of(_evaluated(a, around)))}
+    fields = {
+        f: _place_of(_evaluated(a, around)) if f in missing else _field(cls, f, a, around)
+        for f, a in found.items()
+    }
+    kind = StructType(cls.__name__, fields, missing)
     valued = [f for f in fields if f in vars(cls)]
     if valued:
         names_of = ", ".join(valued)
@@ -176,6 +179,13 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct] | StandIn:
     if "cls" not in members:
         made.cls = made  # type: ignore[attr-defined]
     return made
+
+
+def _place_of(annotation: Any) -> FieldType:
+    """Where a field of a type that is not here stands: it is nothing, and no kernel reads it."""
+    if isinstance(annotation, ArrayAnnotation):
+        return to_ir_type(ArrayAnnotation(uint64, annotation.ndim))
+    return UINT64
 
 
 def _evaluated(annotation: Any, around: dict[str, Any]) -> Any:

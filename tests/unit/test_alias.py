@@ -62,13 +62,14 @@ SHOWN = {
     "integers": (
         """
         import numpy as np
-        try:
-            print(wp.array(np.array([3, 2**32 + 5]), dtype=int).numpy())
-        except wp.EngineError as error:
-            print(error.diagnostics[0].code)
+        for data, more in ([3, 2**32 + 5], {}), ([1, 2], {"requires_grad": True}):
+            try:
+                print(wp.array(np.array(data), dtype=int, **more).numpy())
+            except wp.EngineError as error:
+                print(error.diagnostics[0].code)
         """,
-        "E206",
-        "[3 5]",
+        "E206 E206",
+        "[3 5] [1 2]",
     ),
 }
 

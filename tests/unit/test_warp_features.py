@@ -138,7 +138,8 @@ def of_textures(t: wp.array(dtype=wp.Texture2D), x: wp.array(dtype=float)):
 
 @wp.kernel
 def of_bodies(b: wp.array(dtype=Body), x: wp.array(dtype=float)):
-    x[0] = b[0].mass
+    if b[0].look:
+        x[0] = b[0].mass
 
 
 @wp.kernel
@@ -147,14 +148,33 @@ def tiled(x: wp.array(dtype=float)):
     x[0] = 1.0
 
 
+def test_a_field_of_a_missing_type() -> None:
+    """A struct with one is a struct like others, as long as nothing reads that field."""
+    body = Body()
+    body.mass = 3.0
+    body.look = None
+    with pytest.raises(LaunchError, match=r"E112.*textures"):
+        body.look = 7
+    bodies = wp.array([body, body], dtype=Body)
+    x = wp.zeros(2, dtype=float)
+    wp.launch(masses, dim=2, inputs=[bodies, x])
+    np.testing.assert_array_equal(x.numpy(), 3.0)
+
+
+@wp.kernel
+def masses(b: wp.array(dtype=Body), x: wp.array(dtype=float)):
+    x[wp.tid()] = b[wp.tid()].mass
+
+
 @pytest.mark.parametrize(
     ("kernel", "count", "feature"),
     [(of_textures, 2, "textures"), (of_bodies, 2, "textures"), (tiled, 1, "tiles")],
 )
 def test_launches_that_need_it(kernel: wp.Kernel, count: int, feature: str) -> None:
     x = wp.zeros(4, dtype=float)
+    first = wp.zeros(2, dtype=Body) if kernel is of_bodies else x
     with pytest.raises(KernelError, match=f"E112.*{feature}") as e:
-        wp.launch(kernel, dim=1, inputs=[x] * count)
+        wp.launch(kernel, dim=1, inputs=[first, x][2 - count :])
     assert e.value.diagnostics[0].span.file == __file__
     np.testing.assert_array_equal(x.numpy(), 0.0)
 

@@ -113,6 +113,8 @@ def _class_of(t: ValueType) -> Known:
 
 def _field(cx: Context, node: ast.Attribute, base: Struct) -> LValue:
     """A field of a struct."""
+    if node.attr in base.type.missing:
+        return not_here(cx, node, base.type.missing[node.attr], cx.source.text(node))
     if node.attr in base.type.fields:
         found: LValue = base.item(node.attr)
         return found

@@ -111,3 +111,19 @@ def test_star_import_keeps_pythons_names():
     exec("from engine import *", scope)
     assert "max" not in scope
     assert "sin" in scope
+
+
+def test_empty_data_has_the_dimensions_that_are_asked_for():
+    for data in ([], np.array([]), ()):
+        assert wp.array(data, dtype=int, ndim=2).shape == (0, 0)
+        assert wp.array(data, dtype=wp.vec3, ndim=3).shape == (0, 0, 0)
+        assert wp.array(data, dtype=float, ndim=1).shape == (0,)
+    assert wp.empty((2, 3), dtype=wp.vec3, ndim=2).shape == (2, 3)
+    for make in (
+        lambda: wp.array([1.0], dtype=float, ndim=2),
+        lambda: wp.array([], dtype=float, ndim=5),
+        lambda: wp.zeros(3, dtype=float, ndim=2),
+    ):
+        with pytest.raises(LaunchError) as e:
+            make()
+        assert e.value.diagnostics[0].code == "E206"
