@@ -180,6 +180,7 @@ _LATE = {
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
     "launch": "engine.runtime.launch",
+    "map": "engine.runtime.mapping",
     "HashGrid": "engine.runtime.geometry.hash_grid",
     "HashGridQuery": "engine.runtime.geometry.hash_grid",
     "watching": "engine.runtime.watch",

@@ -63,6 +63,13 @@ def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
     return kernels.lower_function(function, kinds)
 
 
+def result_types(function: UserFunc, types: Sequence[UserType]) -> tuple[UserType, ...]:
+    """What a function made by `@func` gives for arguments of these types. Raises KernelError."""
+    from engine.frontend.lowering import kernels
+
+    return kernels.result_types(function, types)
+
+
 def lower_composite(composite: Composite, types: Sequence[Kind]) -> Function:
     """The IR of a builtin that is written in the kernel language. Raises KernelError."""
     from engine.frontend.lowering import kernels
@@ -95,6 +102,7 @@ __all__ = [
     "lower_function",
     "lower_kernel",
     "on_function_change",
+    "result_types",
     "signature_of",
     "static",
 ]

@@ -56,7 +56,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
      "make a NumPy array of it: `from_numpy(a)`"),
     ("RegisteredGLBuffer", "buffers of OpenGL",
      "copy the array by `numpy()`"),
-    ("map", "maps of functions over arrays", "write a kernel that calls the function"),
     ("Launch", "this name of recorded commands", "write `launch(..., record_cmd=True)`"),
     ("*_aot_module ModuleBuildOptions", "modules compiled ahead",
      "leave the call out: kernels are compiled when they are first launched, and kept"),

@@ -17,11 +17,12 @@ from engine.runtime.annotation import ArrayAnnotation
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
+from engine.runtime.operators import Operators
 from engine.runtime.recording import bystanders, reading
 from engine.runtime.storage import Storage, known_memory, wrap
 
 
-class array(ArrayBase):
+class array(ArrayBase, Operators):
     """1 to 4 dimensions of scalars, vectors, matrices or structs. Equality is identity.
 
     Args:

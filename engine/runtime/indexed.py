@@ -16,10 +16,11 @@ from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
+from engine.runtime.operators import Operators
 from engine.runtime.recording import active
 
 
-class indexedarray:
+class indexedarray(Operators):
     """An array seen through arrays of indices, one for each dimension.
 
     Args:

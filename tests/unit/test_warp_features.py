@@ -27,7 +27,7 @@ MISSING = [
     ("ScopedCapture", "CUDA graphs"), ("Stream", "streams"), ("ScopedStream", "streams"),
     ("get_stream", "streams"), ("wait_event", "events"), ("Event", "events"),
     ("ScopedMemoryTracker", "memory pools"), ("get_device_allocator", "memory pools"),
-    ("map", "maps of functions"), ("load_aot_module", "modules compiled ahead"),
+    ("load_aot_module", "modules compiled ahead"),
     ("clear_lto_cache", "functions of the cache"),
 ]  # fmt: skip
 

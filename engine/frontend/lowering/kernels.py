@@ -11,7 +11,7 @@ from engine.frontend.functions.library_function import library_func
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.lowering.instances import Instances
 from engine.frontend.lowering.rounds import lower_body
-from engine.frontend.operands.kinds import Kind
+from engine.frontend.operands.kinds import Kind, kind_of_type, user_type
 from engine.frontend.parsing.parsed_function import parse_function
 from engine.frontend.parsing.text import FunctionText
 from engine.ir.nodes import Function
@@ -46,6 +46,12 @@ def lower_kernel(
 def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
     """The IR of a function for kinds of arguments. Raises KernelError."""
     return Instances().instance(function, kinds)
+
+
+def result_types(function: UserFunc, types: Sequence[UserType]) -> tuple[UserType, ...]:
+    """What a function gives for arguments of these types. Raises KernelError."""
+    made = lower_function(function, [kind_of_type(t) for t in types])
+    return tuple(user_type(kind) for kind, _ in made.returns) or made.results
 
 
 def lower_composite(composite: Composite, types: Sequence[Kind]) -> Function:
