@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from engine.compile.environment import Environment, environment, processors
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
     from engine.runtime.launch import launch
+    from engine.runtime.recorded_launch import Launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
     from engine.runtime.watch import watching
     from engine.tape.capture import Capture, CapturedTape, capturing
@@ -181,6 +182,7 @@ _LATE = {
     "transform_expand": "engine.utils",
     "launch": "engine.runtime.launch",
     "map": "engine.runtime.mapping",
+    "Launch": "engine.runtime.recorded_launch",
     "HashGrid": "engine.runtime.geometry.hash_grid",
     "HashGridQuery": "engine.runtime.geometry.hash_grid",
     "watching": "engine.runtime.watch",
@@ -245,7 +247,7 @@ __all__ = [
     "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d",
     "struct",
     # kernels and tapes
-    "Function", "Kernel", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
+    "Function", "Kernel", "Launch", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
     "func_replay", "grad",
     "force_load", "get_module", "get_module_options", "init", "kernel", "launch", "load_module",
     "overload", "set_module_options", "static", "stop_gradient", "clear_kernel_cache",

@@ -56,7 +56,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
      "make a NumPy array of it: `from_numpy(a)`"),
     ("RegisteredGLBuffer", "buffers of OpenGL",
      "copy the array by `numpy()`"),
-    ("Launch", "this name of recorded commands", "write `launch(..., record_cmd=True)`"),
     ("*_aot_module ModuleBuildOptions", "modules compiled ahead",
      "leave the call out: kernels are compiled when they are first launched, and kept"),
     ("clear_lto_cache get_cpu_kernel_cache_key", "functions of the cache",

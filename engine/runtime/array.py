@@ -233,6 +233,14 @@ class array(ArrayBase, Operators):
         """The same as `stop_gradient` of it: a copy that is a constant to what reads it."""
         return transfer.stop_gradient(self)
 
+    def __ctype__(self) -> Any:
+        """The array as C sees it: a structure with its address, shape and strides."""
+        from engine.runtime.descriptors import ctype_of
+
+        self._lend()
+        self.storage.expose_for_ever()
+        return ctype_of(self)
+
     # ---- who read and wrote it (`config.verify_autograd_array_access`)
 
     @property

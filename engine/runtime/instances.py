@@ -65,8 +65,8 @@ def infer(kernel: Kernel, args: Sequence[Any]) -> Types:
         if found is None or not pattern.accepts(found):
             got = describe(found) if found is not None else f"a {type(value).__name__}"
             raise fail(
-                "E202", f"kernel {kernel.key!r}, argument {name!r}: wrong argument",
-                f"expected {pattern}, got {'None' if value is None else got}",
+                "E202", f"kernel {kernel.key!r}: argument {name!r} expects {pattern} "
+                f"but got {'None' if value is None else got}",
                 help="pass a value whose type says what the kernel is to be compiled for",
             )  # fmt: skip
         out.append(found)

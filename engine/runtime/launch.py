@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from copy import copy
 from typing import Any
 
 from engine import config
@@ -12,14 +11,14 @@ from engine.lang.types import is_float
 from engine.logger import log_info
 from engine.runtime import finite, recording
 from engine.runtime.array import array
-from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
+from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
-from engine.runtime.structs import Struct
+from engine.runtime.recorded_launch import recorded_launch
 from engine.runtime.transfer import clone
 
 MAX_DIM = (1 << 31) - 1
@@ -50,11 +49,12 @@ def launch(
         adj_inputs: with `adjoint`, a gradient array for each of `inputs`; None for an argument's
             own `grad`, which is also meant where the list is left out.
         adj_outputs: the same for `outputs`. What an output that is only written has there
-            stays as it is.
+            stays as it is, unless it is the argument's own `grad`: that is consumed, as in a
+            backward pass (not with retain_grad).
         device: where to run, the current device for None.
         adjoint: runs the kernel's adjoint: adds to `adj_inputs` what `adj_outputs` cause.
         record_tape: False keeps the launch off the active tape.
-        record_cmd: True runs nothing and returns a Command that can be launched many times.
+        record_cmd: True runs nothing and returns a `Launch` that can be launched many times.
         stream: accepted for GPU code; it means nothing on the CPU.
         max_blocks: accepted for GPU code; it means nothing on the CPU.
         block_dim: accepted for GPU code; it means nothing on the CPU.
@@ -82,22 +82,26 @@ def launch(
     shape = (dim,) if dim.__class__ is int and 0 <= dim <= MAX_DIM else grid(dim, kernel)
     device = place if len(DEVICES) > 1 else None
     gathered = None
+    needed = (0,) if record_cmd else shape  # a recorded launch may get its arrays later
     if plan.arguments is not None and plan.arguments.linked:
         with Gathered(record_tape and not record_cmd) as gathered:
-            values, blob = plan.bind(given, shape, device)
+            values, blob = plan.bind(given, needed, device)
         gathered.check(plan, values)
     else:
-        values, blob = plan.bind(given, shape, device)
+        values, blob = plan.bind(given, needed, device)
     if adjoint:
         if gathered is not None:
             raise fail("E401", f"the adjoint of kernel {kernel.key!r} cannot be launched: structs "
                        "in an array hold arrays",
                        help="record the launch on a Tape and use tape.backward")  # fmt: skip
-        adjoints = [*(adj_inputs or [None] * len(inputs)), *(adj_outputs or [None] * len(outputs))]
-        return run_adjoint(plan, shape, values, blob, adjoints)
+        adjoints = [*(adj_inputs or ()), *(adj_outputs or ())]
+        if len(adjoints) != len(given):
+            mine = (adj_inputs or [None] * len(inputs), adj_outputs or [None] * len(outputs))
+            adjoints = [*mine[0], *mine[1]]
+        if not record_cmd:
+            return run_adjoint(plan, shape, values, blob, adjoints)
     if record_cmd:
-        kept = [copy(v) if isinstance(v, Struct) else v for v in given]
-        return Command(kernel, shape, values if plan.arguments is None else kept, place)
+        return recorded_launch(kernel, shape, given, place, adjoints if adjoint else None)
     if config.print_launches:
         log_info(f"kernel: {kernel.key} dim: {shape} inputs: {inputs} outputs: {outputs} "
                  f"device: {place}")  # fmt: skip
@@ -170,13 +174,14 @@ def run_adjoint(
                    f"expected {plan.count} adjoints, got {len(adjoints)}")  # fmt: skip
     given: list[array] = []
     names = []
+    consumed = []
     for p, adj in zip(plan.params, adjoints, strict=True):
         if p.array_kind is None or not is_float(p.kind):
             continue
         primal = values[p.index]
         try:
-            own = primal is not None and primal.requires_grad
-            found = primal.grad if adj is None and own else as_array(adj, p.array_kind)
+            mine = primal is not None and primal.requires_grad
+            found = primal.grad if adj is None and mine else as_array(adj, p.array_kind)
         except Mismatch as e:
             raise plan.mismatch(p, e) from None
         if found is None or found.size == 0:
@@ -185,8 +190,10 @@ def run_adjoint(
             raise fail("E207", f"kernel {kernel.key!r}, adjoint of {p.name!r}: wrong shape",
                        f"expected {None if primal is None else primal.shape}, "
                        f"got {found.shape}")  # fmt: skip
+        own = primal.existing_grad
         given.append(found)
         names.append(p.name)
+        consumed.append(own is not None and own.ptr == found.ptr and not primal.retain_grad)
     wrt = frozenset(names)
     if not wrt & plan.variants.written:
         return
@@ -201,47 +208,10 @@ def run_adjoint(
     adjoint = Executable(plan.backend, plan.variants, "adjoint", wrt, journaled)
     recording.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
     for k, a in enumerate(given):
-        if names[k] in plan.variants.written - plan.variants.read:
+        if names[k] in plan.variants.written - plan.variants.read and not consumed[k]:
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
         else:
             a.storage.before_write(a.lo, a.hi)
     adjoint.run(shape, blob + b"".join(a._packed for a in given))
     if config.verify_fp:
         finite.look(f"the adjoint of kernel {kernel.key!r}", zip(names, given, strict=True))
-
-
-class Command:
-    """A launch with its arguments, to be run many times with little overhead. Never recorded."""
-
-    def __init__(
-        self, kernel: Kernel, dim: tuple[int, ...], values: list[Any], device: Device
-    ) -> None:
-        self.kernel = kernel
-        self.device = device
-        self.dim = dim
-        self.params = values
-
-    def set_dim(self, dim: Any) -> None:
-        """Changes the grid."""
-        self.dim = grid(dim, self.kernel)
-
-    def set_param_at_index(self, index: int, value: Any) -> None:
-        """Changes one argument. Raises LaunchError (E201) where there is none of that position."""
-        try:
-            self.params[index] = value
-        except (IndexError, TypeError):
-            raise fail("E201", f"kernel {self.kernel.key!r} has no parameter {index!r}",
-                       f"expected 0 to {len(self.params) - 1}") from None  # fmt: skip
-
-    def set_param_by_name(self, name: str, value: Any) -> None:
-        """Changes the argument of a parameter."""
-        plan = self.kernel.plan
-        names = [p.name for p in plan.params] if plan.arguments is None else plan.arguments.names
-        if name not in names:
-            raise fail("E201", f"kernel {self.kernel.key!r} has no parameter {name!r}")
-        self.params[names.index(name)] = value
-
-    def launch(self, stream: object = None) -> None:
-        """Runs the kernel."""
-        del stream
-        launch(self.kernel, self.dim, self.params, device=self.device, record_tape=False)

@@ -7,11 +7,13 @@ matrix its components, an array its address, shape and byte strides.
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.diagnostics.site import call_span
 from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType, shape_of
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
@@ -60,11 +62,11 @@ def null(kind: ArrayType) -> bytes:
     return bytes(8 + 16 * kind.ndim)
 
 
-def packer(kind: ScalarType | VectorType | MatrixType) -> Packer:
+def packer(kind: ScalarType | VectorType | MatrixType, name: str = "") -> Packer:
     """A function from a Python value to the bytes of a parameter. Raises Mismatch."""
     if isinstance(kind, ScalarType):
         return {"f": _float, "b": _bool}.get(kind.kind, _integer)(kind)
-    return _composite(kind)
+    return _composite(kind, name)
 
 
 def _float(kind: ScalarType) -> Packer:
@@ -102,7 +104,8 @@ def _bool(kind: ScalarType) -> Packer:
     del kind
 
     def packed(value: Any) -> bytes:
-        return b"\1\0\0\0\0\0\0\0" if _number(value, "iu b") else bytes(8)
+        true = value is not None and _number(value, "iuf b")
+        return b"\1\0\0\0\0\0\0\0" if true else bytes(8)
 
     return packed
 
@@ -120,7 +123,7 @@ def _number(value: Any, kinds: str, help: str = "") -> Any:
     return value
 
 
-def _composite(kind: VectorType | MatrixType) -> Packer:
+def _composite(kind: VectorType | MatrixType, name: str) -> Packer:
     shape, dtype = shape_of(kind), kind.scalar.numpy
     pad = bytes(-kind.size % 8)
     pad_size = kind.size
@@ -129,6 +132,7 @@ def _composite(kind: VectorType | MatrixType) -> Packer:
         if getattr(value, "__ir_type__", None) is kind:
             return bytes(value._data.tobytes()) + pad
         try:
+            value = _spread(value, kind, name)
             found = np.asarray(value)
         except ValueError:
             found = np.asarray(None)
@@ -141,6 +145,24 @@ def _composite(kind: VectorType | MatrixType) -> Packer:
             return bytes(np.ascontiguousarray(found, dtype).tobytes()) + pad
 
     return packed
+
+
+def _spread(value: Any, kind: VectorType | MatrixType, name: str) -> Any:
+    """A value for all components, where Warp takes one. Raises Mismatch where it refuses it."""
+    if type(value) in (int, float) or isinstance(getattr(value, "__ir_type__", None), ScalarType):
+        got = f"a single value: {shown_value(value)}"
+        raise Mismatch("E202", got, f"pass {describe(kind)}(...)")
+    if isinstance(value, (bool, np.generic)) and not isinstance(value, np.void):
+        span, type_name = call_span(), type(value).__name__
+        warnings.warn_explicit(
+            f"a value of type `{type_name}` is taken for all components of `{describe(kind)}`, "
+            f"kernel parameter {name!r}: deprecated, pass {describe(kind)}(...)",
+            DeprecationWarning, span.file if span else "engine", span.line if span else 1,
+        )  # fmt: skip
+        return np.full(shape_of(kind), value)
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) == 1 == len(value):
+        return np.full(shape_of(kind), value[0])
+    return value
 
 
 def as_array(value: Any, kind: ArrayType) -> array | None:

@@ -41,7 +41,7 @@ class Param:
             self.array_kind = array_type(var.type.element, var.type.ndim)
             self.null = null(var.type)
         else:
-            self.pack = packer(var.type)
+            self.pack = packer(var.type, var.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +224,8 @@ class Plan:
         """The error for an argument that does not fit its parameter."""
         kind = p.kind if isinstance(p, Param) else p.type
         return fail(
-            e.code, f"kernel {self.kernel.key!r}, argument {p.name!r}: wrong argument",
-            f"expected {describe(kind)}, got {e.got}", help=e.help,
+            e.code, f"kernel {self.kernel.key!r}: argument {p.name!r} expects {describe(kind)} "
+            f"but got {e.got}", help=e.help,
         )  # fmt: skip
 
     def check_written(self, values: list[Any]) -> None:

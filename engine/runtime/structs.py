@@ -98,6 +98,12 @@ class Struct:
         """The fields as numbers, lists and tuples, fit for `numpy.array(..., numpy_dtype())`."""
         return tuple(_plain(self.__dict__[f], t) for f, t in self.__ir_type__.fields.items())
 
+    def __ctype__(self) -> Any:
+        """The value as C sees it: a structure, with the addresses of its arrays."""
+        from engine.runtime.descriptors import ctype_of
+
+        return ctype_of(self)
+
     def assign(self, other: Any) -> None:
         """Takes over every field of another value of the struct."""
         if getattr(type(other), "__ir_type__", None) is not self.__ir_type__:
