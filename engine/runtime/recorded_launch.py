@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.lang.structs import ARRAYS, StructType, UserType
+from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
 from engine.runtime.descriptors import value_of
@@ -150,7 +150,7 @@ class Launch:
                 self._plan.arguments.split(k, value)
             elif isinstance(kind, ARRAYS):
                 as_array(value, self._plan.params[k].array_kind)  # type: ignore[arg-type]
-            if not isinstance(kind, (StructType, *ARRAYS)):
+            if not isinstance(kind, (StructType, TupleType, *ARRAYS)):
                 packer(kind)(value)
         except Mismatch as e:
             raise self._mismatch(k, e) from None
@@ -168,6 +168,8 @@ class Launch:
 def _zero(t: UserType) -> Any:
     if isinstance(t, StructType):
         return t.cls()
+    if isinstance(t, TupleType):
+        return tuple(_zero(item) for item in t.items)
     if isinstance(t, ScalarType):
         return {"f": 0.0, "b": False}.get(t.kind, 0)
     if isinstance(t, ARRAYS):
