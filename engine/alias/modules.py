@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any
@@ -96,10 +96,32 @@ def _user_cache_dir(appname: str = "", *rest: Any, **options: Any) -> str:
     return os.path.join(home, appname) if appname else home
 
 
-# What programs take from modules that Warp brings along.
+class _BuiltinFunctions(Mapping[str, Any]):
+    """The functions of the kernel language by name, as programs ask whether there is one."""
+
+    @staticmethod
+    def _names() -> Collection[str]:
+        from engine.builtins.stubs import BUILTINS
+
+        return BUILTINS
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names():
+            raise KeyError(name)
+        return getattr(sys.modules["engine"], name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+
+# What programs take from private modules, and from modules that Warp brings along.
 _BROUGHT: dict[str, dict[str, Any]] = {
     "_src.thirdparty.appdirs": {"user_cache_dir": _user_cache_dir},
-    "_src.context": {"runtime": RUNTIME},
+    "_src.context": {"runtime": RUNTIME, "builtin_functions": _BuiltinFunctions()},
+    "_src.types": {"Any": Any},
     "context": {"runtime": RUNTIME},
 }
 # Private modules by their former public names.

@@ -65,6 +65,7 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("render", "renderers (`render`)", "draw `array.numpy()` with another package"),
     ("sparse", "sparse matrices (`sparse`)", "use scipy.sparse on `array.numpy()`"),
     ("torch jax dlpack paddle", "exchanges with this framework", "go through NumPy"),
+    ("examples tests geometry", "parts of Warp's own package", "install `warp-lang` for them"),
     ("context build", "internals of Warp", "use what `engine` itself offers"),
 )  # fmt: skip
 
@@ -91,6 +92,9 @@ _MODULES = frozenset(
         "jax",
         "dlpack",
         "paddle",
+        "examples",
+        "tests",
+        "geometry",
         "context",
         "build",
     ]

@@ -86,7 +86,9 @@ class StandIn(type):
     def _used(cls, *args: object) -> NoReturn:
         raise cls.error()
 
-    __iter__ = __len__ = __int__ = __float__ = __index__ = __enter__ = __exit__ = _used
+    __iter__ = __len__ = __contains__ = __int__ = __float__ = __index__ = __enter__ = __exit__ = (
+        _used
+    )
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _used
     __truediv__ = __rtruediv__ = __neg__ = __lt__ = __gt__ = __le__ = __ge__ = _used
 

@@ -118,7 +118,9 @@ from warp.autograd import gradcheck, jacobian
 from warp.fem.linalg import anything
 from warp._src.thirdparty.appdirs import user_cache_dir
 from warp._src.types import Any, Int, NotThere
-from warp._src.context import Module, runtime
+from warp._src.context import Module, builtin_functions, runtime
+import typing
+import warp.examples, warp.tests.unittest_utils, warp.geometry.marching
 import warp._src.utils
 import warp.context
 
@@ -128,6 +130,10 @@ assert Tape is engine.Tape and vec3 is engine.vec3 and K is engine.kernel
 assert wp.types is types is engine.types and warp.config is engine.config
 assert warp.autograd is engine.autograd and gradcheck is engine.autograd.gradcheck
 assert wp.context.Device is engine.Device and Module is engine.Module and Int is engine.Int
+assert Any is typing.Any
+assert "quat_rotate" in builtin_functions and "tile_load" not in builtin_functions
+assert len(builtin_functions) == len([*builtin_functions])
+assert builtin_functions["sin"] is wp.sin and "nothing" not in builtin_functions
 assert user_cache_dir("mine").endswith("mine")
 assert set(engine.__all__) <= set(dir(wp)) and "frontend" not in dir(wp)
 for use in (anything, NotThere, runtime.core.some, wp.fem.field, wp._src.utils.gone):

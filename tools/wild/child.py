@@ -125,9 +125,11 @@ class Log:
         self.write(row)
 
 
-def import_all(found: sources.Sources, log: Log, stand_ins: StandIns, seconds: int) -> None:
+def import_all(
+    found: sources.Sources, log: Log, stand_ins: StandIns, alias: str, seconds: int
+) -> None:
     """Imports every module; those that want what is not installed, again with a stand-in."""
-    own = {name.partition(".")[0] for name in found.modules}
+    own = {alias, *(name.partition(".")[0] for name in found.modules)}
     for name in found.modules:
         row = log.done.get(("module", name))
         if row is not None:
@@ -234,8 +236,15 @@ def lower_all(folder: str, log: Log, seconds: int) -> None:
                 _lower(kernel, facts, folder)
         except (Exception, OutOfTime) as error:
             facts.update(cause(error, folder))
+            facts["apart"] = facts.get("apart") or _missing(facts["cause"])
         facts["seconds"] = round(time.perf_counter() - began, 3)
         log.end("kernel", name, **facts)
+
+
+def _missing(cause: str) -> str:
+    """Which of the things that are counted apart an error names; "" for none."""
+    whats = set(sources.APART.values())
+    return next((w for w in sorted(whats) if cause.startswith("E112") and w in cause), "")
 
 
 def _lower(kernel: Any, facts: dict[str, Any], folder: str) -> None:
@@ -284,7 +293,7 @@ def main(arguments: dict[str, Any]) -> None:
     sys.meta_path.append(stand_ins)
     log = Log(Path(arguments["log"]))
     seconds = int(arguments["seconds"])
-    import_all(found, log, stand_ins, seconds)
+    import_all(found, log, stand_ins, arguments["alias"], seconds)
     lower_all(str(Path(arguments["folder"]).resolve()), log, seconds)
     log.write({"finished": True})
     log.file.close()
