@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from engine.diagnostics import LaunchError
 from engine.lang.structs import ARRAYS, TupleType, UserType
@@ -97,13 +97,13 @@ def _tuple_pattern(items: tuple[Any, ...]) -> Pattern | None:
 
 
 def is_open(dtype: object) -> bool:
-    """True for what stands for several types: `Any` and the markers."""
-    return dtype is Any or isinstance(dtype, Marker)
+    """True for what stands for several types: `Any`, the markers and variables of `typing`."""
+    return dtype is Any or isinstance(dtype, (Marker, TypeVar))
 
 
 def pattern_of(obj: Any) -> Pattern | None:
     """The pattern of an annotation object; None where it names one type, or none at all."""
-    if obj is Any:
+    if obj is Any or isinstance(obj, TypeVar):
         return ANYTHING
     if isinstance(obj, Marker):
         return Pattern(kinds=obj.kinds)

@@ -84,9 +84,10 @@ def element_info(kind: ElementType) -> ElementInfo:
 
 
 class ArrayAnnotation:
-    """The type of an array parameter: an element type and a number of dimensions."""
+    """The type of an array parameter: an element type and a number of dimensions.
 
-    __slots__ = ("__ir_type__", "dtype", "ndim")
+    It takes attributes: programs keep facts about fields there.
+    """
 
     def __init__(self, dtype: object, ndim: int = 1) -> None:
         if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.generics import is_open
 from engine.lang.stand_ins import StandIn
 from engine.lang.structs import IndexedArrayType
 from engine.lang.types import INT32
@@ -45,6 +46,10 @@ class indexedarray(Operators):
         if data is None and dtype is not None:
             return IndexedArrayAnnotation(dtype, ndim or 1)
         return object.__new__(cls)
+
+    def __class_getitem__(cls, dtype: Any) -> Any:
+        given = dtype if isinstance(dtype, tuple) else (dtype,)
+        return IndexedArrayAnnotation(*given)
 
     def __init__(
         self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None
@@ -209,9 +214,7 @@ def _checked(indices: Any, length: int, dim: int) -> array | None:
 
 
 class IndexedArrayAnnotation:
-    """The type of an indexed array parameter."""
-
-    __slots__ = ("__ir_type__", "dtype", "ndim")
+    """The type of an indexed array parameter. It takes attributes."""
 
     def __init__(self, dtype: Any, ndim: int = 1) -> None:
         if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:
@@ -220,7 +223,7 @@ class IndexedArrayAnnotation:
         self.ndim = ndim
         self.__ir_type__: IndexedArrayType | None = None
         # Of any type the call decides; of one that is not here, its use says so.
-        if dtype is not Any and not isinstance(dtype, StandIn):
+        if not is_open(dtype) and not isinstance(dtype, StandIn):
             element = to_element_type(dtype)
             self.dtype = value_class(element)
             self.__ir_type__ = IndexedArrayType(element, ndim)

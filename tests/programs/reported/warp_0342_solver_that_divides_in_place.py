@@ -36,7 +36,7 @@ b = wp.array(right, dtype=float, requires_grad=True)
 x = wp.zeros(N, dtype=float, requires_grad=True)
 with wp.Tape() as tape:
     wp.launch(load, dim=N, inputs=[b], outputs=[x])
-    wp.launch(solve, dim=1, inputs=[lower, diag, x, N])
+    wp.launch(solve, dim=1, inputs=[lower, diag, x, N])  # expect: warning[G003]
 tape.backward(grads={x: wp.ones(N, dtype=float)})
 matrix = np.diag(mid) + np.diag(low[1:], -1)
 y, dual = np.linalg.solve(matrix, right), np.linalg.solve(matrix.T, np.ones(N))

@@ -11,7 +11,7 @@ import warp as wp
 @wp.kernel
 def cell_of(x: wp.array(dtype=float), cell: wp.array(dtype=int)):
     i = wp.tid()
-    cell[i] = int(x[i] * 4.0)
+    cell[i] = int(x[i] * 4.0)  # expect: G004
 
 
 @wp.kernel
@@ -24,7 +24,7 @@ x = wp.array([0.3, 0.8], dtype=float, requires_grad=True)
 cell = wp.zeros(2, dtype=int)
 out = wp.zeros(1, dtype=float, requires_grad=True)
 with wp.Tape() as tape:
-    wp.launch(cell_of, dim=2, inputs=[x], outputs=[cell])  # expect: G004
+    wp.launch(cell_of, dim=2, inputs=[x], outputs=[cell])
     wp.launch(height_at, dim=2, inputs=[cell], outputs=[out])
 tape.backward(out)
 print("gradient", *x.grad.numpy())

@@ -155,6 +155,17 @@ def test_annotations():
     assert not isinstance(wp.array(dtype=float), wp.array)
 
 
+def test_annotations_take_attributes():
+    a = wp.array(dtype=float, ndim=2)
+    a.shape = ("rows", 3)
+    assert a.shape == ("rows", 3) and not hasattr(wp.array(dtype=float, ndim=2), "shape")
+    assert a == wp.array2d(dtype=float)
+    b = wp.indexedarray[float]
+    b.unit = "m"
+    assert b.unit == "m" and b == wp.indexedarray(dtype=float) and b.ndim == 1
+    assert wp.indexedarray[wp.vec3, 2] == wp.indexedarray2d(dtype=wp.vec3)
+
+
 def test_annotation_of_a_bad_type():
     with pytest.raises(LaunchError):
         wp.array(dtype=str)

@@ -1,17 +1,25 @@
 # ruff: noqa: F811
 """Kernels whose parameter types launches decide on, and their explicit overloads."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 import engine as wp
 
+Number = TypeVar("Number")
+
 
 @wp.func
 def twice(a: Any):
     return a + a
+
+
+@wp.kernel
+def scale_by(a: wp.array[Number], factor: Number):
+    i = wp.tid()
+    a[i] = twice(a[i] * factor)
 
 
 @wp.kernel
@@ -198,3 +206,10 @@ def test_a_mistake_in_one_instance_names_the_place() -> None:
 def test_the_generic_kernel_itself_has_no_code() -> None:
     with pytest.raises(wp.KernelError, match="may have any type"):
         _ = fill2.ir
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, wp.int32])
+def test_type_variables_stand_for_any_type(dtype):
+    a = wp.array([1, 2], dtype=dtype)
+    wp.launch(scale_by, dim=2, inputs=[a, dtype(3)])
+    assert a.numpy().tolist() == [6, 12] and repr(wp.array[Number]) == "array(dtype=Number, ndim=1)"
