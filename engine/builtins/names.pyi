@@ -295,9 +295,9 @@ def dot(a: Any, b: Any, /) -> Any:
 
 def eig3(*args: Any, **named: Any) -> Any:
     """eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation
-    Q and falling d. The symmetric part of A counts. Where two eigenvalues are equal, the
-    derivative across their eigenvectors is left out. With variables for the factors as further
-    arguments, these are set instead.
+    Q. The order of d is that to which rotations lead, so that it may be any; the symmetric part
+    of A counts. Where two eigenvalues are equal, the derivative across their eigenvectors is
+    left out. With variables for the factors as further arguments, these are set instead.
 
     eig3(A: mat[3, 3, F]) -> (mat[3, 3, F], vec[3, F])
     eig3(A: mat[3, 3, F], Q: mat[3, 3, F], d: vec[3, F]) -> None

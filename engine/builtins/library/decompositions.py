@@ -38,9 +38,10 @@ _SVD3 = (
     "sigma falls, and its last component has the sign of the determinant of A."
 )
 _EIG3 = (
-    "eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation Q "
-    "and falling d. The symmetric part of A counts. Where two eigenvalues are equal, the "
-    "derivative across their eigenvectors is left out."
+    "eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation "
+    "Q. The order of d is that to which rotations lead, so that it may be any; the symmetric part "
+    "of A counts. Where two eigenvalues are equal, the derivative across their eigenvectors is "
+    "left out."
 )
 _QR3 = (
     "qr3(A): Q and R of a 3x3 matrix: A = Q * R, with a rotation Q and an upper triangle R whose "

@@ -169,12 +169,66 @@ template <class T> ENG_FN vec_t<21, T> svd3(mat_t<3, 3, T> b) {
     return put_part(r, 12, v);
 }
 
+// A rotation that makes a symmetric matrix nearly diagonal.
+template <class T> ENG_FN mat_t<3, 3, T> first_axes(mat_t<3, 3, T> s) {
+    const T limit = T(5.82842712474619), wide_c = T(0.9238795325112867), wide_s = T(0.3826834323650898);
+    T v[3] = {T(0), T(0), T(0)}, w = T(1);
+    for (int sweep = 0; sweep < 4; ++sweep) {
+        for (int turn = 0; turn < 3; ++turn) {
+            const int i = turn, j = (turn + 1) % 3, k = (turn + 2) % 3;
+            const T off = s(i, j);
+            if (off == T(0)) continue;
+            T c = T(2) * (s(i, i) - s(j, j)), h = off;
+            if (limit * h * h < c * c) {
+                const T size = sqrt(c * c + h * h);
+                c = c / size;
+                h = h / size;
+            } else {
+                c = wide_c;
+                h = wide_s;
+            }
+            const T cs = c * c - h * h, sn = T(2) * h * c;
+            const T x = s(i, i), y = s(j, j);
+            s(i, i) = cs * (cs * x + sn * off) + sn * (cs * off + sn * y);
+            s(j, j) = cs * (cs * y - sn * off) - sn * (cs * off - sn * x);
+            s(i, j) = s(j, i) = cs * (cs * off - sn * x) + sn * (cs * y - sn * off);
+            const T p = s(k, i), q = s(k, j);
+            s(k, i) = s(i, k) = cs * p + sn * q;
+            s(k, j) = s(j, k) = cs * q - sn * p;
+            const T vi = v[i], vj = v[j], vk = v[k];
+            v[i] = vi * c + vj * h;
+            v[j] = vj * c - vi * h;
+            v[k] = vk * c + w * h;
+            w = w * c - vk * h;
+        }
+    }
+    const T size = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + w * w);
+    const T x = v[0] / size, y = v[1] / size, z = v[2] / size;
+    w = w / size;
+    return {{T(1) - T(2) * (y * y + z * z), T(2) * (x * y - w * z), T(2) * (x * z + w * y),
+             T(2) * (x * y + w * z), T(1) - T(2) * (x * x + z * z), T(2) * (y * z - w * x),
+             T(2) * (x * z - w * y), T(2) * (y * z + w * x), T(1) - T(2) * (x * x + y * y)}};
+}
+
 template <class T> ENG_FN vec_t<12, T> eig3(mat_t<3, 3, T> m) {
     int e;
     if (!rescale(m, e)) return fill<vec_t<12, T>>(quiet_nan<T>());
-    mat_t<3, 3, T> a, q = identity<mat_t<3, 3, T>>();
+    mat_t<3, 3, T> a, turned;
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) a(i, j) = T(0.5) * (m(i, j) + m(j, i));
+    }
+    mat_t<3, 3, T> q = first_axes(a);
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) m(i, j) = dot(column(q, i), column(a, j));
+    }
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            const vec_t<3, T> row{{m(i, 0), m(i, 1), m(i, 2)}};
+            turned(i, j) = dot(row, column(q, j));
+        }
+    }
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) a(i, j) = T(0.5) * (turned(i, j) + turned(j, i));
     }
     for (int sweep = 0; sweep < jacobi_sweeps; ++sweep) {
         bool done = true;
@@ -196,19 +250,8 @@ template <class T> ENG_FN vec_t<12, T> eig3(mat_t<3, 3, T> m) {
         }
         if (done) break;
     }
-    vec_t<3, T> d = get_diag(a);
-    for (int i = 0; i < 2; ++i) {
-        for (int j = i + 1; j < 3; ++j) {
-            if (d.c[i] < d.c[j]) {
-                const T x = d.c[i];
-                d.c[i] = d.c[j];
-                d.c[j] = x;
-                swap_columns(q, i, j);
-            }
-        }
-    }
     vec_t<12, T> r;
-    for (int i = 0; i < 3; ++i) r.c[9 + i] = ldexp(d.c[i], e);
+    for (int i = 0; i < 3; ++i) r.c[9 + i] = ldexp(a(i, i), e);
     return put_part(r, 0, q);
 }
 

@@ -71,9 +71,9 @@ def test_factors_multiply_to_the_matrix(kind: str, dtype: Any) -> None:
         p = decompose.eig3(symmetric)
         q, d = p[:9].reshape(3, 3), p[9:]
         orthogonal(q), rebuilt(symmetric, q, d, q.T)
-        assert np.linalg.det(q) > 0 and d[0] >= d[1] >= d[2]
-        expected = np.linalg.eigvalsh(symmetric.astype(float))[::-1]
-        np.testing.assert_allclose(d, expected, rtol=0, atol=bound * size)
+        assert np.linalg.det(q) > 0
+        expected = np.linalg.eigvalsh(symmetric.astype(float))
+        np.testing.assert_allclose(np.sort(d), expected, rtol=0, atol=bound * size)
 
         p = decompose.qr3(a)
         q, r = p[:9].reshape(3, 3), p[9:].reshape(3, 3)
@@ -390,3 +390,18 @@ def test_forward_mode_where_values_repeat(name: str) -> None:
     # Factors that nearly belong to one value turn fast, and their turning cancels.
     close = 1e-5 if name == "nearly alike" else 1e-8
     np.testing.assert_allclose(np.asarray(moved[y])[0], expected, atol=close)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_order_of_eigenvalues(dtype: type) -> None:
+    """Diagonal matrices keep their order; others have that of the rotations."""
+    cases = [
+        (np.diag([1.0, 2.0, 3.0]), [1, 2, 3]),
+        (np.diag([2.0, 1.0, 3.0]), [2, 1, 3]),
+        ([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 5.0]], [3, 1, 5]),
+        ([[2.0, 0.0, 1.0], [0.0, 7.0, 0.0], [1.0, 0.0, 2.0]], [1, 7, 3]),
+        ([[5.0, 0.0, 0.0], [0.0, 2.0, 1.0], [0.0, 1.0, 2.0]], [5, 3, 1]),
+    ]
+    for a, expected in cases:
+        p = decompose.eig3(np.asarray(a, dtype))
+        np.testing.assert_allclose(p[9:], expected, rtol=1e-6)
