@@ -2,20 +2,18 @@
 
 Two kinds of variable make every later pass simple:
 
-* a *temporary* (`mutable=False`) is defined by exactly one statement of the
-  function, so its value is still there when the reverse sweep wants it;
-* a *mutable* variable is changed only by `Set` (or by `Pop` in adjoint code),
-  so these are the only places where a value can be destroyed.
+* a *temporary* (`mutable=False`) is defined by exactly one statement of the function, so its
+  value is still there when the reverse sweep wants it;
+* a *mutable* variable is changed only by `Set` (or by `Pop` in adjoint code), which destroys.
 
 Operands are atoms: a variable or a constant. Every statement carries the span
 of the Python source it comes from.
 
 Variables, constants and the base of all statements are in `engine.ir.atoms`. Each kind of
-statement says in its own declaration which of its fields are variables that
-it defines, atoms that it reads and blocks that are nested in it; `defs_of`, `uses_of`,
-`blocks_of` and `map_stmt` follow from that, and passes from these. So a new kind of
-statement is a class here, its meaning in `engine.ir.interp` and its text in each code
-generator; other places name kinds of statements for what they mean there.
+statement says in its declaration which of its fields are variables that it defines, atoms that
+it reads and blocks nested in it; `defs_of`, `uses_of`, `blocks_of` and `map_stmt` follow from
+that, and passes from these. So a new kind of statement is a class here, its meaning in
+`engine.ir.interp` and its text in each code generator.
 """
 
 from __future__ import annotations
