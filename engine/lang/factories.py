@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 from engine.lang import types as t
+from engine.lang.generics import ANY_SCALAR, Form, Marker, is_open
 from engine.lang.structs import ARRAYS, FieldType
 from engine.lang.values import to_ir_type, to_value_type, value_class
 from engine.lang.vectors import Components, vector_class, wrong
@@ -33,25 +34,43 @@ def _size(n: object, what: str) -> int:
     return size
 
 
-def vector(length: int, dtype: Any) -> Any:
+def vector(length: Any, dtype: Any) -> Any:
     """The class of vectors of a length over a scalar type; the same one every time.
 
+    In annotations, `Any` is any length or scalar, and `Scalar`, `Float`, `Int` are some.
     Raises LaunchError (E202) for anything else.
     """
+    if length is Any or is_open(dtype):
+        return Form("vector", (_open_size(length, "length"),), _open(dtype, "vector"))
     return vector_class(t.VectorType(_scalar(dtype, "vector"), _size(length, "length")))
 
 
-def matrix(shape: tuple[int, int], dtype: Any) -> Any:
+def matrix(shape: Any, dtype: Any) -> Any:
     """The class of matrices of a shape (rows, columns); the same one every time.
 
+    In annotations, `Any` is any size or scalar, and `Scalar`, `Float`, `Int` are some.
     Raises LaunchError (E202) for anything else.
     """
-    scalar = _scalar(dtype, "matrix")
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
         raise wrong("E202", f"the shape of a matrix is (rows, columns), got {shape!r}")
+    if Any in shape or is_open(dtype):
+        sizes = tuple(_open_size(n, "number of rows and of columns") for n in shape)
+        return Form("matrix", sizes, _open(dtype, "matrix"))
+    scalar = _scalar(dtype, "matrix")
     rows, cols = (_size(n, "number of rows and of columns") for n in shape)
     _size(rows * cols, "number of components")
     return vector_class(t.MatrixType(scalar, rows, cols))
+
+
+def _open_size(n: object, what: str) -> int | None:
+    return None if n is Any else _size(n, what)
+
+
+def _open(dtype: object, what: str) -> t.ScalarType | Marker:
+    """The scalar of a type that is said in part."""
+    if dtype is Any:
+        return ANY_SCALAR
+    return dtype if isinstance(dtype, Marker) else _scalar(dtype, what)
 
 
 def _float(dtype: object, what: str) -> t.ScalarType:
@@ -62,12 +81,22 @@ def _float(dtype: object, what: str) -> t.ScalarType:
 
 
 def quaternion(dtype: Any) -> Any:
-    """The class of quaternions over a float type. Raises LaunchError (E202) for other types."""
+    """The class of quaternions over a float type. Raises LaunchError (E202) for other types.
+
+    In annotations, `Any` and `Float` are any of them.
+    """
+    if is_open(dtype):
+        return Form("quaternion", (4,), _open(dtype, "quaternion"))
     return vector_class(t.quat_type(_float(dtype, "quaternion")))
 
 
 def transformation(dtype: Any) -> Any:
-    """The class of transforms over a float type. Raises LaunchError (E202) for other types."""
+    """The class of transforms over a float type. Raises LaunchError (E202) for other types.
+
+    In annotations, `Any` and `Float` are any of them.
+    """
+    if is_open(dtype):
+        return Form("transformation", (7,), _open(dtype, "transform"))
     return vector_class(t.transform_type(_float(dtype, "transform")))
 
 

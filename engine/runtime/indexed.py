@@ -216,6 +216,8 @@ def _checked(indices: Any, length: int, dim: int) -> array | None:
 class IndexedArrayAnnotation:
     """The type of an indexed array parameter. It takes attributes."""
 
+    __ir_role__ = "indexedarray"
+
     def __init__(self, dtype: Any, ndim: int = 1) -> None:
         if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:
             raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got ndim={ndim!r}")

@@ -6,6 +6,8 @@ import ast
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from engine.builtins.argument_names import argument_names
 from engine.builtins.composite import COMPOSITES, HELPERS
@@ -31,7 +33,7 @@ from engine.frontend.calls.query_calls import lower_query
 from engine.frontend.calls.reinterpret import lower_reinterpret
 from engine.frontend.calls.static_calls import lower_static
 from engine.frontend.calls.struct_constructors import lower_struct
-from engine.frontend.calls.type_factories import factory_of, lower_factory
+from engine.frontend.calls.type_factories import factory_of, lower_factory, makes_value
 from engine.frontend.calls.user_calls import call_user
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.local_arrays import lower_zeros
@@ -44,7 +46,17 @@ from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.library_function import library_func
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import as_view, decompose
-from engine.frontend.operands.operand import BAD, Bad, Known, Operand, Several, Value, View, literal
+from engine.frontend.operands.operand import (
+    BAD,
+    Bad,
+    Known,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+    literal,
+)
 from engine.frontend.operands.type_names import type_name, type_names
 from engine.frontend.parsing.builtin_arguments import by_position
 from engine.frontend.parsing.fence import is_text
@@ -120,11 +132,27 @@ def _length(cx: Context, node: ast.Call) -> Operand:
 
 
 def _type(cx: Context, node: ast.Call) -> Operand:
-    """`type(x)`: the class of a value, to cast or construct with."""
-    got = cx.scalar_value(node.args[0]) if len(node.args) == 1 else BAD
+    """`type(x)`: the class of a value, to cast or construct with; of an array, its `dtype`."""
+    if len(node.args) != 1:
+        return cx.error("E109", node, "`type` takes 1 argument")
+    found = cx.expr(node.args[0])
+    if isinstance(found, Struct):
+        return Known(found.type.cls)
+    view = as_view(found)
+    if view is not None:
+        return Known(ArrayClass(value_class(view.root.element), view.ndim))
+    got = cx.one(node.args[0], found)
     if isinstance(got, Bad) or isinstance(got.type, ArrayType):
-        return BAD if len(node.args) == 1 else cx.error("E109", node, "`type` takes 1 argument")
+        return BAD
     return Known(value_class(got.type))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayClass:
+    """What `type` gives of an array."""
+
+    dtype: Any
+    ndim: int
 
 
 def _where(cx: Context, node: ast.Call) -> Operand:
@@ -216,6 +244,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
         return call_user(cx, node, library_func(HELPERS[obj]))
     factory = factory_of(obj)
     if factory is not None:
+        if makes_value(cx, node, factory):
+            return lower_generic_constructor(cx, node, factory.__name__)
         return lower_factory(cx, node, factory)
     if name is None:
         return _not_callable(cx, node, obj)

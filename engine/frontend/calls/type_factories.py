@@ -39,6 +39,16 @@ def factory_of(obj: object) -> Callable[..., Any] | None:
         return None
 
 
+def makes_value(cx: Context, node: ast.Call, make: Callable[..., Any]) -> bool:
+    """Whether a call is of values: `types.quaternion(x, y, z, w)` makes one, and no class."""
+    sizes = len(FACTORIES[make]) - 1
+    if not node.args or len(node.args) <= sizes:
+        # `types.matrix(a, shape=(1, 1))` has a value where the shape would be.
+        return bool(node.args) and any(k.arg in FACTORIES[make][:sizes] for k in node.keywords)
+    got = cx.expr(node.args[-1]) if len(node.args) == sizes + 1 else None
+    return not (isinstance(got, Known) and type_of(got.obj) is not None)
+
+
 class Meaningless(Exception):
     """The call means nothing: the text says why. Empty where that has been reported.
 

@@ -96,7 +96,12 @@ def _in_variables(cx: Context, view: View) -> View:
 
 def call_user(cx: Context, node: ast.Call, target: UserFunc) -> Operand:
     """A call of a `@func`. An instance is made for the argument types."""
-    found = instance_for(cx, node, target)
+    return call_given(cx, node, target, _arguments(cx, node))
+
+
+def call_given(cx: Context, node: ast.expr, target: UserFunc, given: Given) -> Operand:
+    """The same for arguments that are lowered already."""
+    found = _instance(cx, node, target, given)
     if found is None:
         return BAD
     results = _called(cx, *found)
@@ -139,7 +144,12 @@ def instance_for(
     cx: Context, node: ast.Call, target: UserFunc
 ) -> tuple[Function, Arguments] | None:
     """The function that a call means and its arguments; None where something is reported."""
-    arguments = _arguments(cx, node)
+    return _instance(cx, node, target, _arguments(cx, node))
+
+
+def _instance(
+    cx: Context, node: ast.expr, target: UserFunc, arguments: Given
+) -> tuple[Function, Arguments] | None:
     given = Arguments()
     bad = False
     try:

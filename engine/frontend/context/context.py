@@ -306,7 +306,11 @@ class Context:
 
     def scalar_value(self, node: ast.expr, what: str = "a value") -> Value | Bad:
         """Like `value`, but arrays are refused."""
-        got = self.value(node, what)
+        return self.scalar_one(node, self.expr(node), what)
+
+    def scalar_one(self, node: ast.expr, found: Operand, what: str = "a value") -> Value | Bad:
+        """Like `one`, but arrays are refused."""
+        got = self.one(node, found, what)
         if isinstance(got, Value) and isinstance(got.type, ArrayType):
             return self.error(
                 "E104", node, f"{what} is needed here, but this is an array", "index it: `a[i]`"

@@ -51,6 +51,11 @@ class Lowering(Protocol):
         Raises KernelError with every problem of the function, or E108 for recursion.
         """
 
+    def user_operator(
+        self, cx: Context, node: ast.expr, op: ast.AST, given: Sequence[tuple[ast.expr, Operand]]
+    ) -> Operand | None:
+        """What an operator means where the user has a function for it; None for all else."""
+
     def call_library(
         self, cx: Context, name: str, args: Sequence[Value | View], nodes: Sequence[ast.expr] = ()
     ) -> Operand | None:

@@ -61,7 +61,11 @@ def _integer_power(cx: Context, base: Value, power: int) -> Value:
 
 def lower_binary(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.BinOp)
-    left, right = cx.scalar_value(node.left), cx.scalar_value(node.right)
+    given = [(n, cx.expr(n)) for n in (node.left, node.right)]
+    own = cx.lowering.user_operator(cx, node, node.op, given)
+    if own is not None:
+        return own
+    left, right = (cx.scalar_one(n, got) for n, got in given)
     return binary(cx, node, node.op, left, right)
 
 
@@ -69,7 +73,11 @@ def lower_unary(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.UnaryOp)
     if isinstance(node.op, ast.Not):
         return lower_not(cx, node)
-    value = cx.scalar_value(node.operand)
+    got = cx.expr(node.operand)
+    own = cx.lowering.user_operator(cx, node, node.op, [(node.operand, got)])
+    if own is not None:
+        return own
+    value = cx.scalar_one(node.operand, got)
     if isinstance(node.op, ast.UAdd) and isinstance(value, Value):
         return value
     return apply(cx, node, _UNARY[type(node.op)], [value])

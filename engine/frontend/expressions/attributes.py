@@ -20,13 +20,14 @@ from engine.frontend.operands.operand import (
     Bad,
     Known,
     Operand,
+    Several,
     Struct,
     Value,
     View,
     literal,
 )
 from engine.frontend.operands.type_names import type_name
-from engine.frontend.parsing.scope import is_engine
+from engine.frontend.parsing.scope import is_engine, type_of
 from engine.ir.nodes import Const
 from engine.lang.stand_ins import StandIn, plural
 from engine.lang.structs import ARRAYS, StructType
@@ -37,6 +38,7 @@ from engine.lang.types import (
     ValueType,
     VectorType,
     scalar_of,
+    shape_of,
 )
 from engine.lang.values import value_class
 
@@ -143,12 +145,21 @@ def _array_member(cx: Context, node: ast.Attribute, view: View) -> LValue | None
     return None
 
 
+# What kernels know as the engine's, too.
+_PYTHON: dict[str, object] = {"float": float, "int": int, "len": len, "print": print}
+
+
 def known_member(cx: Context, node: ast.Attribute, obj: object) -> Operand:
     """An attribute of a module, class or enumeration."""
     text = cx.source.text(node)
+    of_type = _of_type(node.attr, type_of(obj))
+    if of_type is not None:
+        return of_type
     try:
         found = cx.scope.member(obj, node.attr)
     except Exception:
+        if is_engine(obj) and node.attr in _PYTHON:
+            return Known(_PYTHON[node.attr])
         return unknown(cx, node, node.attr, is_engine(obj), _public(obj), text)
     if isinstance(found, StandIn):
         return not_here(cx, node, found, text)
@@ -157,6 +168,17 @@ def known_member(cx: Context, node: ast.Attribute, obj: object) -> Operand:
         what, help_text = describe(found)
         return cx.error("E107", node, f"`{text}` is {what}", help_text)
     return got
+
+
+def _of_type(name: str, t: ValueType | None) -> Operand | None:
+    """`length`, `shape` and `dtype` of a class of vectors or matrices."""
+    if name == "dtype" and isinstance(t, (VectorType, MatrixType)):
+        return _class_of(t.scalar)
+    if name == "length" and isinstance(t, VectorType):
+        return literal(t.length)
+    if name == "shape" and isinstance(t, (VectorType, MatrixType)):
+        return Several(tuple(literal(n) for n in shape_of(t)))
+    return None
 
 
 def _public(obj: object) -> list[str]:

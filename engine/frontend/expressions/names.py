@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.attributes import not_here, unknown
@@ -26,7 +27,7 @@ from engine.frontend.operands.operand import (
     literal,
 )
 from engine.frontend.parsing.fence_table import CONSTANTS
-from engine.frontend.parsing.scope import MISSING
+from engine.frontend.parsing.scope import MISSING, type_of
 from engine.lang.stand_ins import StandIn
 
 
@@ -48,6 +49,8 @@ def lower_name(cx: Context, node: ast.expr) -> Operand:
         return _local(cx, node, name)
     found = cx.scope.lookup(name)
     if found is MISSING:
+        found = _bare(name)
+    if found is MISSING:
         others = [*cx.plan.assigned, *cx.scope.names(), *vars(builtins)]
         return unknown(cx, node, name, True, others, name)
     if isinstance(found, StandIn):
@@ -59,6 +62,12 @@ def lower_name(cx: Context, node: ast.expr) -> Operand:
             "E107", node, f"`{name}` is {what}, which a kernel cannot capture", help_text
         )
     return got
+
+
+def _bare(name: str) -> object:
+    """What the language itself calls so: `vec3` and `dot` need not have the engine's name."""
+    found = MISSING if name.startswith("_") else getattr(sys.modules["engine"], name, MISSING)
+    return found if hasattr(found, "__builtin_name__") or type_of(found) is not None else MISSING
 
 
 def _local(cx: Context, node: ast.Name, name: str) -> Operand:

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any
 
 from engine.frontend.functions.gradient import Gradient
-from engine.frontend.functions.user_function import UserFunc
+from engine.frontend.functions.user_function import OPERATORS, UserFunc
 from engine.frontend.parsing.scope import Scope, is_engine
 
 # Longer tables of functions are not looked at.
@@ -41,7 +41,7 @@ def bindings(func: Callable[..., Any]) -> Bindings:
 
 def _reached(func: Callable[..., Any]) -> Iterator[tuple[str, UserFunc]]:
     code = getattr(inspect.unwrap(func), "__code__", None)
-    names = sorted(_names(code)) if code is not None else []
+    names = sorted({*_names(code), *OPERATORS.values()}) if code is not None else []
     scope = Scope(func)
     for name in names:
         yield from _followed(name, scope.find(name), names, 3)

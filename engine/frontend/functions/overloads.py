@@ -141,10 +141,10 @@ def _covers(new: object, old: object) -> bool:
         return old is not None and new.accepts(old)  # type: ignore[arg-type]
     same = new.role == old.role and new.ndim == old.ndim
     kinds = not new.kinds or (old.kinds != "" and set(old.kinds) <= set(new.kinds))
-    return new == ANYTHING or (same and kinds)
+    return new == ANYTHING or (same and kinds and new.form in (None, old.form))
 
 
-def bind(node: ast.Call, given: Given, target: Overload[F]) -> dict[str, Argument] | Problem:
+def bind(node: ast.expr, given: Given, target: Overload[F]) -> dict[str, Argument] | Problem:
     """Arguments by parameter, in their order. Raises KernelError E107."""
     params, defaults = list(target.signature.types), target.defaults()
     listed = f"its parameters are: {', '.join(params) or 'none'}"
@@ -257,30 +257,31 @@ def _advice(want: UserType | None, array: bool, have: UserType | None) -> str:
 
 
 def choose(
-    node: ast.Call, given: Given, name: str, found: Sequence[Overload[F]]
+    node: ast.expr, given: Given, name: str, found: Sequence[Overload[F]]
 ) -> tuple[Overload[F], dict[str, Argument]] | Problem:
-    """The overload that fits best: no conversion of literals, then the fewest open parameters.
+    """The overload that fits best: no conversion of literals, then what leaves least open.
 
     Raises KernelError E107.
     """
     if len(found) == 1:
         bound = bind(node, given, found[0])
         return bound if isinstance(bound, Problem) else (found[0], bound)
-    return _best(node, given, found) or _none(node, given, name, found)
+    return best(node, given, found) or _none(node, given, name, found)
 
 
-def _best(
-    node: ast.Call, given: Given, found: Sequence[Overload[F]]
+def best(
+    node: ast.expr, given: Given, found: Sequence[Overload[F]]
 ) -> tuple[Overload[F], dict[str, Argument]] | None:
-    best: tuple[tuple[int, int], Overload[F], dict[str, Argument]] | None = None
+    """The overload that fits best; None where none does. Raises KernelError E107."""
+    chosen: tuple[tuple[int, int], Overload[F], dict[str, Argument]] | None = None
     for f in found:
         bound = bind(node, given, f)
         if isinstance(bound, Problem) or any(misfit(f, n, a) for n, a in bound.items()):
             continue
         rank = _rank(f, bound)
-        if best is None or rank <= best[0]:  # of equals, the one defined last
-            best = (rank, f, bound)
-    return None if best is None else (best[1], best[2])
+        if chosen is None or rank <= chosen[0]:  # of equals, the one defined last
+            chosen = (rank, f, bound)
+    return None if chosen is None else (chosen[1], chosen[2])
 
 
 def for_host(definitions: Sequence[F], args: Sequence[Any], named: Mapping[str, Any]) -> F:
@@ -292,20 +293,22 @@ def for_host(definitions: Sequence[F], args: Sequence[Any], named: Mapping[str, 
 
     given = Given(tuple(argument(a) for a in args), {k: argument(v) for k, v in named.items()})
     found = candidates(definitions, lambda f: signature_of(f.func, kernel=False))
-    best = _best(node, given, found)
-    return definitions[-1] if best is None else best[0].function
+    chosen = best(node, given, found)
+    return definitions[-1] if chosen is None else chosen[0].function
 
 
 def _rank(f: Overload[F], bound: Mapping[str, Argument]) -> tuple[int, int]:
     adapted = open_ = 0
     for name, (_, got) in bound.items():
         want = f.signature.types[name]
-        open_ += want is None
+        pattern = f.signature.patterns.get(name)
+        narrow = pattern is not None and pattern.form is not None
+        open_ += 0 if want is not None else 2 - narrow
         adapted += want is not None and isinstance(got, Value) and got.type != want
     return adapted, open_
 
 
-def _none(node: ast.Call, given: Given, name: str, found: Sequence[Overload[F]]) -> Problem:
+def _none(node: ast.expr, given: Given, name: str, found: Sequence[Overload[F]]) -> Problem:
     shown = ", ".join(_shown(got) for _, got in (*given.positional, *given.named.values()))
     listed = "; ".join(str(f) for f in found)
     return Problem(

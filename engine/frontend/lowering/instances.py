@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.diagnostics import UNKNOWN, Diagnostic, KernelError, Span
 from engine.frontend.calls.library_calls import call_library
+from engine.frontend.calls.user_operators import user_operator
 from engine.frontend.context.context import Context
 from engine.frontend.context.lowering import ExpressionHandler, StatementHandler
 from engine.frontend.functions.native_function import NativeFunc
@@ -61,6 +62,12 @@ class Instances:
         if self._active:
             self._active[-1].overloads[function] = (found, defaults_of(function))
         return found
+
+    def user_operator(
+        self, cx: Context, node: ast.expr, op: ast.AST, given: Sequence[tuple[ast.expr, Operand]]
+    ) -> Operand | None:
+        """What an operator means where the user has a function for it; None for all else."""
+        return user_operator(cx, node, op, given)
 
     def call_library(
         self, cx: Context, name: str, args: Sequence[Value | View], nodes: Sequence[ast.expr] = ()

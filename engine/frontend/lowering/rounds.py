@@ -17,7 +17,7 @@ from engine.frontend.context.lowering import Lowering
 from engine.frontend.expressions.names import unassigned
 from engine.frontend.lowering.parameters import enter, holds_array, open_adjoints
 from engine.frontend.operands.kinds import Kind, decompose, kind_of_type, slots
-from engine.frontend.operands.operand import BAD
+from engine.frontend.operands.operand import BAD, zero
 from engine.frontend.parsing.definite_assignment import unassigned_reads
 from engine.frontend.parsing.parsed_function import ParsedFunction
 from engine.frontend.parsing.report import Report
@@ -156,13 +156,10 @@ def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
         results = joined(cx)
         if results:
             check_annotation(cx, results)
-    if results and reaches_end(cx.b.block()) and not cx.failed_return and cx.returned:
-        cx.report.add(
-            "E109",
-            cx.source.header(),
-            f"`{cx.name}` can reach its end without returning a value",
-            "end it with a `return` statement that every path reaches",
-        )
+    if results and reaches_end(cx.b.block()) and cx.returned:
+        # As in Warp, a function that ends without `return` gives zeros.
+        nothing = [zero(value_type(s.type)) for k in results for s in slots(k) if not s.static]
+        cx.b.add(Return((*nothing, *lent_atoms(cx)), cx.source.header()))
     elif results and not cx.returned and not cx.failed_return:
         cx.report.add(
             "E109",

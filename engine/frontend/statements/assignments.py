@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from engine.frontend.assignment.aggregates import as_field, zero_of
+from engine.frontend.assignment.aggregates import as_field, struct_writes, zero_of
 from engine.frontend.assignment.names import set_name
 from engine.frontend.assignment.targets import assign, not_assignable, write
 from engine.frontend.calls.dispatch import is_tid, thread_coordinates
+from engine.frontend.calls.user_operators import operator_function, user_operator
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.arithmetic import binary
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.subscripts import lvalue, read
-from engine.frontend.operands.lvalues import Element, Region, Shape
+from engine.frontend.operands.lvalues import Element, LValue, Region, Shape
 from engine.frontend.operands.operand import (
     BAD,
     Bad,
@@ -103,21 +104,51 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.AugAssign)
     with cx.at(node.target):
         where = lvalue(cx, node.target)
+    right: Operand | None = None
+    if operator_function(cx, node.op) is not None and not isinstance(where, _NO_TARGET):
+        left, right = read(cx, where), cx.expr(node.value)
+        given = [(node.target, left), (node.value, right)]
+        own = user_operator(cx, node.value, node.op, given)
+        if own is not None:
+            _give(cx, node, where, own)
+            return
+
+    def value() -> Value | Bad:
+        found = cx.expr(node.value) if right is None else right
+        return cx.scalar_one(node.value, found)
+
     kind = _ATOMIC.get(type(node.op))
     if isinstance(where, Element) and kind and _updates(kind, scalar_of(where.type).kind):
         if not where.is_row:
-            _update(cx, node, where, kind, cx.scalar_value(node.value))
+            _update(cx, node, where, kind, value())
             return
     if isinstance(where, Region) and isinstance(where.base, Element) and kind:
         if where.whole.scalar.kind != "b":
-            _update(cx, node, where, kind, cx.scalar_value(node.value))
+            _update(cx, node, where, kind, value())
             return
-    if isinstance(where, (Known, Several, Shape, Struct)):
-        not_assignable(cx, node.target)
+    if isinstance(where, (*_NO_TARGET, Struct)):
+        if not isinstance(where, Bad):
+            not_assignable(cx, node.target)
         where = BAD
     old = cx.one(node.target, read(cx, where))
-    new = binary(cx, node, node.op, old, cx.scalar_value(node.value))
+    new = binary(cx, node, node.op, old, value())
     write(cx, node.target, where, new, node.value)
+
+
+_NO_TARGET = (Bad, Known, Several, Shape)
+
+
+def _give(cx: Context, node: ast.AugAssign, where: LValue, got: Operand) -> None:
+    """Gives the target of an augmented assignment its new value."""
+    target = node.target
+    if isinstance(target, ast.Name):
+        set_name(cx, target, got, node.value)
+    elif isinstance(where, Struct):
+        text = f"`{cx.source.text(target)}`"
+        for part, atom in struct_writes(cx, where, got, node.value, text):
+            write(cx, target, part, Value(atom), node.value)
+    else:
+        write(cx, target, where, cx.one(node.value, got), node.value)
 
 
 def _updates(kind: AtomicKind, scalar: str) -> bool:

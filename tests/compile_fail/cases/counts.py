@@ -8,18 +8,11 @@ def two(x: float):
 
 
 @wp.func
-def sometimes(x: float):
-# ^^^^^^^^^^^^^^^^^^^^^^ E109 `sometimes` can reach its end without returning a value
-    if x > 0.0:
-        return x
-
-
-@wp.func
 def uneven(x: float):
     if x > 0.0:
         return x
     return x, x
-    # ^^^^^^^^^ E109 2 values returned here, but 1 on line 20
+    # ^^^^^^^^^ E109 2 values returned here, but 1 on line 13
 
 
 @wp.func
@@ -27,7 +20,7 @@ def mixed(x: float):
     if x > 0.0:
         return x
     return 1 < 2
-    # ^^^^^^^^^^ E104 bool returned here, but float32 on line 28
+    # ^^^^^^^^^^ E104 bool returned here, but float32 on line 21
 
 
 @wp.func
@@ -52,7 +45,7 @@ def kernel(a: wp.array(dtype=float)):
     # ^^ E109 2 names for one value of type float32
     a[0] = two(a[0])
     #      ^^^^^^^^^ E109 a value is needed here, but this is 2 values
-    a[0] = sometimes(a[0]) + uneven(a[0]) + mixed(a[0]) + annotated(a[0]) + silent(a[0])
+    a[0] = uneven(a[0]) + uneven(a[0]) + mixed(a[0]) + annotated(a[0]) + silent(a[0])
     v = wp.vec3(1.0, 2.0)
     #   ^^^^^^^^^^^^^^^^^ E109 vec3 takes 3 components, got 2
     wp.atomic_add(a, 1.0)
