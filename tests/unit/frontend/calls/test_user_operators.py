@@ -1,3 +1,4 @@
+# ruff: noqa: F811
 """Operators that mean the user's functions; functions that end without a result; open types."""
 
 from typing import Any
@@ -183,9 +184,9 @@ def test_vectors_and_matrices_of_any_size():
     wp.launch(chosen, dim=1, inputs=[wp.zeros(1, dtype=wp.mat22), wp.vec2(3.0)], outputs=[out])
     assert out.list() == [1, 22, 3, 4, 5, 6, 88, 5]
     vectors = wp.zeros(1, dtype=wp.vec3)
-    with pytest.raises(LaunchError, match=r"matrix\(\(Any, Any\), Float\)\), got"):
+    with pytest.raises(LaunchError, match=r"matrix\(\(Any, Any\), Float\)\)"):
         wp.launch(chosen, dim=1, inputs=[vectors, wp.vec2()], outputs=[out])
-    with pytest.raises(LaunchError, match=r"expected vector\(Any, Any\)"):
+    with pytest.raises(LaunchError, match=r"expects vector\(Any, Any\)"):
         wp.launch(chosen, dim=1, inputs=[wp.zeros(1, dtype=wp.mat22), 1.0], outputs=[out])
     note = wp.array(dtype=wp.types.vector(length=Any, dtype=float))
     note.comment = "annotations take attributes"
