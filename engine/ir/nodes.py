@@ -370,8 +370,7 @@ class Native:
     absent: frozenset[str] = frozenset()
     # The text certainly keeps no state and calls nothing that does.
     pure: bool = False
-    # Elements outside of an array read as NaN and lose what is written: see
-    # `engine.ad.guarded_accesses`.
+    # Elements outside of arrays read as NaN and lose writes: see `engine.ad.guarded_accesses`.
     guarded: bool = False
 
 
@@ -412,8 +411,7 @@ class Function:
     # What its author is warned of; passes need not keep it.
     unassigned: tuple[UnassignedRead, ...] = ()
     watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
-    # The last of its arguments: what the launch or the caller adds (`engine.builtins.queries`).
-    tables: tuple[Argument, ...] = ()
+    tables: tuple[Argument, ...] = ()  # the last ones, which callers add: `builtins.queries`
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text
