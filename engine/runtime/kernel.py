@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from engine.compile.pipeline import Variants
     from engine.ir import nodes as n
     from engine.ir.unassigned import UnassignedRead
+    from engine.runtime.parameters import Parameters
     from engine.runtime.plan import Plan
 
 _lock = Lock()
@@ -107,6 +108,16 @@ class Kernel:
         if self._signature is None:
             self._signature = signature_of(self.func, kernel=True)
         return self._signature
+
+    @property
+    def adj(self) -> Parameters:
+        """Its parameters by the name that programs written for Warp ask for them.
+
+        `kernel.adj.args` has for each a `label` and a `type`: an annotation.
+        """
+        from engine.runtime.parameters import parameters_of
+
+        return parameters_of(self)
 
     @property
     def is_generic(self) -> bool:

@@ -213,3 +213,12 @@ def test_type_variables_stand_for_any_type(dtype):
     a = wp.array([1, 2], dtype=dtype)
     wp.launch(scale_by, dim=2, inputs=[a, dtype(3)])
     assert a.numpy().tolist() == [6, 12] and repr(wp.array[Number]) == "array(dtype=Number, ndim=1)"
+
+
+def test_kernels_list_their_parameters():
+    args = {p.label: p.type for p in scale_by.adj.args}
+    assert list(args) == ["a", "factor"] and args["factor"] is Any
+    assert wp.types.is_array(args["a"]) and args["a"].dtype is Any and args["a"].ndim == 1
+    typed = wp.overload(scale_by, {"a": wp.array(dtype=wp.int32), "factor": wp.int32})
+    assert [p.type for p in typed.adj.args] == [wp.array(dtype=wp.int32), wp.int32]
+    assert accumulate.adj.args[0].type == wp.array(dtype=wp.float64)

@@ -1,0 +1,58 @@
+"""The parameters of a kernel as programs ask for them: `kernel.adj.args`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.lang import generics
+from engine.lang.generics import Pattern
+from engine.lang.structs import IndexedArrayType, StructArrayType, TupleType, UserType
+from engine.lang.types import ArrayType
+from engine.lang.values import value_class
+from engine.runtime.annotation import ArrayAnnotation
+from engine.runtime.indexed import IndexedArrayAnnotation
+
+if TYPE_CHECKING:
+    from engine.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """label: its name. type: what an annotation would be; None where the kernel's is wrong."""
+
+    label: str
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What Warp keeps its adjoint code with. args: the parameters, in order."""
+
+    args: tuple[Parameter, ...]
+
+
+def parameters_of(kernel: Kernel) -> Parameters:
+    """The parameters of a kernel, or of an instance of a generic one."""
+    signature = kernel.signature
+    types = kernel.types or signature.types.values()
+    return Parameters(
+        tuple(
+            Parameter(name, _annotation(found, signature.patterns.get(name)))
+            for name, found in zip(signature.types, types, strict=True)
+        )
+    )
+
+
+def _annotation(found: UserType | None, pattern: Pattern | None) -> Any:
+    if found is None:
+        if pattern is None:
+            return None
+        kinds: dict[str, Any] = {"iuf": generics.Scalar, "f": generics.Float, "iu": generics.Int}
+        of = kinds.get(pattern.kinds, Any)
+        return ArrayAnnotation(of, pattern.ndim) if pattern.role == "array" else of
+    if isinstance(found, IndexedArrayType):
+        return IndexedArrayAnnotation(value_class(found.element), found.ndim)
+    if isinstance(found, (ArrayType, StructArrayType)):
+        return ArrayAnnotation(value_class(found.element), found.ndim)
+    return None if isinstance(found, TupleType) else value_class(found)
