@@ -52,7 +52,10 @@ class InertModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Inert()
+        # Names of classes are asked whether others are instances of them.
+        found = type(name, (Inert,), {}) if name[:1].isupper() else Inert()
+        setattr(self, name, found)
+        return found
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
