@@ -145,6 +145,7 @@ if TYPE_CHECKING:
     from engine.runtime.launch import launch
     from engine.runtime.recorded_launch import Launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
+    from engine.runtime.tiled import launch_tiled
     from engine.runtime.watch import watching
     from engine.tape.capture import Capture, CapturedTape, capturing
     from engine.tape.tape import Tape
@@ -183,6 +184,7 @@ _LATE = {
     "launch": "engine.runtime.launch",
     "map": "engine.runtime.mapping",
     "Launch": "engine.runtime.recorded_launch",
+    "launch_tiled": "engine.runtime.tiled",
     "HashGrid": "engine.runtime.geometry.hash_grid",
     "HashGridQuery": "engine.runtime.geometry.hash_grid",
     "watching": "engine.runtime.watch",
@@ -249,7 +251,8 @@ __all__ = [
     # kernels and tapes
     "Function", "Kernel", "Launch", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
     "func_replay", "grad",
-    "force_load", "get_module", "get_module_options", "init", "kernel", "launch", "load_module",
+    "force_load", "get_module", "get_module_options", "init", "kernel", "launch", "launch_tiled",
+    "load_module",
     "overload", "set_module_options", "static", "stop_gradient", "clear_kernel_cache",
     "Capture", "CapturedTape", "Environment", "Fault", "KernelStage", "ScopedTimer", "StageLine",
     "autograd", "capturing", "config", "environment", "kernel_stage", "processors", "watching",

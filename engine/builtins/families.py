@@ -88,7 +88,7 @@ FAMILIES: tuple[Family, ...] = (
         "The thread's place in the launch, and updates of elements that many threads share. An "
         "update gives the value before it. Where the order of threads matters, the "
         "CPU runs them one after the other.",
-        "tid len lower_bound atomic_*",
+        "tid len lower_bound atomic_* block_dim tile untile tile_*",
     ),
     _family(
         "geometry", "Geometry",

@@ -144,6 +144,10 @@ def bit_xor(a: Any, b: Any, /) -> Any:
     """
     ...
 
+def block_dim(*args: Any, **named: Any) -> Any:
+    """block_dim(): threads of a block, 1 on the CPU."""
+    ...
+
 def cast(*args: Any, **named: Any) -> Any:
     """cast(x, dtype): the bytes of x read as another type of the same size; no derivative. To
     convert a number, call the type: int(x)."""
@@ -1213,6 +1217,29 @@ def tid(*args: Any, **named: Any) -> Any:
     as many coordinates. Along an axis that the grid has not, it is 0."""
     ...
 
+def tile(*args: Any, **named: Any) -> Any:
+    """tile(value, preserve_type=False): a tile of the values that the threads of a block have. On
+    the CPU a block has one thread, and a tile one value, which `t[0]` gives. Of vectors and
+    matrices with preserve_type=True."""
+    ...
+
+def tile_max(*args: Any, **named: Any) -> Any:
+    """tile_max(t): a tile of one value, the greatest of a tile's."""
+    ...
+
+def tile_min(*args: Any, **named: Any) -> Any:
+    """tile_min(t): a tile of one value, the least of a tile's."""
+    ...
+
+def tile_reduce(*args: Any, **named: Any) -> Any:
+    """tile_reduce(f, t): a tile of one value, that of all threads of the block by a function of
+    two values."""
+    ...
+
+def tile_sum(*args: Any, **named: Any) -> Any:
+    """tile_sum(t): a tile of one value, the sum of a tile's."""
+    ...
+
 def trace(a: Any, /) -> Any:
     """trace(a): the sum of the diagonal.
 
@@ -1352,6 +1379,10 @@ def unot(a: Any, /) -> Any:
 
     unot(a: bool) -> bool
     """
+    ...
+
+def untile(*args: Any, **named: Any) -> Any:
+    """untile(t): the thread's own value of a tile."""
     ...
 
 def vector(*args: Any, **named: Any) -> Any:

@@ -116,6 +116,22 @@ SPECIAL: dict[str, Special] = {
         "printf(format, a, ...): prints values by a format of C: %d, %u, %x, %f, %e, %g, %s.",
         _printf,
     ),
+    "tile": Special(
+        "tile(value, preserve_type=False): a tile of the values that the threads of a block have. "
+        "On the CPU a block has one thread, and a tile one value, which `t[0]` gives. Of vectors "
+        "and matrices with preserve_type=True.",
+        lambda value, preserve_type=False: (value,),
+    ),
+    "untile": Special("untile(t): the thread's own value of a tile.", lambda t: t[0]),
+    "tile_reduce": Special(
+        "tile_reduce(f, t): a tile of one value, that of all threads of the block by a function of "
+        "two values.",
+        lambda f, t: t,
+    ),
+    "tile_sum": Special("tile_sum(t): a tile of one value, the sum of a tile's.", lambda t: t),
+    "tile_min": Special("tile_min(t): a tile of one value, the least of a tile's.", lambda t: t),
+    "tile_max": Special("tile_max(t): a tile of one value, the greatest of a tile's.", lambda t: t),
+    "block_dim": Special("block_dim(): threads of a block, 1 on the CPU.", lambda: 1),
     "len": Special(
         "len(x): components of a vector, rows of a matrix, elements of an array along its first "
         "dimension.",

@@ -19,7 +19,7 @@ __all__ = [
 # (names, or patterns with "*"; the feature; what to write instead).
 _FEATURES: tuple[tuple[str, str, str], ...] = (
     # ---- in kernels
-    ("tile tile_* untile launch_tiled", "tiles",
+    ("tile_*", "tiles",
      "loop over the elements with one thread for each result"),
     ("intersect_tri_tri closest_point_edge_edge", "queries of triangles and edges",
      "write the query as a `@func`"),
@@ -35,7 +35,7 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("fabricarray* indexedfabricarray*", "arrays of the Fabric",
      "pass an ordinary array"),
     ("array_store array_load address_of", "addresses", "index the array: `a[i]`"),
-    ("block_dim tile_dim", "thread blocks", "use `tid()`: every thread works alone"),
+    ("tile_dim", "thread blocks", "use `tid()`: every thread works alone"),
     ("breakpoint", "breakpoints in kernels", "print values with `printf`"),
     # ---- outside kernels
     ("capture_* ScopedCapture Graph CaptureMode is_conditional_graph_supported",

@@ -18,9 +18,9 @@ from engine.lang.stand_ins import StandIn, StandInModule
 MISSING = [
     ("Mesh", "meshes"), ("Volume", "volumes"),
     ("Bvh", "bounding volume"),
-    ("tile_load", "tiles"), ("mesh_query_point", "meshes"),
+("mesh_query_point", "meshes"),
     ("volume_sample", "volumes"), ("texture_sample", "textures"), ("Texture2D", "textures"),
-    ("bvh_query_ray", "bounding volume"), ("launch_tiled", "tiles"),
+    ("bvh_query_ray", "bounding volume"), ("tile_load", "tiles"),
     ("sim", "simulation"), ("fem", "finite elements"), ("render", "renderers"),
     ("sparse", "sparse matrices"),
     ("capture_begin", "CUDA graphs"), ("capture_launch", "CUDA graphs"),

@@ -34,6 +34,11 @@ TOLD = MappingProxyType(
     {
         "tid": "none, the index of a thread is an integer",
         "len": "none, a length is an integer",
+        "block_dim": "none, a number of threads is an integer",
+        **dict.fromkeys(
+            ("tile", "untile", "tile_reduce", "tile_sum", "tile_min", "tile_max"),
+            "exact; a tile's cotangent is that of its values",
+        ),
         "cast": "none, bytes are no number that varies smoothly",
         "identity": "none, a constant",
         "quat_identity": "none, a constant",

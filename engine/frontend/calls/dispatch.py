@@ -33,6 +33,13 @@ from engine.frontend.calls.query_calls import lower_query
 from engine.frontend.calls.reinterpret import lower_reinterpret
 from engine.frontend.calls.static_calls import lower_static
 from engine.frontend.calls.struct_constructors import lower_struct
+from engine.frontend.calls.tile_calls import (
+    lower_block_dim,
+    lower_reduction,
+    lower_tile,
+    lower_tile_reduce,
+    lower_untile,
+)
 from engine.frontend.calls.type_factories import factory_of, lower_factory, makes_value
 from engine.frontend.calls.user_calls import call_user
 from engine.frontend.context.context import Context
@@ -185,6 +192,13 @@ _NAMED: dict[str, Special] = {
     "cast": lower_reinterpret,
     "print": lower_print,
     "printf": lower_printf,
+    "tile": lower_tile,
+    "untile": lower_untile,
+    "tile_reduce": lower_tile_reduce,
+    "tile_sum": lambda cx, node: lower_reduction(cx, node, "tile_sum"),
+    "tile_min": lambda cx, node: lower_reduction(cx, node, "tile_min"),
+    "tile_max": lambda cx, node: lower_reduction(cx, node, "tile_max"),
+    "block_dim": lower_block_dim,
 }
 
 
