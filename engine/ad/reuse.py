@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from engine.ad.structure import by_every_thread
 from engine.ir import nodes as n
 
 _ADDS = ("add", "sub")
@@ -30,7 +31,7 @@ class Reuse:
 
 def reuse(fn: n.Function) -> Reuse:
     """Looks at a prepared kernel."""
-    body = list(n.by_every_thread(fn))
+    body = list(by_every_thread(fn))
     known = _Expressions(fn)
     added = _added(fn, body, known)
     read, written = _Elements(), _Elements()

@@ -7,6 +7,7 @@ a counter. What runs, and in which order, stays the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.ir import nodes as n
@@ -190,3 +191,11 @@ def structure(fn: n.Function, names: Names) -> tuple[n.Block, tuple[n.Var, ...]]
     """The body without break, continue and return, and the variables that hold the results."""
     s = _Structurer(fn, names)
     return s.body(), s.results
+
+
+def by_every_thread(fn: n.Function) -> Iterator[n.Stmt]:
+    """Statements that every thread of a kernel runs, up to the first that may end it."""
+    for s in fn.body:
+        yield s
+        if any(isinstance(inner, n.Return) for inner in n.walk((s,))):
+            return

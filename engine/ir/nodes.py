@@ -458,14 +458,6 @@ def walk(block: Block) -> Iterator[Stmt]:
             todo.pop()
 
 
-def by_every_thread(fn: Function) -> Iterator[Stmt]:
-    """Statements that every thread of a kernel runs, up to the first that may end it."""
-    for s in fn.body:
-        yield s
-        if any(isinstance(inner, Return) for inner in walk((s,))):
-            return
-
-
 def set_in(block: Block) -> dict[Var, None]:
     """Mutable variables changed anywhere in a block, in order of first change."""
     out: dict[Var, None] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine.ad.structure import by_every_thread
 from engine.compile.backend import Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
@@ -108,7 +109,7 @@ class Plan:
         # The last of them are tables of geometry, which launches add.
         self.tables = ir.tables
         # What is accessed under a condition may be left out: the kernel decides.
-        touched = _arrays(ir, _accessed, n.by_every_thread, custom=True)
+        touched = _arrays(ir, _accessed, by_every_thread, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._forward: Executable | None = None

@@ -34,4 +34,4 @@ def launch_tiled(
         raise fail("E205", f"launch_tiled needs the threads of a block, got {block_dim!r}",
                    help="name it: block_dim=64")  # fmt: skip
     shape = (*grid(dim, kernel), 1)
-    return launch(kernel, shape, inputs, *args, block_dim=1, **options)
+    return launch(kernel, shape, inputs, *args, **options)

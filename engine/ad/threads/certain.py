@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.ad.prepare import written_params
+from engine.ad.structure import by_every_thread
 from engine.ir import nodes as n
 from engine.ir.ops import OPS, NoDerivative
 from engine.lang.types import ArrayType, is_float
@@ -20,7 +21,7 @@ _CHOOSING = ("select", "where", "min", "max", "clamp")
 
 def clashes(fn: n.Function, dim: Sequence[int], arrays: frozenset[str]) -> list[n.Store]:
     """Such stores of a kernel launched over `dim`, to the array parameters `arrays`."""
-    body = list(n.by_every_thread(fn))
+    body = list(by_every_thread(fn))
     seen = _Threads(fn, dim)
     out = []
     for s in body:
