@@ -178,6 +178,8 @@ if _features.Finder not in sys.meta_path:
 # needs neither passes nor code generation nor a compiler. So are the builtins.
 _LATE = {
     "autograd": "engine.autograd",
+    "from_dlpack": "engine.interop.dlpack",
+    "to_dlpack": "engine.interop.dlpack",
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",

@@ -51,7 +51,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("*_jax jax_* Jax* clear_jax_*", "exchanges with JAX",
      "go through NumPy: `from_numpy(numpy.asarray(a))`"),
     ("*_paddle", "exchanges with Paddle", "go through NumPy: `from_numpy(t.numpy())`"),
-    ("*_dlpack", "exchanges by DLPack", "go through NumPy: `from_numpy(numpy.from_dlpack(a))`"),
     ("from_ptr from_ipc_handle", "these makers of arrays",
      "make a NumPy array of it: `from_numpy(a)`"),
     ("RegisteredGLBuffer", "buffers of OpenGL",

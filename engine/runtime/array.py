@@ -180,6 +180,16 @@ class array(ArrayBase, Operators):
         self.storage.expose_for_ever()
         return dict(self._parts.__array_interface__)
 
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A DLPack capsule of the memory. Raises LaunchError (E206) for structs and devices."""
+        return views.to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # the CPU, as DLPack counts
+
     def list(self) -> list[Any]:
         """All elements in row-major order, as Python numbers or value objects."""
         self._lend()

@@ -149,5 +149,20 @@ def retyped(a: array, kind: ValueType) -> array:
     return out
 
 
+def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
+    """A DLPack capsule of an array on the host, made by NumPy, which keeps the memory alive."""
+    if stream is not None and not (type(stream) is int and stream == -1):
+        raise TypeError(f"DLPack stream must be None or -1 for CPU device, got {stream!r}")
+    if isinstance(a._ir.element, StructType):
+        raise fail("E206", f"DLPack has no tensors of {a.dtype.__name__}",
+                   help="give away its fields, or its records: numpy()")  # fmt: skip
+    a._lend()
+    a.storage.expose_for_ever()
+    view = a._fresh_view()
+    if max_version is None and dl_device is None and copy is None:
+        return view.__dlpack__()
+    return view.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+
+
 def _same(v: Any) -> Any:
     return v
