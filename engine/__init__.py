@@ -141,7 +141,15 @@ if TYPE_CHECKING:
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
     from engine.compile.cache import clear_kernel_cache
     from engine.compile.environment import Environment, environment, processors
+    from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
+    from engine.runtime.geometry.mesh import (
+        Mesh,
+        MeshQuery,
+        MeshQueryAABB,
+        MeshQueryPoint,
+        MeshQueryRay,
+    )
     from engine.runtime.launch import launch
     from engine.runtime.recorded_launch import Launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
@@ -189,6 +197,14 @@ _LATE = {
     "launch_tiled": "engine.runtime.tiled",
     "HashGrid": "engine.runtime.geometry.hash_grid",
     "HashGridQuery": "engine.runtime.geometry.hash_grid",
+    "Bvh": "engine.runtime.geometry.bvh",
+    "BvhConstructor": "engine.runtime.geometry.bvh",
+    "BvhQuery": "engine.runtime.geometry.bvh",
+    "Mesh": "engine.runtime.geometry.mesh",
+    "MeshQuery": "engine.runtime.geometry.mesh",
+    "MeshQueryAABB": "engine.runtime.geometry.mesh",
+    "MeshQueryPoint": "engine.runtime.geometry.mesh",
+    "MeshQueryRay": "engine.runtime.geometry.mesh",
     "watching": "engine.runtime.watch",
     "Tape": "engine.tape.tape",
     "Capture": "engine.tape.capture",
@@ -262,7 +278,8 @@ __all__ = [
     "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "Logger", "ScopedLogger",
     "ScopedLogLevel", "get_logger", "set_logger",
     # geometry
-    "HashGrid", "HashGridQuery",
+    "Bvh", "BvhConstructor", "BvhQuery", "HashGrid", "HashGridQuery", "Mesh", "MeshQuery",
+    "MeshQueryAABB", "MeshQueryPoint", "MeshQueryRay",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",

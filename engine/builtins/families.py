@@ -92,11 +92,12 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family(
         "geometry", "Geometry",
-        "Neighbours of points, queried from a `HashGrid` that the host has built. Kernels take "
-        "its number, `grid.id`, as a `uint64`, and go over what a query finds by "
-        "`for i in query:`, or by a variable that the next step sets. What is found counts as "
-        "fixed in derivatives: they are those of what the kernel does with it.",
-        "hash_grid_*",
+        "Neighbours of points, boxes and rays, queried from a `HashGrid`, `Bvh` or `Mesh` that the "
+        "host has made. Kernels take its number, `grid.id`, as a `uint64`, and go over what a "
+        "query finds by `for i in query:`, or by a variable that the next step sets. What is found "
+        "counts as fixed in derivatives: they are those of what the kernel does with it, and of "
+        "the place on the face that was found, also by the points of the mesh.",
+        "hash_grid_* bvh_* mesh_*",
     ),
     _family(
         "choice", "Choice and messages",

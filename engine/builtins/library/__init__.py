@@ -4,6 +4,9 @@ from engine.builtins.library import (
     arithmetic,
     decompositions,
     hash_grid,
+    mesh,
+    mesh_points,
+    mesh_rays,
     noise,
     norms,
     quaternion,
@@ -11,9 +14,11 @@ from engine.builtins.library import (
     search,
     spatial,
     transform,
+    trees,
+    triangles,
 )
 
 __all__ = [
-    "arithmetic", "decompositions", "hash_grid", "noise", "norms", "quaternion",
-    "random", "search", "spatial", "transform",
+    "arithmetic", "decompositions", "hash_grid", "mesh", "mesh_points", "mesh_rays", "noise",
+    "norms", "quaternion", "random", "search", "spatial", "transform", "trees", "triangles",
 ]  # fmt: skip

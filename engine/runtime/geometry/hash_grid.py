@@ -233,4 +233,4 @@ def _flat(parts: Sequence[Any]) -> array:
     return array(np.concatenate([_NONE, *parts]).astype(np.int32), device="cpu")
 
 
-registry.MAKERS[HASH_GRIDS] = HashGrid, _table
+registry.MAKERS[HASH_GRIDS] = (HashGrid,), _table

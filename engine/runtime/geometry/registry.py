@@ -27,7 +27,7 @@ _alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _gone: dict[int, str] = {}
 _lock = Lock()
 # What makes the table of each kind: of the objects in it, its value for a launch.
-MAKERS: dict[StructType, tuple[type, Callable[[Sequence[Any]], Any]]] = {}
+MAKERS: dict[StructType, tuple[tuple[type, ...], Callable[[Sequence[Any]], Any]]] = {}
 
 
 class GeometryError(LaunchError, TypeError, RuntimeError):
@@ -37,6 +37,12 @@ class GeometryError(LaunchError, TypeError, RuntimeError):
 def refuse(message: str, *notes: str, help: str = "") -> GeometryError:
     """The error (E202) for the caller to raise."""
     return GeometryError(Diagnostic("E202", message, call_span(), help, notes))
+
+
+def number() -> int:
+    """A number that nothing else has."""
+    with _lock:
+        return next(_numbers)
 
 
 def register(thing: Any) -> int:
@@ -54,6 +60,9 @@ def tables(kernel: str, wanted: Sequence[Argument], values: Iterable[Any]) -> li
     values: the arguments, taken apart. Raises LaunchError (E212) for the number of an object that
     is not there any more.
     """
+    from engine.runtime.geometry import hash_grid, mesh
+
+    assert hash_grid.HASH_GRIDS in MAKERS and mesh.MESHES in MAKERS
     named: set[int] = set()
     for v in values:
         if isinstance(v, array):
@@ -73,8 +82,8 @@ def tables(kernel: str, wanted: Sequence[Argument], values: Iterable[Any]) -> li
     out = []
     for t in wanted:
         assert isinstance(t.type, StructType)
-        cls, make = MAKERS[t.type]
-        every = [(k, x) for k, x in alive if isinstance(x, cls)]
+        kinds, make = MAKERS[t.type]
+        every = [(k, x) for k, x in alive if isinstance(x, kinds)]
         chosen = [x for k, x in every if k in named] or [x for _, x in every]
         out.append(make(chosen))
     return out
