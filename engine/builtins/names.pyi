@@ -144,8 +144,58 @@ def bit_xor(a: Any, b: Any, /) -> Any:
     """
     ...
 
-def block_dim(*args: Any, **named: Any) -> Any:
-    """block_dim(): threads of a block, 1 on the CPU."""
+def bvh_get_group_root(*args: Any, **named: Any) -> Any:
+    """bvh_get_group_root(id, group): the node that has all items of a group, for queries; -1 where
+    there is none.
+
+    bvh_get_group_root(id: uint64, group: int32)
+    """
+    ...
+
+def bvh_query_aabb(*args: Any, **named: Any) -> Any:
+    """bvh_query_aabb(id, low, high, root=-1): goes over the items of a `Bvh` or, by
+    `mesh_get_bvh`, of a mesh, whose boxes meet that from low to high. root: the node below
+    which to look, as `bvh_get_group_root` gives it. `for i in bvh_query_aabb(...)`.
+
+    bvh_query_aabb(id: uint64, low: vec<3,float32>, high: vec<3,float32>, root: int32 = -1)
+    """
+    ...
+
+def bvh_query_capsule(*args: Any, **named: Any) -> Any:
+    """bvh_query_capsule(id, start, dir, radius, root=-1): goes over the items of a `Bvh` or, by
+    `mesh_get_bvh`, of a mesh, whose boxes the ray meets when they are wider by radius on each
+    side. root: the node below which to look, as `bvh_get_group_root` gives it. `for i in
+    bvh_query_capsule(...)`.
+
+    bvh_query_capsule(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, radius: float32, root: int32 = -1)
+    """
+    ...
+
+def bvh_query_next(*args: Any, **named: Any) -> Any:
+    """bvh_query_next(query, index, max_dist=inf): steps to the next item and sets index to its
+    number; False where there is none. max_dist: how far to look along a ray, in lengths of its
+    direction.
+
+    bvh_query_next(query: BvhQuery, index: int32, max_dist: float32 = inf)
+    """
+    ...
+
+def bvh_query_ray(*args: Any, **named: Any) -> Any:
+    """bvh_query_ray(id, start, dir, root=-1): goes over the items of a `Bvh` or, by
+    `mesh_get_bvh`, of a mesh, whose boxes the ray meets. root: the node below which to look, as
+    `bvh_get_group_root` gives it. `for i in bvh_query_ray(...)`.
+
+    bvh_query_ray(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, root: int32 = -1)
+    """
+    ...
+
+def bvh_query_sphere(*args: Any, **named: Any) -> Any:
+    """bvh_query_sphere(id, center, radius, root=-1): goes over the items of a `Bvh` or, by
+    `mesh_get_bvh`, of a mesh, whose boxes meet the ball. root: the node below which to look, as
+    `bvh_get_group_root` gives it. `for i in bvh_query_sphere(...)`.
+
+    bvh_query_sphere(id: uint64, center: vec<3,float32>, radius: float32, root: int32 = -1)
+    """
     ...
 
 def cast(*args: Any, **named: Any) -> Any:
@@ -299,9 +349,9 @@ def dot(a: Any, b: Any, /) -> Any:
 
 def eig3(*args: Any, **named: Any) -> Any:
     """eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation
-    Q. The order of d is that to which rotations lead, so that it may be any; the symmetric part
-    of A counts. Where two eigenvalues are equal, the derivative across their eigenvectors is
-    left out. With variables for the factors as further arguments, these are set instead.
+    Q and falling d. The symmetric part of A counts. Where two eigenvalues are equal, the
+    derivative across their eigenvectors is left out. With variables for the factors as further
+    arguments, these are set instead.
 
     eig3(A: mat[3, 3, F]) -> (mat[3, 3, F], vec[3, F])
     eig3(A: mat[3, 3, F], Q: mat[3, 3, F], d: vec[3, F]) -> None
@@ -577,6 +627,224 @@ def max(*args: Any, **named: Any) -> Any:
     max(v: vec[N, T]) -> T
     max(a: T, b: T) -> T
     max(a: vec[N, T], b: vec[N, T]) -> vec[N, T]
+    """
+    ...
+
+def mesh_eval_face_normal(*args: Any, **named: Any) -> Any:
+    """mesh_eval_face_normal(id, face): the unit normal of a face; 0 where there is no such mesh,
+    face or corner.
+
+    mesh_eval_face_normal(id: uint64, face: int32)
+    """
+    ...
+
+def mesh_eval_position(*args: Any, **named: Any) -> Any:
+    """mesh_eval_position(id, face, bary_u, bary_v): the point of a face with these weights of its
+    first two corners; 0 where there is no such mesh, face or corner.
+
+    mesh_eval_position(id: uint64, face: int32, bary_u: float32, bary_v: float32)
+    """
+    ...
+
+def mesh_eval_velocity(*args: Any, **named: Any) -> Any:
+    """mesh_eval_velocity(id, face, bary_u, bary_v): the velocity there; 0 where there is no such
+    mesh, face or corner, and where it has no velocities.
+
+    mesh_eval_velocity(id: uint64, face: int32, bary_u: float32, bary_v: float32)
+    """
+    ...
+
+def mesh_get(*args: Any, **named: Any) -> Any:
+    """mesh_get(id): the mesh with its arrays: points, velocities (empty where it has none) and
+    indices.
+
+    mesh_get(id: uint64)
+    """
+    ...
+
+def mesh_get_bvh(*args: Any, **named: Any) -> Any:
+    """mesh_get_bvh(id): the number of the mesh's own tree of faces, for `bvh_query_aabb` and its
+    like.
+
+    mesh_get_bvh(id: uint64)
+    """
+    ...
+
+def mesh_get_group_root(*args: Any, **named: Any) -> Any:
+    """mesh_get_group_root(id, group): the node that has all faces of a group, for queries; -1
+    where there is none.
+
+    mesh_get_group_root(id: uint64, group: int32)
+    """
+    ...
+
+def mesh_get_index(*args: Any, **named: Any) -> Any:
+    """mesh_get_index(id, index): the point that a corner is, by its place in the indices; -1 where
+    there is none.
+
+    mesh_get_index(id: uint64, index: int32)
+    """
+    ...
+
+def mesh_get_point(*args: Any, **named: Any) -> Any:
+    """mesh_get_point(id, index): the point of a corner, by its place in the indices; 0 where there
+    is no such mesh, face or corner.
+
+    mesh_get_point(id: uint64, index: int32)
+    """
+    ...
+
+def mesh_get_velocity(*args: Any, **named: Any) -> Any:
+    """mesh_get_velocity(id, index): the velocity of a corner, by its place in the indices; 0 where
+    there is no such mesh, face or corner, and where it has no velocities.
+
+    mesh_get_velocity(id: uint64, index: int32)
+    """
+    ...
+
+def mesh_query_aabb(*args: Any, **named: Any) -> Any:
+    """mesh_query_aabb(id, low, high): goes over the faces whose boxes meet that from low to high.
+    `for face in mesh_query_aabb(...)`.
+
+    mesh_query_aabb(id: uint64, low: vec<3,float32>, high: vec<3,float32>)
+    """
+    ...
+
+def mesh_query_aabb_next(*args: Any, **named: Any) -> Any:
+    """mesh_query_aabb_next(query, index): steps to the next face and sets index to its number;
+    False where there is none.
+
+    mesh_query_aabb_next(query: MeshQueryAABB, index: int32)
+    """
+    ...
+
+def mesh_query_furthest_point_no_sign(*args: Any, **named: Any) -> Any:
+    """mesh_query_furthest_point_no_sign(id, point, min_dist): the point of the mesh that is
+    furthest from a point, further than min_dist, as a `MeshQueryPoint`: `result` (whether there
+    is one), `face`, and the weights `u`, `v` of the face's first two corners. Faces without
+    area do not count.
+    mesh_query_furthest_point_no_sign(id, point, min_dist, face, bary_u, bary_v): the same into
+    variables, which stay as they are where there is none; gives `result`.
+
+    mesh_query_furthest_point_no_sign(id: uint64, point: vec<3,float32>, min_dist: float32)
+    mesh_query_furthest_point_no_sign(id: uint64, point: vec<3,float32>, min_dist: float32, face: int32, bary_u: float32, bary_v: float32)
+    """
+    ...
+
+def mesh_query_next(*args: Any, **named: Any) -> Any:
+    """mesh_query_next(query, index): steps to the next face and sets index to its number; False
+    where there is none.
+
+    mesh_query_next(query: MeshQueryAABB, index: int32)
+    """
+    ...
+
+def mesh_query_point(*args: Any, **named: Any) -> Any:
+    """mesh_query_point(id, point, max_dist): the point of the mesh that is nearest to a point,
+    nearer than max_dist, as a `MeshQueryPoint`: `result` (whether there is one), `face`, and
+    the weights `u`, `v` of the face's first two corners. Faces without area do not count.
+    `sign` is negative inside of the mesh, where two of three rays along the axes come out of
+    it.
+    mesh_query_point(id, point, max_dist, inside, face, bary_u, bary_v): the same into
+    variables, which stay as they are where there is none; gives `result`.
+
+    mesh_query_point(id: uint64, point: vec<3,float32>, max_dist: float32)
+    mesh_query_point(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32)
+    """
+    ...
+
+def mesh_query_point_no_sign(*args: Any, **named: Any) -> Any:
+    """mesh_query_point_no_sign(id, point, max_dist): the point of the mesh that is nearest to a
+    point, nearer than max_dist, as a `MeshQueryPoint`: `result` (whether there is one), `face`,
+    and the weights `u`, `v` of the face's first two corners. Faces without area do not count.
+    mesh_query_point_no_sign(id, point, max_dist, face, bary_u, bary_v): the same into
+    variables, which stay as they are where there is none; gives `result`.
+
+    mesh_query_point_no_sign(id: uint64, point: vec<3,float32>, max_dist: float32)
+    mesh_query_point_no_sign(id: uint64, point: vec<3,float32>, max_dist: float32, face: int32, bary_u: float32, bary_v: float32)
+    """
+    ...
+
+def mesh_query_point_sign_normal(*args: Any, **named: Any) -> Any:
+    """mesh_query_point_sign_normal(id, point, max_dist, epsilon=0.001): the point of the mesh that
+    is nearest to a point, nearer than max_dist, as a `MeshQueryPoint`: `result` (whether there
+    is one), `face`, and the weights `u`, `v` of the face's first two corners. Faces without
+    area do not count. `sign` is negative inside of the mesh, by the normals of the faces around
+    the nearest point (within epsilon mean edges of it), weighted by their angles.
+    mesh_query_point_sign_normal(id, point, max_dist, inside, face, bary_u, bary_v,
+    epsilon=0.001): the same into variables, which stay as they are where there is none; gives
+    `result`.
+
+    mesh_query_point_sign_normal(id: uint64, point: vec<3,float32>, max_dist: float32, epsilon: float32 = 0.001)
+    mesh_query_point_sign_normal(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32, epsilon: float32 = 0.001)
+    """
+    ...
+
+def mesh_query_point_sign_parity(*args: Any, **named: Any) -> Any:
+    """mesh_query_point_sign_parity(id, point, max_dist, n_sample=1, perturbation_scale=0.1): the
+    point of the mesh that is nearest to a point, nearer than max_dist, as a `MeshQueryPoint`:
+    `result` (whether there is one), `face`, and the weights `u`, `v` of the face's first two
+    corners. Faces without area do not count. `sign` is negative inside of the mesh, where at
+    least half of n_sample rays, always the same ones around (1, 1, 1), cross an odd number of
+    faces.
+    mesh_query_point_sign_parity(id, point, max_dist, inside, face, bary_u, bary_v, n_sample=1,
+    perturbation_scale=0.1): the same into variables, which stay as they are where there is
+    none; gives `result`.
+
+    mesh_query_point_sign_parity(id: uint64, point: vec<3,float32>, max_dist: float32, n_sample: int32 = 1, perturbation_scale: float32 = 0.1)
+    mesh_query_point_sign_parity(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32, n_sample: int32 = 1, perturbation_scale: float32 = 0.1)
+    """
+    ...
+
+def mesh_query_point_sign_winding_number(*args: Any, **named: Any) -> Any:
+    """mesh_query_point_sign_winding_number(id, point, max_dist, accuracy=2.0, threshold=0.5): the
+    point of the mesh that is nearest to a point, nearer than max_dist, as a `MeshQueryPoint`:
+    `result` (whether there is one), `face`, and the weights `u`, `v` of the face's first two
+    corners. Faces without area do not count. `sign` is negative inside of the mesh, where it is
+    around the point more than threshold times. accuracy: parts of it that are so many of their
+    radii away count as one face, in meshes with support_winding_number.
+    mesh_query_point_sign_winding_number(id, point, max_dist, inside, face, bary_u, bary_v,
+    accuracy=2.0, threshold=0.5): the same into variables, which stay as they are where there is
+    none; gives `result`.
+
+    mesh_query_point_sign_winding_number(id: uint64, point: vec<3,float32>, max_dist: float32, accuracy: float32 = 2.0, threshold: float32 = 0.5)
+    mesh_query_point_sign_winding_number(id: uint64, point: vec<3,float32>, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32, accuracy: float32 = 2.0, threshold: float32 = 0.5)
+    """
+    ...
+
+def mesh_query_ray(*args: Any, **named: Any) -> Any:
+    """mesh_query_ray(id, start, dir, max_t, root=-1): where a ray meets the mesh first, as a
+    `MeshQueryRay`: `result` (whether it does, before max_t), `face`, `t` (in lengths of dir),
+    the weights `u`, `v` of the face's first two corners, its unit `normal`, and `sign`: 1 at
+    its front, -1 at its back. root: the node below which to look.
+    mesh_query_ray(id, start, dir, max_t, t, bary_u, bary_v, sign, normal, face, root=-1): the
+    same into variables, which stay as they are where it meets none; gives `result`.
+
+    mesh_query_ray(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, max_t: float32, root: int32 = -1)
+    mesh_query_ray(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, max_t: float32, t: float32, bary_u: float32, bary_v: float32, sign: float32, normal: vec<3,float32>, face: int32, root: int32 = -1)
+    """
+    ...
+
+def mesh_query_ray_anyhit(*args: Any, **named: Any) -> Any:
+    """mesh_query_ray_anyhit(id, start, dir, max_t, root=-1): whether a ray meets the mesh before
+    max_t.
+
+    mesh_query_ray_anyhit(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, max_t: float32, root: int32 = -1)
+    """
+    ...
+
+def mesh_query_ray_count_intersections(*args: Any, **named: Any) -> Any:
+    """mesh_query_ray_count_intersections(id, start, dir, root=-1): how many faces a ray meets.
+
+    mesh_query_ray_count_intersections(id: uint64, start: vec<3,float32>, dir: vec<3,float32>, root: int32 = -1)
+    """
+    ...
+
+def mesh_query_sphere(*args: Any, **named: Any) -> Any:
+    """mesh_query_sphere(id, center, radius): goes over the faces that meet a ball. `for face in
+    mesh_query_sphere(...)`.
+
+    mesh_query_sphere(id: uint64, center: vec<3,float32>, radius: float32)
     """
     ...
 
@@ -1217,29 +1485,6 @@ def tid(*args: Any, **named: Any) -> Any:
     as many coordinates. Along an axis that the grid has not, it is 0."""
     ...
 
-def tile(*args: Any, **named: Any) -> Any:
-    """tile(value, preserve_type=False): a tile of the values that the threads of a block have. On
-    the CPU a block has one thread, and a tile one value, which `t[0]` gives. Of vectors and
-    matrices with preserve_type=True."""
-    ...
-
-def tile_max(*args: Any, **named: Any) -> Any:
-    """tile_max(t): a tile of one value, the greatest of a tile's."""
-    ...
-
-def tile_min(*args: Any, **named: Any) -> Any:
-    """tile_min(t): a tile of one value, the least of a tile's."""
-    ...
-
-def tile_reduce(*args: Any, **named: Any) -> Any:
-    """tile_reduce(f, t): a tile of one value, that of all threads of the block by a function of
-    two values."""
-    ...
-
-def tile_sum(*args: Any, **named: Any) -> Any:
-    """tile_sum(t): a tile of one value, the sum of a tile's."""
-    ...
-
 def trace(a: Any, /) -> Any:
     """trace(a): the sum of the diagonal.
 
@@ -1379,10 +1624,6 @@ def unot(a: Any, /) -> Any:
 
     unot(a: bool) -> bool
     """
-    ...
-
-def untile(*args: Any, **named: Any) -> Any:
-    """untile(t): the thread's own value of a tile."""
     ...
 
 def vector(*args: Any, **named: Any) -> Any:

@@ -23,7 +23,7 @@ from engine.builtins.library.trees import (
 from engine.lang.types import FLOAT32, INT32, VectorType
 from engine.runtime.array import array
 from engine.runtime.geometry import registry
-from engine.runtime.geometry.registry import refuse
+from engine.runtime.geometry.registry import Geometry, refuse
 from engine.runtime.geometry.tree import Tree, boxes, build
 from engine.runtime.structs import Struct
 
@@ -72,7 +72,7 @@ class Contents:
         return Contents(tree, *around, lowers[tree.order], uppers[tree.order])
 
 
-class Bvh:
+class Bvh(Geometry):
     """A tree of boxes, for kernels that look for those near a place: see `bvh_query_aabb`.
 
     Args:
@@ -115,7 +115,7 @@ class Bvh:
         self._leaf_size = leaf_size
         self._contents: Contents
         self.rebuild(constructor)
-        self.id = registry.register(self)
+        self.register()
 
     def refit(self) -> None:
         """Takes over the boxes as they are in `lowers` and `uppers` now."""

@@ -25,7 +25,7 @@ from engine.lang.values import SCALAR_CLASSES, to_value_type
 from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.geometry import registry
-from engine.runtime.geometry.registry import refuse
+from engine.runtime.geometry.registry import Geometry, refuse
 from engine.runtime.structs import Struct
 
 _MOST_CELLS = (1 << 31) - 1
@@ -67,7 +67,7 @@ class Contents:
 _NONE = np.zeros(0, np.int32)
 
 
-class HashGrid:
+class HashGrid(Geometry):
     """Points in cells of space, for kernels that look for neighbours: see `hash_grid_query`.
 
     Args:
@@ -105,7 +105,7 @@ class HashGrid:
         self.groups: array | None = None
         self.reserved = False
         self._contents = self._empty()
-        self.id = registry.register(self)
+        self.register()
 
     def _empty(self) -> Contents:
         head = np.zeros(HEADS, np.int32)

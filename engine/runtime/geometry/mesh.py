@@ -29,7 +29,7 @@ from engine.runtime.array import array
 from engine.runtime.creation import empty
 from engine.runtime.geometry import bvh, registry
 from engine.runtime.geometry.bvh import VEC3, Contents, filled, flat, joined, stacked, typed
-from engine.runtime.geometry.registry import refuse
+from engine.runtime.geometry.registry import Geometry, refuse
 from engine.runtime.geometry.tree import Tree, build
 from engine.runtime.structs import Struct
 from engine.runtime.transfer import copy
@@ -80,7 +80,7 @@ class Parts:
     radii: Any
 
 
-class Mesh:
+class Mesh(Geometry):
     """Triangles, for kernels that look for the nearest or cast rays: see `mesh_query_point`.
 
     Args:
@@ -140,7 +140,7 @@ class Mesh:
         low, high = _faces(np.array(points._parts)[corners])
         by = None if groups is None else np.array(groups._parts)
         self._made = self._parts(build(low, high, leaf_size, by))
-        self.id = registry.register(self)
+        self.register()
         self._tree_id = registry.number()
 
     @property

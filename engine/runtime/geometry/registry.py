@@ -45,13 +45,21 @@ def number() -> int:
         return next(_numbers)
 
 
-def register(thing: Any) -> int:
-    """The number of a new object. The registry does not keep it alive."""
-    with _lock:
-        number = next(_numbers)
-        _alive[number] = thing
-    weakref.finalize(thing, _gone.__setitem__, number, type(thing).__name__).atexit = False
-    return number
+class Geometry:
+    """Base of what kernels query. id: its number, once it is complete."""
+
+    id = 0
+
+    def register(self) -> None:
+        """Gives it a number. The registry does not keep it alive."""
+        made = number()
+        with _lock:
+            _alive[made] = self
+        self.id = made
+
+    def __del__(self) -> None:
+        if self.id:
+            _gone[self.id] = type(self).__name__
 
 
 def tables(kernel: str, wanted: Sequence[Argument], values: Iterable[Any]) -> list[Any]:

@@ -9,10 +9,6 @@ def kernel(a: wp.array(dtype=float)):
     #   ^^^^^^^^^^^^ E112 `wp.tile_load`: tiles are not supported
     s = wp.spatial_mass(a, 0, 1, a)
     #   ^^^^^^^^^^^^^^^ E112 `wp.spatial_mass`: matrices of whole mechanisms are not supported
-    m = wp.mesh_query_point(0, wp.vec3(), 1.0)
-    #   ^^^^^^^^^^^^^^^^^^^ E112 `wp.mesh_query_point`: meshes are not supported
-    h = wp.hash_grid_query(0, wp.vec3(), 1.0)
-    #   ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
 
 
 @wp.kernel
@@ -22,21 +18,14 @@ def returning(a: wp.array(dtype=float)):
 
 
 @wp.kernel
-def spatial_queries(a: wp.array(dtype=float), grid: "wp.HashGrid"):
-    #                                         ^^^^^^^^^^^^^^^^^^^ E112 hash grids are not supported
+def spatial_queries(a: wp.array(dtype=float), grid: "wp.Volume"):
+    #                                         ^^^^^^^^^^^^^^^^^ E112 volumes are not supported
     v: wp.Volume = a[0]
     #  ^^^^^^^^^ E112 `Volume`: volumes are not supported
     s = wp.volume_sample(0, wp.vec3(), wp.Volume.LINEAR)
     #   ^^^^^^^^^^^^^^^^ E112 `wp.volume_sample`: volumes are not supported
     #                                  ^^^^^^^^^ E112 `wp.Volume`: volumes are not supported
-    b = wp.bvh_query_aabb(0, wp.vec3(), wp.vec3())
-    #   ^^^^^^^^^^^^^^^^^ E112 `wp.bvh_query_aabb`: bounding volume hierarchies are not supported
     c = wp.texture_sample(0, 0.5, 0.5, dtype=float)
     #   ^^^^^^^^^^^^^^^^^ E112 `wp.texture_sample`: textures are not supported
-    for j in wp.hash_grid_query(0, wp.vec3(), 1.0):
-    #        ^^^^^^^^^^^^^^^^^^ E112 `wp.hash_grid_query`: hash grids are not supported
-        pass
     r = wp.intersect_tri_tri(s, b, c)
     #   ^^^^^^^^^^^^^^^^^^^^ E112 queries of triangles and edges are not supported
-    q = wp.MeshQueryPoint()
-    #   ^^^^^^^^^^^^^^^^^ E112 `wp.MeshQueryPoint`: meshes are not supported
