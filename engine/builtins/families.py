@@ -97,7 +97,7 @@ FAMILIES: tuple[Family, ...] = (
         "query finds by `for i in query:`, or by a variable that the next step sets. What is found "
         "counts as fixed in derivatives: they are those of what the kernel does with it, and of "
         "the place on the face that was found, also by the points of the mesh.",
-        "hash_grid_* bvh_* mesh_*",
+        "hash_grid_* bvh_* mesh_* closest_point_edge_edge intersect_tri_tri",
     ),
     _family(
         "choice", "Choice and messages",

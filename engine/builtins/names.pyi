@@ -224,6 +224,15 @@ def clamp(x: Any, low: Any, high: Any, /) -> Any:
     """
     ...
 
+def closest_point_edge_edge(p1: Any, q1: Any, p2: Any, q2: Any, epsilon: Any, /) -> Any:
+    """closest_point_edge_edge(p1, q1, p2, q2, epsilon): the weights s and t of the nearest points
+    p1 + s * (q1 - p1) and p2 + t * (q2 - p2) of two segments, and their distance, as a vec3. A
+    segment whose squared length is not above epsilon counts as its first point.
+
+    closest_point_edge_edge(p1: vec[3, F], q1: vec[3, F], p2: vec[3, F], q2: vec[3, F], epsilon: F) -> vec[3, F]
+    """
+    ...
+
 def copysign(x: Any, y: Any, /) -> Any:
     """copysign(x, y): the magnitude of x with the sign of y.
 
@@ -468,6 +477,14 @@ def hash_grid_query_next(*args: Any, **named: Any) -> Any:
 
 def identity(*args: Any, **named: Any) -> Any:
     """identity(n, dtype): the n x n matrix with ones on its diagonal."""
+    ...
+
+def intersect_tri_tri(v0: Any, v1: Any, v2: Any, u0: Any, u1: Any, u2: Any, /) -> Any:
+    """intersect_tri_tri(v0, v1, v2, u0, u1, u2): 1 where two triangles have a point in common,
+    else 0.
+
+    intersect_tri_tri(v0: vec[3, float32 | float64], v1: vec[3, float32 | float64], v2: vec[3, float32 | float64], u0: vec[3, float32 | float64], u1: vec[3, float32 | float64], u2: vec[3, float32 | float64]) -> int32
+    """
     ...
 
 def inverse(a: Any, /) -> Any:

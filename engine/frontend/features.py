@@ -21,8 +21,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     # ---- in kernels
     ("tile_*", "tiles",
      "loop over the elements with one thread for each result"),
-    ("intersect_tri_tri closest_point_edge_edge", "queries of triangles and edges",
-     "write the query as a `@func`"),
     ("Volume* volume_*", "volumes", "pass the grid as a 3-D array and interpolate by hand"),
     ("Texture* texture_* GLTextureResource", "textures",
      "pass the image as an array and interpolate by hand"),

@@ -12,6 +12,7 @@ from engine.builtins.library import (
     quaternion,
     random,
     search,
+    segments,
     spatial,
     transform,
     trees,
@@ -20,5 +21,6 @@ from engine.builtins.library import (
 
 __all__ = [
     "arithmetic", "decompositions", "hash_grid", "mesh", "mesh_points", "mesh_rays", "noise",
-    "norms", "quaternion", "random", "search", "spatial", "transform", "trees", "triangles",
+    "norms", "quaternion", "random", "search", "segments", "spatial", "transform", "trees",
+    "triangles",
 ]  # fmt: skip

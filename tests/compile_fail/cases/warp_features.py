@@ -27,5 +27,3 @@ def spatial_queries(a: wp.array(dtype=float), grid: "wp.Volume"):
     #                                  ^^^^^^^^^ E112 `wp.Volume`: volumes are not supported
     c = wp.texture_sample(0, 0.5, 0.5, dtype=float)
     #   ^^^^^^^^^^^^^^^^^ E112 `wp.texture_sample`: textures are not supported
-    r = wp.intersect_tri_tri(s, b, c)
-    #   ^^^^^^^^^^^^^^^^^^^^ E112 queries of triangles and edges are not supported

@@ -10,7 +10,7 @@ import engine as wp
 def listed(tree: wp.uint64, a: wp.vec3, b: wp.vec3, r: float, reach: float, group: int,
            out: wp.array2d(dtype=int)):  # fmt: skip
     root = wp.bvh_get_group_root(tree, group)
-    k = int(0)
+    k = 0
     boxes = wp.bvh_query_aabb(tree, a, b, root=root)
     while wp.bvh_query_next(boxes, k):
         out[0, k] += 1

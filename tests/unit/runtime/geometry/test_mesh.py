@@ -29,7 +29,7 @@ def ask(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), near: wp.array(dtype=wp.vec
 def ask_by_reference(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), far: float,
                      out: wp.array2d(dtype=float)):  # fmt: skip
     i = wp.tid()
-    face = int(-1)
+    face = -1
     u = float(0.25)
     v = float(0.5)
     sign = float(0.0)
@@ -109,7 +109,7 @@ def listed(mesh: wp.uint64, low: wp.vec3, high: wp.vec3, r: float, out: wp.array
     for k in wp.mesh_query_aabb(mesh, low, high):
         out[0, k] += 1
     q = wp.mesh_query_sphere(mesh, low, r)
-    k = int(0)
+    k = 0
     while wp.mesh_query_next(q, k):
         out[1, k] += 1
     for k in wp.bvh_query_aabb(wp.mesh_get_bvh(mesh), low, high):
@@ -303,11 +303,11 @@ def test_parts_of_a_mesh():
 
     def values(x, v, s):
         a, b, c = (x[faces][:, k] for k in range(3))
-        cut = lambda f: s[:, :1] * f[:, 0] + s[:, 1:] * f[:, 1] + (1 - s.sum(1))[:, None] * f[:, 2]
+        w = np.column_stack([s, 1 - s.sum(1)])[..., None]
         normals = np.cross(b - a, c - a)
         return np.array([
             a.sum(0), v[faces[:, 1]].sum(0), (c * faces[:, :1]).sum(0), v[faces[:, 0]].sum(0),
-            cut(v[faces]).sum(0), cut(x[faces]).sum(0),
+            (w * v[faces]).sum((0, 1)), (w * x[faces]).sum((0, 1)),
             (normals / np.linalg.norm(normals, axis=1)[:, None]).sum(0),
         ])  # fmt: skip
 
@@ -315,7 +315,9 @@ def test_parts_of_a_mesh():
     held = [x.numpy().astype(float) for x in given]
     np.testing.assert_allclose(out.numpy(), values(*held), atol=1e-5)
     for k, x in enumerate(given):
-        exact = differences(lambda y, k=k: np.sum(w * values(*held[:k], y, *held[k + 1 :])), held[k])
+        exact = differences(
+            lambda y, k=k: np.sum(w * values(*held[:k], y, *held[k + 1 :])), held[k]
+        )
         np.testing.assert_allclose(x.grad.numpy(), exact, rtol=1e-4, atol=1e-5)
 
 
