@@ -144,6 +144,10 @@ def bit_xor(a: Any, b: Any, /) -> Any:
     """
     ...
 
+def block_dim(*args: Any, **named: Any) -> Any:
+    """block_dim(): threads of a block, 1 on the CPU."""
+    ...
+
 def bvh_get_group_root(*args: Any, **named: Any) -> Any:
     """bvh_get_group_root(id, group): the node that has all items of a group, for queries; -1 where
     there is none.
@@ -358,9 +362,9 @@ def dot(a: Any, b: Any, /) -> Any:
 
 def eig3(*args: Any, **named: Any) -> Any:
     """eig3(A): Q and d of a symmetric 3x3 matrix: A = Q * diag(d) * transpose(Q), with a rotation
-    Q and falling d. The symmetric part of A counts. Where two eigenvalues are equal, the
-    derivative across their eigenvectors is left out. With variables for the factors as further
-    arguments, these are set instead.
+    Q. The order of d is that to which rotations lead, so that it may be any; the symmetric part
+    of A counts. Where two eigenvalues are equal, the derivative across their eigenvectors is
+    left out. With variables for the factors as further arguments, these are set instead.
 
     eig3(A: mat[3, 3, F]) -> (mat[3, 3, F], vec[3, F])
     eig3(A: mat[3, 3, F], Q: mat[3, 3, F], d: vec[3, F]) -> None
@@ -1502,6 +1506,29 @@ def tid(*args: Any, **named: Any) -> Any:
     as many coordinates. Along an axis that the grid has not, it is 0."""
     ...
 
+def tile(*args: Any, **named: Any) -> Any:
+    """tile(value, preserve_type=False): a tile of the values that the threads of a block have. On
+    the CPU a block has one thread, and a tile one value, which `t[0]` gives. Of vectors and
+    matrices with preserve_type=True."""
+    ...
+
+def tile_max(*args: Any, **named: Any) -> Any:
+    """tile_max(t): a tile of one value, the greatest of a tile's."""
+    ...
+
+def tile_min(*args: Any, **named: Any) -> Any:
+    """tile_min(t): a tile of one value, the least of a tile's."""
+    ...
+
+def tile_reduce(*args: Any, **named: Any) -> Any:
+    """tile_reduce(f, t): a tile of one value, that of all threads of the block by a function of
+    two values."""
+    ...
+
+def tile_sum(*args: Any, **named: Any) -> Any:
+    """tile_sum(t): a tile of one value, the sum of a tile's."""
+    ...
+
 def trace(a: Any, /) -> Any:
     """trace(a): the sum of the diagonal.
 
@@ -1641,6 +1668,10 @@ def unot(a: Any, /) -> Any:
 
     unot(a: bool) -> bool
     """
+    ...
+
+def untile(*args: Any, **named: Any) -> Any:
+    """untile(t): the thread's own value of a tile."""
     ...
 
 def vector(*args: Any, **named: Any) -> Any:
