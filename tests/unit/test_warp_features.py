@@ -16,18 +16,9 @@ from engine.frontend import features
 from engine.lang.stand_ins import StandIn, StandInModule
 
 MISSING = [
-<<<<<<< HEAD
-    ("Mesh", "meshes"), ("Volume", "volumes"),
-    ("Bvh", "bounding volume"),
-("mesh_query_point", "meshes"),
-    ("volume_sample", "volumes"), ("texture_sample", "textures"), ("Texture2D", "textures"),
-    ("bvh_query_ray", "bounding volume"), ("tile_load", "tiles"),
-=======
     ("Volume", "volumes"),
-    ("tile_load", "tiles"),
     ("volume_sample", "volumes"), ("texture_sample", "textures"), ("Texture2D", "textures"),
-    ("launch_tiled", "tiles"),
->>>>>>> b1ea852 (Meshes and trees of boxes: nearest points, rays, boxes, parts, with exact gradients by points and meshes)
+    ("tile_load", "tiles"),
     ("sim", "simulation"), ("fem", "finite elements"), ("render", "renderers"),
     ("sparse", "sparse matrices"),
     ("capture_begin", "CUDA graphs"), ("capture_launch", "CUDA graphs"),
