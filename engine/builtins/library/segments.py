@@ -18,7 +18,7 @@ _LINE = (-2.0, 2.0)
 def _segments(types: Sequence[Type]) -> bool:
     s = types[-1]
     return len(types) == 5 and s in (FLOAT16, FLOAT32, FLOAT64) and all(
-        t == VectorType(s, 3) for t in types[:4]  # type: ignore[arg-type]
+        t == VectorType(s, 3) for t in types[:4]
     )  # fmt: skip
 
 
