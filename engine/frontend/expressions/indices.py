@@ -39,7 +39,7 @@ def component_index(cx: Context, size: int, index: Atom) -> Atom:
 
 def _never_negative(cx: Context, index: Atom) -> bool:
     if isinstance(index.type, ScalarType) and index.type.kind == "u":
-        return not isinstance(index, Const)
+        return not (isinstance(index, Const) and isinstance(index.value, int) and index.value < 0)
     low = cx.b.low(index)
     return low is not None and low >= 0
 

@@ -27,3 +27,20 @@ def test_negative_index_at_run_time(kernel: Any) -> None:
     y = wp.zeros(1, dtype=float)
     wp.launch(kernel, dim=1, inputs=[x, y, -1])
     assert y.numpy()[0] == 4.0
+
+
+@wp.kernel
+def unsigned(x: wp.array(dtype=float), y: wp.array2d(dtype=float), n: wp.uint32):
+    x[wp.uint8(0)] = 1.0
+    x[wp.uint32(2)] = 2.0
+    wp.atomic_add(x, wp.uint64(3), 3.0)
+    y[wp.uint16(1), n] = x[wp.uint8(2)]
+    x[-3] = 5.0
+
+
+def test_unsigned_indices_are_places(monkeypatch):
+    monkeypatch.setattr(wp.config, "mode", "debug")
+    x, y = wp.zeros(4), wp.zeros((2, 2))
+    wp.launch(unsigned, 1, [x, y, 1])
+    assert x.list() == [1.0, 5.0, 2.0, 3.0]
+    assert y.list() == [0.0, 0.0, 0.0, 2.0]
