@@ -106,6 +106,17 @@ from engine.runtime.device import (
 from engine.runtime.faults import Fault
 from engine.runtime.gpus import *  # noqa: F403  (facts about GPUs: a table)
 from engine.runtime.gpus import __all__ as _gpu_names
+from engine.runtime.graphs import (
+    CaptureMode,
+    Graph,
+    ScopedCapture,
+    capture_begin,
+    capture_end,
+    capture_if,
+    capture_launch,
+    capture_while,
+    is_conditional_graph_supported,
+)
 from engine.runtime.indexed import (
     indexedarray,
     indexedarray1d,
@@ -131,6 +142,19 @@ from engine.runtime.modules import (
     get_module_options,
     load_module,
     set_module_options,
+)
+from engine.runtime.streams import (
+    Event,
+    ScopedStream,
+    Stream,
+    get_event_elapsed_time,
+    get_stream,
+    record_event,
+    set_stream,
+    synchronize_event,
+    synchronize_stream,
+    wait_event,
+    wait_stream,
 )
 from engine.runtime.structs import struct
 from engine.runtime.timer import ScopedTimer
@@ -274,6 +298,11 @@ __all__ = [
     "overload", "set_module_options", "static", "stop_gradient", "clear_kernel_cache",
     "Capture", "CapturedTape", "Environment", "Fault", "KernelStage", "ScopedTimer", "StageLine",
     "autograd", "capturing", "config", "environment", "kernel_stage", "processors", "watching",
+    # captured sequences, streams and events
+    "CaptureMode", "Graph", "ScopedCapture", "capture_begin", "capture_end", "capture_if",
+    "capture_launch", "capture_while", "is_conditional_graph_supported",
+    "Event", "ScopedStream", "Stream", "get_event_elapsed_time", "get_stream", "record_event",
+    "set_stream", "synchronize_event", "synchronize_stream", "wait_event", "wait_stream",
     # messages
     "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "Logger", "ScopedLogger",
     "ScopedLogLevel", "get_logger", "set_logger",

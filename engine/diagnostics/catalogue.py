@@ -29,6 +29,7 @@ CODES: dict[str, str] = {
     "E210": "a test inside a kernel failed",
     "E211": "a kernel accessed something outside of an array, view, vector or matrix",
     "E212": "geometry that a kernel queries is gone",
+    "E213": "bad use of a captured graph, a stream or an event",
     # Compilation
     "E301": "no C++ compiler found",
     "E302": "the C++ compiler failed",

@@ -34,12 +34,10 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("tile_dim", "thread blocks", "use `tid()`: every thread works alone"),
     ("breakpoint", "breakpoints in kernels", "print values with `printf`"),
     # ---- outside kernels
-    ("capture_* ScopedCapture Graph CaptureMode is_conditional_graph_supported",
-     "captures of CUDA graphs", "launch the kernels one after the other"),
-    ("Stream ScopedStream *_stream stream_from_* stream_to_*", "streams",
+    ("capture_save capture_load capture_load_from_bytes capture_debug_dot_print",
+     "files of captured graphs", "capture the sequence again where it is to run"),
+    ("stream_from_* stream_to_* event_from_ipc_handle", "streams of other frameworks",
      "leave them out: launches run in the order in which they are made"),
-    ("Event *_event get_event_elapsed_time event_from_ipc_handle", "events of streams",
-     "measure times with `ScopedTimer`"),
     ("Allocator CudaManagedAllocator get_device_allocator ScopedMemoryTracker "
      "print_memory_report get_cuda_kernel_properties", "memory pools and allocators",
      "leave the call out"),

@@ -18,7 +18,7 @@ from engine.runtime.base import ArrayBase
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
-from engine.runtime.recording import bystanders, reading
+from engine.runtime.recording import bystanders, graph, reading
 from engine.runtime.storage import Storage, known_memory, wrap
 
 
@@ -132,6 +132,8 @@ class array(ArrayBase, Operators):
                 for b in bystanders:
                     b.copied(self, source, False, False)
             self._put(parts)
+            if graph.get() is not None:
+                transfer.remake(self, np.array(parts))
 
     # ---- what it is
 

@@ -21,6 +21,7 @@ from engine.runtime.data import check_size, element_value, shape_from
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import bystanders
+from engine.runtime.transfer import remake
 
 
 def zeros(
@@ -63,7 +64,8 @@ def ones(
 ) -> array:
     """An array of ones (in every component)."""
     out = _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=False)
-    out._parts[...] = 1
+    out._put(1)
+    remake(out, 1)
     return out
 
 
@@ -80,7 +82,9 @@ def full(
     """An array filled with `value`, whose type is the dtype where none is given."""
     kind = _type_of(value) if dtype is None else to_element_type(dtype)
     out = _make(shape, kind, device, requires_grad, retain_grad, kwargs, zero=False)
-    out._put(element_value(value, kind))
+    element = element_value(value, kind)
+    out._put(element)
+    remake(out, element)
     return out
 
 
@@ -127,7 +131,9 @@ def full_like(
 ) -> array:
     """`value` in the shape and dtype of `src`; requires_grad as in `src` where left out."""
     out = _like(src, device, requires_grad, retain_grad, zero=False)
-    out._put(element_value(value, out._ir.element))
+    element = element_value(value, out._ir.element)
+    out._put(element)
+    remake(out, element)
     return out
 
 
@@ -171,6 +177,7 @@ def _make(
     out.retain_grad = retain_grad
     if requires_grad:
         out.requires_grad = True
+    remake(out, np.zeros((), out._info.numpy) if zero else None)
     for b in bystanders:
         b.made(out)
     return out
@@ -187,6 +194,7 @@ def _like(
     wanted = src.requires_grad if requires_grad is None else requires_grad
     if wanted and (requires_grad or out._info.floating):
         out.requires_grad = True
+    remake(out, np.zeros((), out._info.numpy) if zero else None)
     for b in bystanders:
         b.made(out)
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine import config
 from engine.compile.backend import Backend
@@ -45,6 +46,22 @@ class Device:
     is_primary = is_uva = is_ipc_supported = is_cubin_supported = has_context = False
     is_mempool_supported = is_mempool_enabled = is_managed_memory_supported = False
     context = uuid = pci_bus_id = null_stream = None
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a graph is captured."""
+        from engine.runtime import recording
+
+        return recording.graph.get() is not None
+
+    has_stream = True
+
+    @property
+    def stream(self) -> Any:
+        """The stream that launches go to."""
+        from engine.runtime.streams import get_stream
+
+        return get_stream(self)
 
     @property
     def total_memory(self) -> int:
@@ -137,6 +154,11 @@ def get_device(ident: DeviceLike = None) -> Device:
 def set_device(ident: DeviceLike) -> None:
     """Makes a device the current one of this thread (or task)."""
     _current.set(get_device(ident))
+
+
+def set_current(device: Device) -> Token[Device | None]:
+    """Makes a device the current one; the token takes it back."""
+    return _current.set(device)
 
 
 def get_preferred_device() -> Device:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+from copy import copy
+from functools import partial
 from typing import Any
 
 from engine import config
-from engine.diagnostics.site import call_site
+from engine.diagnostics.site import Site, call_site
 from engine.lang.types import is_float
 from engine.logger import log_info
 from engine.runtime import finite, recording
@@ -19,6 +21,7 @@ from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.recorded_launch import recorded_launch
+from engine.runtime.structs import Struct
 from engine.runtime.transfer import clone
 
 MAX_DIM = (1 << 31) - 1
@@ -102,9 +105,38 @@ def launch(
             return run_adjoint(plan, shape, values, blob, adjoints)
     if record_cmd:
         return recorded_launch(kernel, shape, given, place, adjoints if adjoint else None)
+    call, site = Call(plan, shape, values, blob, len(inputs)), None
+    if recording.graph.get() is not None:
+        site, tape = call_site(2), recording.active.get() if record_tape else None
+        kept = [copy(v) if isinstance(v, Struct) else v for v in given] if plan.tables else []
+        recording.deferred(partial(_replay, call, kept, site, record_tape, gathered))
+        if tape is not None:
+            tape.sketch_launch(call, site)
+        return None
+    if record_tape and (recording.bystanders or recording.active.get() is not None):
+        site = call_site(2)
+    _perform(kernel, call, site, record_tape, gathered)
+    return None
+
+
+def _replay(
+    call: Call, given: list[Any], site: Site | None, record_tape: bool, gathered: Gathered | None
+) -> None:
+    """Runs a captured launch; geometry that it queries may have been built anew."""
+    plan = call.plan
+    if plan.tables:
+        values, blob = plan.bind(list(given), call.dim)
+        call = Call(plan, call.dim, values, blob, call.inputs)
+    _perform(plan.kernel, call, site, record_tape, gathered)
+
+
+def _perform(
+    kernel: Kernel, call: Call, site: Site | None, record_tape: bool, gathered: Gathered | None
+) -> None:
+    """Runs a launch with checked arguments, and tells all who listen."""
+    plan, shape, values, blob = call.plan, call.dim, call.values, call.blob
     if config.print_launches:
-        log_info(f"kernel: {kernel.key} dim: {shape} inputs: {inputs} outputs: {outputs} "
-                 f"device: {place}")  # fmt: skip
+        log_info(f"kernel: {kernel.key} dim: {shape} arguments: {values}")
     if recording.observers:
         for observe in recording.observers:
             observe(kernel, shape)
@@ -114,22 +146,17 @@ def launch(
     if tape is None:
         if record_tape:
             for b in recording.bystanders:
-                b.launched(Call(plan, shape, values, blob, len(inputs)), call_site(2))
+                b.launched(call, site)
         plan.check_written(values)
         plan.forward.run(shape, blob)
-        if gathered is not None:
-            gathered.give_back()
-        if config.verify_fp:
-            finite.look_at_launch(plan, values)
-        return None
-    pending = tape.begin_launch(Call(plan, shape, values, blob, len(inputs)), call_site(2))
-    plan.check_written(values)
-    pending.executable.run(shape, blob, pending.finish)
+    else:
+        pending = tape.begin_launch(call, site)
+        plan.check_written(values)
+        pending.executable.run(shape, blob, pending.finish)
     if gathered is not None:
         gathered.give_back()
     if config.verify_fp:
         finite.look_at_launch(plan, values)
-    return None
 
 
 def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
@@ -206,6 +233,16 @@ def run_adjoint(
         )  # fmt: skip
     # Nothing is written where it does not compile.
     adjoint = Executable(plan.backend, plan.variants, "adjoint", wrt, journaled)
+    run = partial(_perform_adjoint, plan, shape, blob, adjoint, given, names, consumed)
+    if not recording.deferred(run):
+        run()
+
+
+def _perform_adjoint(
+    plan: Plan, shape: tuple[int, ...], blob: bytes, adjoint: Executable, gradients: list[array],
+    names: list[str], consumed: list[bool],
+) -> None:  # fmt: skip
+    given = list(gradients)
     recording.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
     for k, a in enumerate(given):
         if names[k] in plan.variants.written - plan.variants.read and not consumed[k]:
@@ -214,4 +251,4 @@ def run_adjoint(
             a.storage.before_write(a.lo, a.hi)
     adjoint.run(shape, blob + b"".join(a._packed for a in given))
     if config.verify_fp:
-        finite.look(f"the adjoint of kernel {kernel.key!r}", zip(names, given, strict=True))
+        finite.look(f"the adjoint of kernel {plan.kernel.key!r}", zip(names, given, strict=True))

@@ -58,6 +58,7 @@ class Launch:
         plan = kernel.plan
         self._plan = plan
         shown = plan.params if plan.arguments is None else plan.arguments.arguments
+        shown = shown[: len(plan.given)]
         self._names = [p.name for p in shown]
         self._kinds: list[UserType] = [
             p.kind if plan.arguments is None else p.type  # type: ignore[union-attr]

@@ -52,6 +52,22 @@ class Recorder(Protocol):
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """Closes the group opened last."""
 
+    def sketch_launch(self, call: Call, site: Site | None) -> None:
+        """Notes a launch that a graph has captured, and that has not run."""
+
+    def sketch_write(self, dest: array, src: array | None, what: str) -> None:
+        """The same for a copy, or for a fill where `src` is None."""
+
+    def rewinding(self) -> Callable[[], None]:
+        """What makes it forget all that is recorded from now on."""
+
+
+class Deferring(Protocol):
+    """What notes operations in place of running them: a graph that is captured."""
+
+    def add(self, operation: Callable[[], object]) -> None:
+        """Notes one."""
+
 
 class Bystander(Protocol):
     """Is told of what no tape records, and of whatever is read."""
@@ -82,6 +98,18 @@ class Bystander(Protocol):
 
 
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
+# The graph that is captured, if any.
+graph: ContextVar[Deferring | None] = ContextVar("engine_graph", default=None)
+
+
+def deferred(operation: Callable[[], object]) -> bool:
+    """Notes an operation where a graph is captured; else False, and it has to be run now."""
+    found = graph.get()
+    if found is None:
+        return False
+    found.add(operation)
+    return True
+
 
 Observer = Callable[["Kernel", "tuple[int, ...]"], None]
 # Called before each launch runs, recorded or not. A list, so that nesting works.

@@ -10,7 +10,7 @@ from engine.runtime import data as d
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import active, bystanders, reading
+from engine.runtime.recording import active, bystanders, deferred, graph, reading
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -27,6 +27,13 @@ def fill(dest: array, value: Any, what: str) -> None:
     """Sets every element to one value, or one number in all components."""
     element = d.element_value(value, dest._ir.element)
     check_writable(dest)
+    if not deferred(lambda: _fill(dest, element, what)):
+        _fill(dest, element, what)
+    elif (tape := active.get()) is not None:
+        tape.sketch_write(dest, None, what)
+
+
+def _fill(dest: array, element: Any, what: str) -> None:
     tape = active.get()
     written = None if tape is None else tape.record_overwrite(dest, what)
     if tape is None or not dest.requires_grad:
@@ -154,6 +161,13 @@ def copy(
             src = clone(src)
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
+    if not deferred(lambda: _copy(dest, src)):
+        _copy(dest, src)
+    elif (tape := active.get()) is not None:
+        tape.sketch_write(dest, src, "copy")
+
+
+def _copy(dest: array, src: array) -> None:
     reading((src,))
     tape = active.get()
     written = None if tape is None else tape.record_copy(dest, src)
@@ -219,11 +233,28 @@ def clone(
     wanted = src.requires_grad if requires_grad is None else requires_grad
     out.requires_grad = wanted and src._info.floating
     out.retain_grad = retain_grad
+    remake(out)
     if out.requires_grad or requires_grad is None:
         copy(out, src)
     else:
         _cut_off(out, src, False)
     return out
+
+
+def remake(out: array, values: Any = None) -> None:
+    """To be called where an array was made: a captured graph makes it anew each time it runs.
+
+    values: what it is filled with then, None for nothing. Its gradient becomes zero.
+    """
+    if graph.get() is not None:
+        deferred(lambda: _remake(out, values))
+
+
+def _remake(out: array, values: Any) -> None:
+    for a, new in ((out, values), (out.existing_grad, 0)):
+        if a is not None and new is not None:
+            a.storage.before_write(a.lo, a.hi)
+            a._put(new)
 
 
 def stop_gradient(src: array) -> array:
@@ -237,11 +268,14 @@ def stop_gradient(src: array) -> array:
     if not isinstance(src, array):
         raise fail("E206", f"stop_gradient takes an array, got {type(src).__name__}")
     out: array = type(src)._allocate(src.shape, src._ir.element, False, src.device)
+    remake(out)
     _cut_off(out, src, True)
     return out
 
 
 def _cut_off(dest: array, src: array, meant: bool) -> None:
+    if deferred(lambda: _cut_off(dest, src, meant)):
+        return
     reading((src,))
     for b in bystanders:
         b.copied(dest, src, meant, True)

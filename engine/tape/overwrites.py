@@ -76,6 +76,14 @@ class Overwrites:
         self._written: set[Storage] = set()
         self._scanned = 0
 
+    def until(self, count: int) -> Overwrites:
+        """What is known of the first records alone."""
+        out = Overwrites()
+        if count:
+            out.changes = [c for c in self.changes if c.position < count]
+            out._read, out._missed, out._warned = dict(self._read), self._missed, self._warned
+        return out
+
     # ---- while the tape records
 
     def launched(self, record: LaunchRecord, position: int, before: bool = True) -> list[Change]:

@@ -30,6 +30,13 @@ class ScopeStack:
         self.scopes.append(Scope(name, at, depth=len(self._open) - 1, metadata=metadata or {}))
         return self._open[-1]
 
+    def until(self, count: int) -> ScopeStack:
+        """The scopes that began before record `count`."""
+        out = ScopeStack()
+        out.scopes = [s for s in self.scopes if s.begin < count]
+        out._open = [k for k in self._open if k < len(out.scopes)]
+        return out
+
     def end(self, at: int, remove_if_empty: bool) -> bool:
         """Closes the innermost open scope after record `at - 1`; False where none is open."""
         if not self._open:

@@ -67,19 +67,24 @@ class Tape:
         if recording.active.get() is not None:
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
-        self._captures.join(self.records)
         self._token = recording.active.set(self)
+        if not recording.deferred(lambda: self._captures.join(self.records)):
+            self._captures.join(self.records)
         return self
 
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
-        self._overwrites.left(self.records)
-        self._captures.left(self.scopes, lambda: self.memory)
+        if not recording.deferred(self._left):
+            self._left()
         if token is not None:
             try:
                 recording.active.reset(token)
             except ValueError:  # the block was left in another context (an async task)
                 recording.active.set(None)
+
+    def _left(self) -> None:
+        self._overwrites.left(self.records)
+        self._captures.left(self.scopes, lambda: self.memory)
 
     @property
     def launches(self) -> list[Record]:
@@ -139,6 +144,31 @@ class Tape:
             self._append(OverwriteRecord(dest, what, call_site()))
         return partial(self._overwrites.wrote, changes) if changes else None
 
+    # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
+
+    def sketch_launch(self, call: Call, site: Site | None) -> None:
+        """Notes a launch that a graph has captured, and that has not run."""
+        aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
+        selection = call.plan.select(call.values, aliased)
+        self.records.append(LaunchRecord(call, site, aliased, selection))
+
+    def sketch_write(self, dest: array, src: array | None, what: str) -> None:
+        """The same for a copy, or for a fill where `src` is None."""
+        if src is not None and (dest.requires_grad or src.requires_grad):
+            self.records.append(CopyRecord(dest, src, call_site()))
+        elif dest.requires_grad:
+            self.records.append(OverwriteRecord(dest, what, call_site()))
+
+    def rewinding(self) -> Callable[[], None]:
+        """What makes the tape forget all that is recorded from now on."""
+        return partial(self._rewind, len(self.records))
+
+    def _rewind(self, count: int) -> None:
+        self._captures.forget()
+        self.records = self.records[:count]
+        self._overwrites = self._overwrites.until(count)
+        self._scopes = self._scopes.until(count)
+
     def record_launch(
         self,
         kernel: Kernel,
@@ -188,6 +218,8 @@ class Tape:
         """
         if not callable(backward):
             raise self._misused(f"record_func takes a function, got {backward!r}")
+        if recording.deferred(lambda: self.record_func(backward, arrays)):
+            return
         record = FuncRecord(backward, arrays, call_site())
         if mode() != "present":
             if config.tape_snapshots != "off":
@@ -197,10 +229,12 @@ class Tape:
 
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> int:
         """Opens a named group of records. Returns its index."""
+        recording.deferred(lambda: self.record_scope_begin(scope_name, metadata))
         return self._scopes.begin(scope_name, metadata, len(self.records))
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """Closes the group that was opened last; an empty one is forgotten."""
+        recording.deferred(lambda: self.record_scope_end(remove_scope_if_empty))
         if not self._scopes.end(len(self.records), remove_scope_if_empty):
             raise self._misused("record_scope_end without an open scope")
 
@@ -233,9 +267,11 @@ class Tape:
         is "error" and a value that is needed was overwritten; CompilerError where an adjoint
         does not compile; LaunchError E209 where memory runs out.
         """
-        seeds = [] if grads is None else check_seeds(grads)
         if loss is not None:
             self.loss = check_loss(loss)
+        if recording.deferred(lambda: self.backward(loss, grads)):
+            return
+        seeds = [] if grads is None else check_seeds(grads)
         self._captures.look(self.scopes)  # now that what gets a cotangent requires a gradient
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
@@ -339,6 +375,8 @@ class Tape:
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
+        if recording.deferred(self.zero):
+            return
         for a in self._arrays():
             grad = a.existing_grad
             if grad is not None:
@@ -346,6 +384,8 @@ class Tape:
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
+        if recording.deferred(self.reset):
+            return
         self.zero()
         if config.verify_autograd_array_access:
             access.forget(self.records)

@@ -12,6 +12,7 @@ from engine.lang.types import ScalarType, ValueType, scalar_of
 from engine.lang.values import value_class
 from engine.runtime.array import array
 from engine.runtime.launch import launch
+from engine.runtime.recording import deferred
 from engine.utils.common import (
     UtilityIndexError,
     check_arrays,
@@ -95,6 +96,8 @@ def _reduced(
                           code="E202")  # fmt: skip
         if out.shape != shape:
             raise refused(f"{function}: `out` has to have shape {shape}")
+    if out is not None and deferred(lambda: _reduced(function, given, kind, out, count, axis)):
+        return out
     if made.requires_grad and flows(*given):
         _on_tape(given, made, count, axis)
     elif made.size:

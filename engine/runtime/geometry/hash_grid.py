@@ -26,6 +26,7 @@ from engine.runtime.array import array
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.geometry import registry
 from engine.runtime.geometry.registry import Geometry, refuse
+from engine.runtime.recording import deferred, graph
 from engine.runtime.structs import Struct
 
 _MOST_CELLS = (1 << 31) - 1
@@ -129,6 +130,8 @@ class HashGrid(Geometry):
         LaunchError E202 for arrays of another type, and a radius that is not positive.
         """
         data, by = self._checked(points, radius, groups)
+        if graph.get() is not None:  # built now, too: launches ask for it
+            deferred(lambda: self.build(points, radius, groups))
         self.groups = groups
         self.reserved = True
         self._contents = _built(self._dims, self._scalar, data, float(radius), by)

@@ -1,0 +1,252 @@
+"""Captured sequences: operations that are noted where they are asked for, and run where launched.
+
+While a graph captures, launches, adjoints, copies, fills and what tapes do (recording, backward
+passes, clearing) are checked and noted, and nothing of it runs. `capture_launch` runs them in their
+order, on the same arrays as they are then, as often as it is called. The host reads arrays at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Token
+from enum import IntEnum
+from typing import Any
+
+from engine.lang.types import is_integer
+from engine.runtime import recording
+from engine.runtime.array import array
+from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.launch_errors import fail
+from engine.runtime.modules import force_load
+
+
+class CaptureMode(IntEnum):
+    """Warp's names for how CUDA captures; they mean nothing on the CPU."""
+
+    GLOBAL = 0
+    THREAD_LOCAL = 1
+    RELAXED = 2
+
+
+class Graph:
+    """A captured sequence of operations, to be run by `capture_launch`."""
+
+    def __init__(self, device: Device, outer: Graph | None = None) -> None:
+        self.device = device
+        self._operations: list[tuple[Callable[[], object], recording.Recorder | None]] = []
+        # Tapes that it records on, with what puts each back to how it was before; to be called
+        # where a run begins to record there.
+        self._rewinds: dict[int, Callable[[], None]] = {}
+        self._waiting: dict[int, Callable[[], None]] = {}
+        self._root: Graph = self if outer is None else outer._root
+        # While it captures.
+        self._token: Token[recording.Deferring | None] | None = None
+
+    def add(self, operation: Callable[[], object]) -> None:
+        """Notes an operation, and the tape that is active."""
+        tape = recording.active.get()
+        if tape is not None and id(tape) not in self._root._rewinds:
+            self._root._rewinds[id(tape)] = tape.rewinding()
+        self._operations.append((operation, tape))
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self)} operations>"
+
+    def _begin(self) -> None:
+        self._token = recording.graph.set(self)
+
+    def _end(self) -> None:
+        assert self._token is not None
+        token, self._token = self._token, None
+        recording.graph.reset(token)
+
+    def _run(self) -> None:
+        """Runs the operations. Tapes go on from where they are."""
+        before = recording.active.get()
+        now = before
+        try:
+            for operation, tape in self._operations:
+                if tape is not now:
+                    recording.active.set(tape)
+                    now = tape
+                if tape is not None and (rewind := self._root._waiting.pop(id(tape), None)):
+                    rewind()
+                operation()
+        finally:
+            if now is not before:
+                recording.active.set(before)
+
+    def _replay(self) -> None:
+        """Runs it on tapes as they were before the capture."""
+        self._waiting = dict(self._rewinds)
+        self._run()
+
+
+def capture_begin(
+    device: DeviceLike = None,
+    stream: Any = None,
+    force_module_load: bool | None = None,
+    external: bool = False,
+    apic: bool = False,
+    capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
+) -> None:
+    """Begins to note operations in place of running them, up to `capture_end`.
+
+    Args:
+        device: where launches go that are captured.
+        stream: the same, by a stream.
+        force_module_load: True compiles all modules first.
+        external: accepted for GPU code; it means nothing on the CPU.
+        apic: accepted for GPU code; it means nothing on the CPU.
+        capture_mode: accepted for GPU code; it means nothing on the CPU.
+
+    Raises LaunchError: E213 inside another capture, E208 for an unknown device.
+    """
+    del external, apic, capture_mode
+    place = get_device(device if stream is None else stream.device)
+    if recording.graph.get() is not None:
+        raise fail("E213", "a capture cannot begin inside another one", help="end that one first")
+    if force_module_load:
+        force_load(place)
+    Graph(place)._begin()
+
+
+def capture_end(device: DeviceLike = None, stream: Any = None) -> Graph:
+    """Ends a capture. Raises LaunchError (E213) where none has begun."""
+    del device, stream
+    graph = recording.graph.get()
+    if not isinstance(graph, Graph):
+        raise fail("E213", "there is no capture to be ended", help="call capture_begin first")
+    graph._end()
+    return graph
+
+
+def capture_launch(graph: Graph, stream: Any = None) -> None:
+    """Runs what a graph has captured. Raises what the operations raise, and LaunchError (E213).
+
+    Inside of a capture, the launch of the graph is one more operation. A tape that the graph
+    records on has the records of its last run.
+    """
+    del stream
+    if not isinstance(graph, Graph) or graph._token is not None:
+        what = "a graph that is still captured" if isinstance(graph, Graph) else repr(graph)
+        raise fail("E213", f"capture_launch takes a captured graph, got {what}")
+    if not recording.deferred(graph._replay):
+        token = recording.active.set(None)
+        try:
+            graph._replay()
+        finally:
+            recording.active.reset(token)
+
+
+class ScopedCapture:
+    """`with ScopedCapture() as capture:` captures the block; the result is `capture.graph`.
+
+    The arguments are those of `capture_begin`, and so are the errors.
+    """
+
+    def __init__(self, device: DeviceLike = None, stream: Any = None, **options: Any) -> None:
+        self.device = device
+        self.stream = stream
+        self.active = False
+        self.graph: Graph | None = None
+        self._options = options
+
+    def __enter__(self) -> ScopedCapture:
+        capture_begin(self.device, self.stream, **self._options)
+        self.active = True
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.active = False
+        self.graph = capture_end(self.device, self.stream)
+
+
+Branch = Callable[..., Any] | Graph
+
+
+def capture_if(
+    condition: array,
+    on_true: Branch | None = None,
+    on_false: Branch | None = None,
+    stream: Any = None,
+    **kwargs: Any,
+) -> None:
+    """Runs one of two branches; inside a capture, as an operation of the graph.
+
+    Args:
+        condition: an array of one int; what it holds decides, each time.
+        on_true: a function, called with `kwargs`, or a captured graph: where it is not 0.
+        on_false: the same where it is 0.
+        stream: accepted for GPU code.
+        kwargs: what functions are called with.
+
+    Raises LaunchError (E213) for other arguments.
+    """
+    del stream
+    _check_condition(condition, "capture_if")
+    yes, no = (_branch(b, kwargs, "capture_if") for b in (on_true, on_false))
+
+    def run() -> None:
+        (yes if _holds(condition) else no)()
+
+    if not recording.deferred(run):
+        run()
+
+
+def capture_while(condition: array, while_body: Branch, stream: Any = None, **kwargs: Any) -> None:
+    """Runs a body as long as `condition` (an array of one int) is not 0.
+
+    The arguments and errors are those of `capture_if`.
+    """
+    del stream
+    _check_condition(condition, "capture_while")
+    body = _branch(while_body, kwargs, "capture_while")
+
+    def run() -> None:
+        while _holds(condition):
+            body()
+
+    if not recording.deferred(run):
+        run()
+
+
+def is_conditional_graph_supported() -> bool:
+    """False, as Warp says where there is no GPU: programs have another way then."""
+    return False
+
+
+def _holds(condition: array) -> bool:
+    return bool(condition._host().ravel()[0])
+
+
+def _check_condition(condition: Any, what: str) -> None:
+    if (
+        not isinstance(condition, array)
+        or condition.size != 1
+        or not is_integer(condition._ir.element)
+    ):
+        raise fail("E213", f"{what} takes an array of one int as its condition, got {condition!r}")
+
+
+def _branch(branch: Branch | None, kwargs: dict[str, Any], what: str) -> Callable[[], object]:
+    """What runs a branch; of a function inside a capture, what it asks for there."""
+    if branch is None:
+        return lambda: None
+    if isinstance(branch, Graph):
+        return branch._replay
+    if not callable(branch):
+        raise fail("E213", f"{what} takes functions and graphs, got {branch!r}")
+    outer = recording.graph.get()
+    if not isinstance(outer, Graph):
+        return lambda: branch(**kwargs)
+    inner = Graph(outer.device, outer)
+    inner._begin()
+    try:
+        branch(**kwargs)
+    finally:
+        inner._end()
+    return inner._run
