@@ -16,7 +16,7 @@ from engine.frontend.operands.kinds import (
     decompose,
     user_type,
 )
-from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Struct, Value, View
+from engine.frontend.operands.operand import BAD, Bad, Known, Operand, Several, Struct, Value, View
 from engine.ir.nodes import Atom, Let, Load, Var
 from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
 
@@ -31,6 +31,9 @@ def set_name(
     naming: nothing else refers to the value, so that its temporary may take the name.
     """
     name = target.id
+    if isinstance(got, Known) and got.value is not None:
+        if name not in cx.plan.plain or name in cx.plan.components:
+            got = got.value
     if isinstance(got, Bad):
         if name not in cx.types:
             cx.unsure.add(name)

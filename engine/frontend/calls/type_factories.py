@@ -16,6 +16,7 @@ from engine.frontend.operands.operand import (
     Several,
     Value,
     number,
+    zero,
 )
 from engine.frontend.parsing.scope import type_of
 from engine.lang import factories
@@ -31,22 +32,34 @@ FACTORIES: dict[object, tuple[str, ...]] = {
 }
 
 
+def makes_value(cx: Context, node: ast.Call, make: Callable[..., Any]) -> bool:
+    """Whether a call is of values: `types.quaternion(x, y, z, w)` makes one, and no class.
+
+    Also one that leaves out what a type needs.
+    """
+    names = FACTORIES[make]
+    given = {w.arg for w in node.keywords}
+    if not node.args:
+        return not given.issuperset(names)
+    last = node.args[-1]
+    if len(node.args) + len(given) == len(names) and given <= set(names):
+        if "dtype" in given:
+            got = cx.expr(node.args[0])
+            return (
+                len(node.args) == 1
+                and not isinstance(got, (Several, Bad))
+                and (not isinstance(got, Value) or not got.weak)
+            )
+        return not isinstance(cx.expr(last), (Known, Bad))
+    return True
+
+
 def factory_of(obj: object) -> Callable[..., Any] | None:
     """The factory of `types` that an object is."""
     try:
         return obj if obj in FACTORIES else None  # type: ignore[return-value]
     except TypeError:  # not hashable
         return None
-
-
-def makes_value(cx: Context, node: ast.Call, make: Callable[..., Any]) -> bool:
-    """Whether a call is of values: `types.quaternion(x, y, z, w)` makes one, and no class."""
-    sizes = len(FACTORIES[make]) - 1
-    if not node.args or len(node.args) <= sizes:
-        # `types.matrix(a, shape=(1, 1))` has a value where the shape would be.
-        return bool(node.args) and any(k.arg in FACTORIES[make][:sizes] for k in node.keywords)
-    got = cx.expr(node.args[-1]) if len(node.args) == sizes + 1 else None
-    return not (isinstance(got, Known) and type_of(got.obj) is not None)
 
 
 class Meaningless(Exception):
@@ -123,7 +136,9 @@ def lower_factory(cx: Context, node: ast.Call, make: Callable[..., Any]) -> Oper
                     else component_count(cx.expr(n), "the length")
                 )
                 given.append(size)
-        return Known(make(*given))
+        made = make(*given)
+        t = made.__ir_type__
+        return Known(made, Value(zero(t)))
     except LaunchError as error:
         problem = error.diagnostics[0].message
     except Meaningless as wrong:

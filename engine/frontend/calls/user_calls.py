@@ -182,11 +182,17 @@ def _instance(
 
 def _arguments(cx: Context, node: ast.Call) -> Given:
     """Lowers the arguments of a call."""
+
+    def argument(at: ast.expr) -> Argument:
+        got = cx.expr(at)
+        zero = got.value if isinstance(got, Known) else None
+        return at, got if zero is None else zero
+
     named: dict[str, Argument] = {}
-    positional = tuple((a, cx.expr(a)) for a in node.args)
+    positional = tuple(argument(a) for a in node.args)
     for word in node.keywords:
         if word.arg is not None:
-            named[word.arg] = (word.value, cx.expr(word.value))
+            named[word.arg] = argument(word.value)
     return Given(positional, named)
 
 

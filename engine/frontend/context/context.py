@@ -244,6 +244,8 @@ class Context:
         """The operand as one value, or an error at the node."""
         if isinstance(got, (Value, Bad)):
             return got
+        if isinstance(got, Known) and got.value is not None:
+            return got.value
         if isinstance(got, Several):
             if not got.items:
                 return self.error(

@@ -51,6 +51,8 @@ def member(cx: Context, node: ast.Attribute, base: LValue) -> LValue:
     """What `base.attr` names."""
     if isinstance(base, Bad):
         return BAD
+    if isinstance(base, Known) and base.value is not None:
+        base = base.value
     if isinstance(base, Known):
         return known_member(cx, node, base.obj)
     if isinstance(base, Struct):

@@ -16,6 +16,7 @@ from engine.frontend.operands.kinds import as_view
 from engine.frontend.operands.lvalues import LValue, Part
 from engine.frontend.operands.operand import (
     Bad,
+    Known,
     Operand,
     Several,
     Value,
@@ -40,6 +41,8 @@ def count_of(got: Operand) -> int | None:
 
 def items_of(cx: Context, node: ast.expr, got: Operand) -> tuple[Operand, ...] | None:
     """The items of a tuple, vector, matrix (its rows) or local array; None for anything else."""
+    if isinstance(got, Known) and got.value is not None:
+        got = got.value
     if isinstance(got, Several):
         return got.items
     if isinstance(got, Value) and isinstance(got.type, (VectorType, MatrixType)):

@@ -117,6 +117,8 @@ def _index_nodes(node: ast.Subscript) -> list[ast.expr]:
 
 def _subscript(cx: Context, node: ast.Subscript, base: LValue) -> LValue:
     nodes = _index_nodes(node)
+    if isinstance(base, Known) and base.value is not None:
+        base = base.value
     if isinstance(base, Known):
         return adjoint_of(cx, node, base)
     if isinstance(base, Bad):

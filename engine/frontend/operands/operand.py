@@ -49,9 +49,14 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A Python object known while compiling: a module, function, type or enumeration."""
+    """A Python object known while compiling: a module, function, type or enumeration.
+
+    value: of a type made in the kernel, its zero. `types.vector(length=3, dtype=float)` is
+    either, as what is done with it tells.
+    """
 
     obj: object
+    value: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
