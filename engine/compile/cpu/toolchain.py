@@ -144,6 +144,10 @@ def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain
     number = re.search(r"(?:clang version|\)) (\d+)", version)
     if number and int(number[1]) >= (12 if clang else 10):
         flags += ("-fno-finite-loops",)  # C++ would let a kernel's endless loop be removed
+    if not clang:
+        # GCC 12 moves loads that it makes into vectors past the end of a variable's life, when
+        # another one may have its place on the stack: products of matrices came out wrong.
+        flags += ("-fstack-reuse=none",)
     # Kernels need nothing of the C++ library (which zig would build first, for minutes).
     if clang:
         flags += ("-nostdlib++",)

@@ -43,6 +43,8 @@ from engine.lang.types import (
 from engine.lang.values import value_class
 
 _LETTERS = "xyzw"
+# What types have as well as values.
+_OF_TYPES = ("dtype", "length", "shape", "ndim", "size")
 # Parts of a transform: first and last component, and what they are.
 _TRANSFORM: dict[str, tuple[int, int, Tag]] = {"p": (0, 3, ""), "q": (3, 7, "quat")}
 
@@ -51,7 +53,7 @@ def member(cx: Context, node: ast.Attribute, base: LValue) -> LValue:
     """What `base.attr` names."""
     if isinstance(base, Bad):
         return BAD
-    if isinstance(base, Known) and base.value is not None:
+    if isinstance(base, Known) and base.value is not None and node.attr not in _OF_TYPES:
         base = base.value
     if isinstance(base, Known):
         return known_member(cx, node, base.obj)

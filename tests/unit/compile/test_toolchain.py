@@ -118,6 +118,7 @@ def test_flags_follow_the_compiler(version: str, clang: bool, finite: bool) -> N
     flags = toolchain._toolchain(("c++",), version, False).flags
     assert ("-nostdlib++" in flags) == clang
     assert ("-fno-finite-loops" in flags) == finite
+    assert ("-fstack-reuse=none" in flags) != clang
     assert not any("fast-math" in f for f in flags)
     assert "-ffp-contract=off" in flags
 
