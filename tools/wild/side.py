@@ -110,8 +110,9 @@ class Side:
         return cls(*[x.item() for x in np.ravel(value)])
 
     def _field(self, kind: Any, name: str) -> Any:
-        if self.name == "warp":
-            return getattr(kind, "vars", None)[name].type  # type: ignore[index]
+        own = getattr(kind, "vars", None)  # of a struct of Warp
+        if own is not None:
+            return own[name].type
         from engine.runtime.parameters import _annotation
 
         return _annotation(kind.__ir_type__.fields[name], None)
