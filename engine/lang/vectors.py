@@ -104,7 +104,8 @@ class Components:
     def __add__(self, other: object) -> Any:
         return self._elementwise(np.add, other)
 
-    __radd__ = __add__
+    def __radd__(self, other: object) -> Any:
+        return self._elementwise(np.add, other, swap=True)
 
     def __sub__(self, other: object) -> Any:
         return self._elementwise(np.subtract, other)
