@@ -13,7 +13,7 @@ import numpy as np
 from engine.lang.types import INT32
 from engine.runtime.array import array
 from engine.runtime.device import DeviceLike
-from engine.utils.common import NumpyArray, check_arrays, on_host, put, refused
+from engine.utils.common import NumpyArray, check_arrays, on_host, put, refuse_in_graph, refused
 
 
 class GraphColoringAlgorithm(enum.Enum):
@@ -42,6 +42,7 @@ def graph_coloring_assign(
     Raises UtilityError (a LaunchError and a RuntimeError) E202 for types, E206 for shapes and
     for nodes that are not there.
     """
+    refuse_in_graph("graph_coloring_assign", "call it before")
     neighbours = _neighbours("graph_coloring_assign", edges, node_colors)
     order = (
         _by_search if GraphColoringAlgorithm(algorithm) is GraphColoringAlgorithm.MCS else _by_size
@@ -76,6 +77,7 @@ def graph_coloring_balance(
     Returns the ratio that was reached. Warns (UserWarning) where max_iterations ended it.
     Raises what `graph_coloring_assign` does, and for colours that are none of the graph.
     """
+    refuse_in_graph("graph_coloring_balance", "call it before")
     neighbours = _neighbours("graph_coloring_balance", edges, node_colors)
     count = operator.index(color_count)
     limit = len(neighbours) if max_iterations is None else operator.index(max_iterations)

@@ -64,6 +64,13 @@ def transform_expand(t: Any) -> Any:
     return transformf(*(float(x) for x in t))
 
 
+def refuse_in_graph(function: str, help: str) -> None:
+    """Raises UtilityError (E213) where a graph is captured: the host would need a result now."""
+    if recording.graph.get() is not None:
+        raise refused(f"{function} needs its result at once, and a captured graph runs later",
+                      help, "E213")  # fmt: skip
+
+
 def put(dest: array, result: Any) -> None:
     """Writes what the host worked out."""
     transfer.assign(dest, np.ascontiguousarray(result))

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.lang.types import ScalarType, ValueType, scalar_of
 from engine.lang.values import value_class
+from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.launch import launch
 from engine.runtime.recording import deferred
@@ -85,6 +86,10 @@ def _reduced(
     first = given[0]
     shape, count = _extent(function, first, count, axis)
     if out is None:
+        if axis is not None and recording.graph.get() is not None:
+            later = array._allocate(shape, kind, True, first.device)
+            later.requires_grad = flows(*given)
+            return _reduced(function, given, kind, later, count, axis)
         made = array._allocate(shape, kind, True, first.device)
         if flows(*given) and axis is not None:
             made.requires_grad = True

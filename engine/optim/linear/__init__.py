@@ -25,7 +25,15 @@ from engine.optim.linear.operators import (
 )
 from engine.runtime import recording
 from engine.runtime.array import array
-from engine.utils.common import NumpyArray, UtilityTypeError, check_arrays, flows, put, refused
+from engine.utils.common import (
+    NumpyArray,
+    UtilityTypeError,
+    check_arrays,
+    flows,
+    put,
+    refuse_in_graph,
+    refused,
+)
 
 _TOLERANCES = {16: 1e-3, 32: 1e-6, 64: 1e-12}
 _SYMMETRIC = ("cg", "cr")
@@ -242,18 +250,32 @@ def _solve(
         _check_gradient(name, matrix)
     else:
         taped = False
-    for a in (b, x, *([] if matrix is None else [matrix])):
-        a._lend()
-    system = System(op, inverse, b, x, offsets)
-    relative, absolute = _tolerances(b, tol, atol)
-    need = np.maximum(absolute, relative * system.norms(system.b))
-    found = _iterate(system, steps, need, maxiter or size, check_every, stride, callback)
-    put(x, system.x.astype(x._info.numpy).reshape(x._parts.shape))
-    if taped:
-        _record(op, inverse, b, x, steps, need, max(maxiter or 0, 4 * size))
-    if check_every:
+
+    def solve() -> tuple[int, float, float]:
+        for a in (b, x, *([] if matrix is None else [matrix])):
+            a._lend()
+        system = System(op, inverse, b, x, offsets)
+        relative, absolute = _tolerances(b, tol, atol)
+        need = np.maximum(absolute, relative * system.norms(system.b))
+        found = _iterate(system, steps, need, maxiter or size, check_every, stride, callback)
+        put(x, system.x.astype(x._info.numpy).reshape(x._parts.shape))
+        if taped:
+            _record(op, inverse, b, x, steps, need, max(maxiter or 0, 4 * size))
         return found
-    return (array(np.array([found[0]], np.int32)), *(array(np.array([v * v])) for v in found[1:]))
+
+    if check_every:
+        refuse_in_graph(name, "pass check_every=0: results are arrays then")
+        return solve()
+    results = (array(np.zeros(1, np.int32)), *(array(np.zeros(1)) for _ in range(2)))
+
+    def fill() -> None:
+        count, *lengths = solve()
+        for a, value in zip(results, (count, *(v * v for v in lengths)), strict=True):
+            a.fill_(value)
+
+    if not recording.deferred(fill):
+        fill()
+    return results
 
 
 def _tolerances(b: array, tol: float | None, atol: float | None) -> tuple[float, float]:

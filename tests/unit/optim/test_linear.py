@@ -182,3 +182,18 @@ def test_refusals() -> None:
         with pytest.raises(RuntimeError, match=match):
             call()
     assert not x.numpy().any()
+
+
+def test_in_a_captured_graph() -> None:
+    A, b = system(4, True)
+    x = wp.zeros_like(b)
+    with wp.ScopedCapture() as capture:
+        count, residual, needed = linear.cg(A, b, x, tol=1e-11, maxiter=40, check_every=0)
+        with pytest.raises(wp.LaunchError, match="E213"):
+            linear.cg(A, b, x)
+    for k in (1.0, 2.0):
+        b.fill_(k)
+        wp.capture_launch(capture.graph)
+        np.testing.assert_allclose(x.numpy(), np.linalg.solve(A.numpy(), np.full(4, k)), rtol=1e-9)
+    assert count.numpy()[0] > 0
+    assert residual.numpy()[0] <= needed.numpy()[0]

@@ -112,3 +112,16 @@ def test_refusals(call, error, match) -> None:
     with pytest.raises(error, match=match) as e:
         call(wp.ones((2, 3), dtype=float))
     assert "E20" in str(e.value) and __file__ in str(e.value)
+
+
+def test_in_a_captured_graph() -> None:
+    x = wp.ones((2, 3), dtype=float)
+    whole = wp.zeros(1, dtype=float)
+    with wp.ScopedCapture() as capture:
+        rows = array_sum(x, axis=1)
+        array_inner(x, x, out=whole)
+    for k in (2.0, 3.0):
+        x.fill_(k)
+        wp.capture_launch(capture.graph)
+        assert rows.numpy().tolist() == [[3 * k], [3 * k]]
+        assert whole.numpy()[0] == 6 * k * k
