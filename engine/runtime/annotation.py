@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
@@ -83,6 +83,12 @@ def element_info(kind: ElementType) -> ElementInfo:
     return found
 
 
+def dimensions(ndim: Any) -> Any:
+    """A number of dimensions, which may be written as `Literal[2]`."""
+    told = get_args(ndim) if get_origin(ndim) is Literal else ()
+    return told[0] if len(told) == 1 else ndim
+
+
 class ArrayAnnotation:
     """The type of an array parameter: an element type and a number of dimensions.
 
@@ -90,6 +96,7 @@ class ArrayAnnotation:
     """
 
     def __init__(self, dtype: object, ndim: int = 1) -> None:
+        ndim = dimensions(ndim)
         if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:
             raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got ndim={ndim!r}")
         self.ndim = ndim

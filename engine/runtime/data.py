@@ -170,10 +170,13 @@ def element_shape(found: NumpyArray, kind: ElementType) -> tuple[int, ...]:
     if found.shape[-n:] == inner and found.ndim >= n:
         return own[:-n] or (1,)
     count, last = math.prod(inner), found.shape[-1]
-    if found.ndim == 1 and last % count == 0:
-        return (last // count,)
-    if last == count:
-        return own[:-1]
+    size = 1
+    for k in range(found.ndim - 1, -1, -1):  # components in any number of axes
+        size *= own[k]
+        if size == count:
+            return own[:k] or (1,)
+    if last % count == 0:
+        return (*own[:-1], last // count)
     raise fail(
         "E206",
         f"data of shape {found.shape} does not hold elements of {describe(kind)}",

@@ -13,7 +13,7 @@ from engine.lang.stand_ins import StandIn
 from engine.lang.structs import IndexedArrayType
 from engine.lang.types import INT32
 from engine.lang.values import to_element_type, value_class
-from engine.runtime.annotation import MAX_DIMS, describe
+from engine.runtime.annotation import MAX_DIMS, describe, dimensions
 from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
@@ -219,6 +219,7 @@ class IndexedArrayAnnotation:
     __ir_role__ = "indexedarray"
 
     def __init__(self, dtype: Any, ndim: int = 1) -> None:
+        ndim = dimensions(ndim)
         if not isinstance(ndim, int) or not 1 <= ndim <= MAX_DIMS:
             raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got ndim={ndim!r}")
         self.dtype: Any = dtype

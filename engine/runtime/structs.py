@@ -8,6 +8,7 @@ import difflib
 import inspect
 import sys
 import warnings
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ from engine.lang.structs import (
     record_dtype,
 )
 from engine.lang.types import UINT64, ScalarType, scalar_of
-from engine.lang.values import to_ir_type, uint64
+from engine.lang.values import to_ir_type, uint64, value_class
 from engine.lang.vectors import vector_class
 from engine.runtime import modules
 from engine.runtime.annotation import ArrayAnnotation, describe
@@ -45,6 +46,8 @@ class Struct:
     """
 
     __ir_type__: ClassVar[StructType]
+    # Of fields whose annotation is a scalar class of the engine; others hold Python's numbers.
+    __zeros__: ClassVar[Mapping[str, Any]]
 
     def __init__(self, *args: Any, **named: Any) -> None:
         kind = self.__ir_type__
@@ -59,7 +62,7 @@ class Struct:
                 raise _no_field(kind, name)
             given[name] = value
         for name, t in kind.fields.items():
-            self.__dict__[name] = _zero(t)
+            self.__dict__[name] = self.__zeros__[name] if name in self.__zeros__ else _zero(t)
         for name, value in given.items():
             setattr(self, name, value)
 
@@ -75,8 +78,9 @@ class Struct:
             self.__dict__[name] = _converted(value, kind.fields[name])
         except Mismatch as e:
             raise fail(
-                e.code, f"field {name!r} of {kind.name}: wrong value",
-                f"expected {describe(kind.fields[name])}, got {e.got}", help=e.help,
+                e.code, f"Struct field {name!r} expects {e.wanted or describe(kind.fields[name])}"
+                f"{', got' if e.wanted else ' but got'} {e.got}", f"a field of {kind.name}",
+                help=e.help,
             ) from None  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
@@ -161,6 +165,10 @@ def struct(cls: Any = None, *, module: Any = None) -> Any:
 def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
     if not isinstance(cls, type):
         raise _bad(f"@struct takes a class, got {cls!r}", "write `@struct` above a class")
+    parents = [b.__name__ for b in cls.__bases__ if getattr(b, "__ir_type__", None) is not None]
+    if parents:
+        raise _bad(f"struct {cls.__name__} cannot inherit from struct {parents[0]}",
+                   f"make a field of it: `base: {parents[0]}`")  # fmt: skip
     found = inspect.get_annotations(cls)
     around = {**vars(sys.modules.get(cls.__module__, object())), **names} if _text(found) else {}
     missing = {f: m for f, a in found.items() if (m := stand_in_of(_evaluated(a, around)))}
@@ -179,7 +187,7 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
     skip = ("__dict__", "__weakref__", "__init__", "__doc__", *fields)
     members: dict[str, Any] = {"key": cls.__name__, "vars": MappingProxyType(fields)}
     members |= {k: v for k, v in vars(cls).items() if k not in skip}
-    members |= {"__ir_type__": kind, "__doc__": cls.__doc__}
+    members |= {"__ir_type__": kind, "__doc__": cls.__doc__, "__zeros__": _zeros(fields, found)}
     made = type(cls.__name__, (Struct,), members)
     kind.cls = made
     if "cls" not in members:
@@ -200,6 +208,20 @@ def _evaluated(annotation: Any, around: dict[str, Any]) -> Any:
     with contextlib.suppress(Exception):  # what is wrong with it is said later
         return eval(annotation, around)
     return None
+
+
+def _zeros(fields: Mapping[str, FieldType], annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """Zeros of the engine's scalar classes, for the fields that are annotated with one."""
+    out = {}
+    for f, t in fields.items():
+        note = annotations[f]
+        python = note in (int, float, bool) if not isinstance(note, str) else note in _PYTHON
+        if isinstance(t, ScalarType) and not python:
+            out[f] = value_class(t)(0)
+    return out
+
+
+_PYTHON = ("int", "float", "bool")
 
 
 def _text(annotations: dict[str, Any]) -> bool:
@@ -268,9 +290,24 @@ def _converted(value: Any, t: FieldType) -> Any:
         if isinstance(value, np.ndarray):
             raise Mismatch("E202", "a NumPy array", "make an array of it: array(data, dtype=...)")
         have = getattr(value, "_ir", None)
-        raise Mismatch("E202", shown_value(value) if have is None else describe(have))
+        if have is None:
+            raise Mismatch("E202", shown_value(value))
+        if have.element != t.element:
+            names = [value_class(x.element).__name__ for x in (have, t)]
+            if len(set(names)) == 2:
+                raise Mismatch("E202", names[0], wanted=f"dtype {names[1]}")
+        elif have.ndim != t.ndim:
+            wanted = f"an array with {t.ndim} dimension(s)"
+            raise Mismatch("E202", f"{have.ndim} dimension(s)", wanted=wanted)
+        raise Mismatch("E202", describe(have))
     if t == UINT64 and type(getattr(value, "id", None)) is int:
         value = value.id
+    number = isinstance(value, (int, float)) and not isinstance(value, (bool, np.generic))
+    if number and not isinstance(t, ScalarType):
+        help_text = f"make one of it: {describe(t)}(...)"
+        raise Mismatch("E202", f"a single value of type {type(value).__name__}", help_text)
+    if isinstance(t, ScalarType) and getattr(type(value), "__ir_type__", None) == t:
+        return value
     packed = packer(t)(value)  # says what does not fit
     if isinstance(t, ScalarType):
         kind = {"f": float, "b": bool}.get(t.kind, int)

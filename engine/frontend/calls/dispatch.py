@@ -55,6 +55,7 @@ from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import as_view, decompose
 from engine.frontend.operands.operand import (
     BAD,
+    Absent,
     Bad,
     Known,
     Operand,
@@ -122,6 +123,8 @@ def _length(cx: Context, node: ast.Call) -> Operand:
     got = cx.expr(node.args[0])
     if isinstance(got, Several):
         return literal(len(got.items))
+    if isinstance(got, Absent):
+        return literal(0)
     view = as_view(got)
     if view is not None:
         found = size(cx, view, 0)

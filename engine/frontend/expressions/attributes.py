@@ -27,7 +27,7 @@ from engine.frontend.operands.operand import (
     literal,
 )
 from engine.frontend.operands.type_names import type_name
-from engine.frontend.parsing.scope import is_engine, type_of
+from engine.frontend.parsing.scope import MISSING, is_engine, type_of
 from engine.ir.nodes import Const
 from engine.lang.stand_ins import StandIn, plural
 from engine.lang.structs import ARRAYS, StructType
@@ -60,7 +60,7 @@ def member(cx: Context, node: ast.Attribute, base: LValue) -> LValue:
     if isinstance(base, Struct):
         return _field(cx, node, base)
     if isinstance(base, Absent):
-        return cx.describe(node.value, base)
+        return _of_none(node.attr, base) or cx.describe(node.value, base)
     if isinstance(base, Value) and base.member is not None and node.attr == "value":
         return replace(base, member=None)
     t: object = None
@@ -172,6 +172,30 @@ def known_member(cx: Context, node: ast.Attribute, obj: object) -> Operand:
         what, help_text = describe(found)
         return cx.error("E107", node, f"`{text}` is {what}", help_text)
     return got
+
+
+def function_of_object(cx: Context, node: ast.Attribute) -> Known | None:
+    """`obj.f` for a function or type in an object that is itself nothing to kernels."""
+    if not isinstance(node.value, ast.Name) or node.value.id in cx.plan.assigned:
+        return None
+    obj = cx.scope.lookup(node.value.id)
+    if obj is MISSING or isinstance(obj, StandIn) or operand_of(obj) is not None:
+        return None
+    try:
+        got = operand_of(cx.scope.member(obj, node.attr))
+    except Exception:
+        return None
+    return got if isinstance(got, Known) and callable(got.obj) else None
+
+
+def _of_none(name: str, base: Absent) -> Operand | None:
+    """A fact about an array that is not there: it has no elements."""
+    assert isinstance(base.type, ARRAYS)
+    if name == "shape":
+        return Several((literal(0),) * base.type.ndim)
+    if name == "dtype":
+        return Known(value_class(base.type.element))
+    return literal({"size": 0, "ndim": base.type.ndim}[name]) if name in ("size", "ndim") else None
 
 
 def _of_type(name: str, t: ValueType | None) -> Operand | None:

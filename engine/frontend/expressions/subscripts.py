@@ -10,7 +10,7 @@ import ast
 
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.adjoint_variables import adjoint_of
-from engine.frontend.expressions.attributes import member
+from engine.frontend.expressions.attributes import function_of_object, member
 from engine.frontend.expressions.component_slices import (
     chosen_items,
     part_of_region,
@@ -51,6 +51,9 @@ def lvalue(cx: Context, node: ast.expr) -> LValue:
         with cx.at(node):
             return _subscript(cx, node, _shown(cx, base))
     if isinstance(node, ast.Attribute):
+        function = function_of_object(cx, node)
+        if function is not None:
+            return function
         base = lvalue(cx, node.value)
         with cx.at(node):
             return member(cx, node, _shown(cx, base))

@@ -127,3 +127,16 @@ def test_empty_data_has_the_dimensions_that_are_asked_for():
         with pytest.raises(LaunchError) as e:
             make()
         assert e.value.diagnostics[0].code == "E206"
+
+
+def test_components_in_any_axes():
+    for shape, dtype, want in (
+        ((5, 2, 1), wp.vec2, (5,)),
+        ((5, 1, 2), wp.vec2, (5, 1)),
+        ((2, 3, 4), wp.vec2, (2, 3, 2)),
+        ((2, 2, 1), wp.mat22, (1,)),
+        ((5, 4), wp.mat22, (5,)),
+    ):
+        data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        made = wp.array(data, dtype=dtype)
+        assert made.shape == want and made.numpy().ravel().tolist() == data.ravel().tolist()

@@ -62,6 +62,9 @@ def test_construction_and_fields():
     assert repr(s.inner) == "Inner(a=vec3f([2.0, 8.0, 4.0]), k=5)"
     s.m = np.eye(2)
     s.x = np.float32(2.5)
+    assert type(s.x) is float and type(s.big) is wp.float64 and type(s.inner.k) is int
+    s.x = wp.float32(2.5)
+    assert type(s.x) is wp.float32
     assert s.m == wp.mat22(1.0, 0.0, 0.0, 1.0) and s.x == 2.5
 
 
@@ -91,13 +94,21 @@ def test_wrong_values_are_told():
     s = Outer()
     refused(lambda: setattr(s, "y", 1), "E202", "no field 'y'", "its fields are x, inner")
     refused(lambda: setattr(s, "flog", 1), "E202", "did you mean 'flag'")
-    refused(lambda: setattr(s, "x", "a"), "E202", "field 'x' of Outer", "expected float32")
-    refused(lambda: setattr(s.inner, "k", 2.5), "E202", "expected int32")
+    refused(
+        lambda: setattr(s, "x", "a"), "E202", "Struct field 'x' expects float32", "a field of Outer"
+    )
+    refused(lambda: setattr(s.inner, "k", 2.5), "E202", "expects int32")
     refused(lambda: setattr(s.inner, "k", 2**40), "E202", "outside")
-    refused(lambda: setattr(s.inner, "a", (1.0, 2.0)), "E202", "expected vec3f")
-    refused(lambda: setattr(s, "inner", Outer()), "E202", "expected Inner")
+    refused(lambda: setattr(s.inner, "a", (1.0, 2.0)), "E202", "expects vec3f")
+    refused(lambda: setattr(s, "inner", Outer()), "E202", "expects Inner")
+    refused(lambda: setattr(s, "m", 1.5), "E202", "expects mat22f but got a single value")
+    refused(lambda: setattr(s, "data", wp.zeros((3, 3))), "E202", "with 1 dimension(s), got 2")
     refused(lambda: setattr(s, "data", np.zeros(3)), "E202", "make an array of it")
-    refused(lambda: setattr(s, "data", wp.zeros(3, dtype=int)), "E202", "array(dtype=int32")
+    refused(
+        lambda: setattr(s, "data", wp.zeros(3, dtype=int)),
+        "E202",
+        "expects dtype float32, got int32",
+    )
     refused(lambda: Inner(wp.vec3(), 1, 2), "E201", "2 fields, got 3")
     refused(lambda: Inner(kk=1), "E202", "did you mean 'k'")
     refused(lambda: Inner(wp.vec3(), a=wp.vec3()), "E201", "given twice")
@@ -112,6 +123,11 @@ def test_wrong_definitions_are_told():
         class A:
             x: str
 
+    def derived():
+        @wp.struct
+        class A(Inner):
+            x: float
+
     def reserved():
         @wp.struct
         class A:
@@ -124,6 +140,7 @@ def test_wrong_definitions_are_told():
 
     refused(untyped, "E103", "field 'x' of struct A: str is not a type")
     refused(reserved, "E103", "reserved")
+    refused(derived, "E103", "cannot inherit from struct Inner")
     refused(unknown, "E103", "cannot be evaluated")
     refused(lambda: wp.struct(3), "E103", "takes a class")
 
@@ -193,7 +210,7 @@ def test_none_is_zero_and_handles_have_ids():
     assert s.handle == 12
     s.x = s.v = s.inner = s.handle = None
     assert (s.x, s.v, s.inner.k, s.handle) == (0.0, wp.vec3(), 0, 0)
-    refused(lambda: setattr(s, "handle", object()), "E202", "expected uint64")
+    refused(lambda: setattr(s, "handle", object()), "E202", "expects uint64")
 
 
 def test_text_annotations():
@@ -373,3 +390,27 @@ def test_fields_side_by_side_do_not_overlap():
     a, k = leaf_arrays(wp.zeros(4, dtype=Inner))
     assert a.lo < k.lo < a.hi and not may_meet(a, k) and may_meet(a, a[1:])
     assert may_meet(a[::2], a[2:]) and not may_meet(a[:2], a[2:])
+
+
+class Holding:
+    """Nothing to kernels but for its functions."""
+
+    @wp.func
+    def tripled(x: float):
+        return x * 3.0
+
+
+holding = Holding()
+
+
+@wp.kernel
+def of_none(out: wp.array(dtype=int)):
+    s = Outer()
+    out[0] = s.data.shape[0] + s.data.size + len(s.data) + s.data.ndim * 10
+    out[1] = wp.int(s.data.dtype(2.0) + holding.tripled(1.5))
+
+
+def test_fields_without_arrays_and_functions_of_objects():
+    out = wp.zeros(2, dtype=int)
+    wp.launch(of_none, dim=1, outputs=[out])
+    assert out.list() == [10, 6]
