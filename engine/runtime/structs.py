@@ -47,7 +47,7 @@ class Struct:
 
     __ir_type__: ClassVar[StructType]
     # Of fields whose annotation is a scalar class of the engine; others hold Python's numbers.
-    __zeros__: ClassVar[Mapping[str, Any]]
+    __zeros__: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     def __init__(self, *args: Any, **named: Any) -> None:
         kind = self.__ir_type__
