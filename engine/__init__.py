@@ -76,6 +76,7 @@ from engine.logger import (
     get_logger,
     set_logger,
 )
+from engine.runtime.annotation import fixedarray
 from engine.runtime.array import array, array1d, array2d, array3d, array4d
 from engine.runtime.creation import (
     empty,
@@ -288,7 +289,8 @@ __all__ = [
     "array", "array1d", "array2d", "array3d", "array4d",
     "clone", "copy", "empty", "empty_like", "from_numpy", "full", "full_like",
     "ones", "ones_like", "zeros", "zeros_like",
-    "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d",
+    "fixedarray", "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d",
+    "indexedarray4d",
     "struct",
     # kernels and tapes
     "Function", "Kernel", "Launch", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",

@@ -24,7 +24,6 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("Volume* volume_*", "volumes", "pass the grid as a 3-D array and interpolate by hand"),
     ("Texture* texture_* GLTextureResource", "textures",
      "pass the image as an array and interpolate by hand"),
-    ("fixedarray", "this name of local arrays", "write `zeros(shape=(4,), dtype=float)`"),
     ("spatial_mass spatial_jacobian", "matrices of whole mechanisms",
      "loop over the joints and add up `spatial_adjoint(...)` products"),
     ("dense_*", "dense solvers in kernels", "use numpy.linalg on the host"),

@@ -123,6 +123,24 @@ class ArrayAnnotation:
         return self
 
 
+class fixedarray(ArrayAnnotation):
+    """The type of an array of fixed size that a function makes: `fixedarray((2, 3), float)`.
+
+    Functions take and return such arrays as any others. Raises LaunchError (E206) for a shape
+    that is no positive number and no 1 to 4 of them.
+    """
+
+    def __init__(self, shape: int | tuple[int, ...], dtype: object = float) -> None:
+        self.shape = shape if isinstance(shape, tuple) else (shape,)
+        if not all(isinstance(n, int) and n > 0 for n in self.shape):
+            raise fail("E206", f"the shape of a fixed array is positive, got {shape!r}")
+        super().__init__(dtype, len(self.shape))
+
+    def __repr__(self) -> str:
+        name = getattr(self.dtype, "__name__", str(self.dtype))
+        return f"fixedarray(shape={self.shape}, dtype={name})"
+
+
 def describe(kind: object) -> str:
     """A type as its user writes it: `float32`, `vec3f`, `array(dtype=float32, ndim=2)`."""
     if isinstance(kind, (ArrayType, StructArrayType)):

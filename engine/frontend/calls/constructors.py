@@ -15,6 +15,7 @@ from engine.frontend.operands.operand import (
     Bad,
     Known,
     Operand,
+    Several,
     Value,
     adapt,
     fits,
@@ -34,6 +35,7 @@ from engine.lang.types import (
     ValueType,
     VectorType,
     quat_type,
+    scalar_of,
     shape_of,
 )
 
@@ -53,12 +55,44 @@ def _part_names(t: ValueType) -> tuple[str, ...]:
     return {"quat": ("ijk", "real"), "transform": ("p", "q")}.get(t.tag, ())
 
 
+def _facts(t: ValueType) -> dict[str, object]:
+    """What a constructor may repeat of its type, by name."""
+    if isinstance(t, VectorType) and not t.tag:
+        return {"length": t.length, "dtype": t.scalar}
+    if isinstance(t, MatrixType):
+        return {"shape": (t.rows, t.cols), "dtype": t.scalar}
+    return {"dtype": scalar_of(t)} if isinstance(t, VectorType) else {}
+
+
+def _says(cx: Context, node: ast.expr, fact: object) -> bool:
+    """Whether an expression is a fact about a type."""
+    got = cx.expr(node)
+    if isinstance(got, Bad):
+        return True
+    if isinstance(got, Several):
+        items = [number(i) if isinstance(i, Value) else None for i in got.items]
+        return tuple(items) == fact
+    if isinstance(got, Known):
+        return type_of(got.obj) == fact
+    return isinstance(got, Value) and number(got) == fact
+
+
 def lower_constructor(cx: Context, node: ast.Call, t: ValueType) -> Operand:
     """A call of a type."""
     parts = _part_names(t)
     nodes = list(node.args)
     words = {w.arg: w.value for w in node.keywords}
+    facts = {name: fact for name, fact in _facts(t).items() if name in words}
+    if not all(_says(cx, words[name], fact) for name, fact in facts.items()):
+        return cx.error(
+            "E104",
+            node,
+            f"this is no {type_name(t)}",
+            "leave out what the type says already: its size and its dtype",
+        )
     for word in node.keywords:
+        if word.arg in facts:
+            continue
         if word.arg not in parts or parts.index(word.arg) < len(node.args):
             return cx.error(
                 "E106",

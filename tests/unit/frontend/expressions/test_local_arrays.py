@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import engine as wp
 
@@ -107,3 +108,39 @@ def test_the_longest_one() -> None:
     tape.backward(y)
     i = np.arange(1024)
     np.testing.assert_array_equal(x.grad.numpy(), [i[::2].sum(), i[1::2].sum()])
+
+
+@wp.func
+def table() -> wp.fixedarray(shape=(2, 3), dtype=float):
+    t = wp.zeros(shape=(2, 3), dtype=float)
+    for i in range(2):
+        for j in range(3):
+            t[i, j] = float(3 * i + j)
+    return t
+
+
+@wp.func
+def row_sum(t: wp.fixedarray((2, 3)), i: int):
+    return t[i, 0] + t[i, 1] + t[i, 2]
+
+
+mat32d = wp.types.matrix(shape=(3, 2), dtype=wp.float64)
+
+
+@wp.kernel
+def of_fixed_size(out: wp.array(dtype=float)):
+    t = table()
+    t[1, 1] += 0.5
+    out[0] = row_sum(t, 1)
+    m = mat32d(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, shape=(3, 2), dtype=wp.float64)
+    v = wp.vec3(1.0, 2.0, 3.0, length=3)
+    out[1] = float(m[2, 0]) + v[1]
+
+
+def test_arrays_of_fixed_size_by_name() -> None:
+    out = wp.zeros(2, dtype=float)
+    wp.launch(of_fixed_size, dim=1, outputs=[out])
+    np.testing.assert_array_equal(out.numpy(), [12.5, 7.0])
+    assert repr(wp.fixedarray((2,), int)) == "fixedarray(shape=(2,), dtype=int32)"
+    with pytest.raises(wp.LaunchError, match="E206"):
+        wp.fixedarray((0, 2), float)
