@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -35,6 +36,8 @@ _OWN = frozenset(
         "tape",
     ]
 )
+# What another package of the alias's name may lend: programs and their data, in Python alone.
+_LENT = frozenset(["examples", "tests"])
 _INTERNALS = ("internals of Warp", "use what `engine` itself offers")
 
 
@@ -145,6 +148,10 @@ class AliasFinder(MetaPathFinder, Loader):
         first = within.split(".")[0]
         if first == "_src" or first in _FORMER:
             return ModuleSpec(fullname, self, is_package=True)
+        if first in _LENT:
+            lent = self._lent(fullname, path)
+            if lent is not None:
+                return lent
         if first in _OWN or importlib.util.find_spec(f"engine.{first}") is None:
             return None
         try:
@@ -152,6 +159,12 @@ class AliasFinder(MetaPathFinder, Loader):
         except ImportError:
             return None
         return None if found is None else ModuleSpec(fullname, self, is_package=True)
+
+    def _lent(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """A module of another package of that name, where one is installed."""
+        if fullname.count(".") == 1:
+            path = [os.path.join(place or os.curdir, self.name) for place in sys.path]
+        return importlib.machinery.PathFinder.find_spec(fullname, path) if path else None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
         """An internal module is made; one of the engine is put in place by `exec_module`."""

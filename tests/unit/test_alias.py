@@ -183,6 +183,21 @@ def test_names_and_modules(tmp_path: Path) -> None:
     assert run(IMPORTS, tmp_path, "warp") == "[0.6819 0.6819 0.6819] 2\n"
 
 
+def test_programs_that_an_installed_package_brings(tmp_path: Path) -> None:
+    """`warp.examples` is where data of such programs is, if `warp-lang` is there."""
+    lent = tmp_path / "place" / "warp" / "examples"
+    (lent / "core").mkdir(parents=True)
+    (lent / "__init__.py").write_text("import warp\nWHERE = warp.Tape.__module__\n")
+    (lent / "core" / "__init__.py").write_text("NAME = __name__\n")
+    text = """
+    import sys
+    sys.path.insert(0, "place")
+    import warp.examples.core, warp.tests
+    print(warp.examples.WHERE, warp.examples.core.NAME)
+    """
+    assert run(text, tmp_path, "warp") == "engine.tape.tape warp.examples.core\n"
+
+
 def test_other_names(tmp_path: Path) -> None:
     text = "import simulation as s; import simulation.types; print(s.Tape.__name__, s.__name__)"
     assert run(text, tmp_path, "simulation") == "Tape simulation\n"
