@@ -185,7 +185,7 @@ class CaptureReader:
     def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array by its digest. Raises ArchiveError where it is not what is expected."""
         count = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        found = unpacked(self.raw(digest, count))
+        found = as_type(unpacked(self.raw(digest, count)), dtype)
         if found is None or found.shape != tuple(shape) or found.dtype != dtype:
             raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
         return found
@@ -275,9 +275,18 @@ def _entries(file: Any, size: int) -> int:
 def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:
     """An array as a `.npy` file, and its digest: that of these bytes."""
     out = io.BytesIO()
+    if values.dtype.kind == "V":  # bfloat16, whose bits every NumPy reads
+        values = values.view(np.uint16)
     np.lib.format.write_array(out, np.asarray(values, order="C"), (1, 0), allow_pickle=False)
     data = out.getvalue()
     return hashlib.sha256(data).hexdigest(), data
+
+
+def as_type(found: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> Any:
+    """Contents of a file as the type that they were written from: see `packed`."""
+    if found is not None and dtype.kind == "V" and found.dtype == np.uint16:
+        return found.view(dtype)
+    return found
 
 
 def unpacked(data: bytes) -> np.ndarray[Any, Any] | None:

@@ -19,7 +19,7 @@ from engine.lang.structs import (
     array_of,
 )
 from engine.lang.types import (
-    SCALARS,
+    BY_NAME,
     ArrayType,
     MatrixType,
     ScalarType,
@@ -130,12 +130,12 @@ class TypeReader:
         return self._structs[_number(number, 0, len(self._structs) - 1)]
 
     def _value(self, text: str) -> ValueType | None:
-        if text in SCALARS:
-            return SCALARS[text]
+        if text in BY_NAME:
+            return BY_NAME[text]
         match = re.fullmatch(r"(vec|mat|quat|transform)<(?:(\d+),)?(?:(\d+),)?(\w+)>", text)
-        if match is None or match[4] not in SCALARS:
+        if match is None or match[4] not in BY_NAME:
             return None
-        kind, scalar = match[1], SCALARS[match[4]]
+        kind, scalar = match[1], BY_NAME[match[4]]
         sizes = [_number(x, 1, _LARGEST) for x in (match[2], match[3]) if x is not None]
         if kind == "vec" and len(sizes) == 1:
             return VectorType(scalar, sizes[0])

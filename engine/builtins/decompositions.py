@@ -31,6 +31,7 @@ from engine.builtins.rules import Maybe, call, construct
 from engine.ir.builder import E
 from engine.ir.ops import Domain, Op, Vjp, register
 from engine.lang.ctypes_ import ctype
+from engine.lang.numbers import epsilon
 from engine.lang.types import MatrixType, Type, VectorType, is_integer, scalar_of
 
 _LINE = (-2.0, 2.0)
@@ -144,7 +145,7 @@ class Parts:
 
 
 def _eps(x: E) -> float:
-    return float(np.finfo(scalar_of(x.type).numpy).eps)
+    return epsilon(scalar_of(x.type).numpy)
 
 
 def _at(m: E, r: int, c: int) -> E:

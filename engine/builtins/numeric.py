@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.numbers import number_kind
 from engine.lang.types import Type, scalar_of
 
 
@@ -48,15 +49,15 @@ _floordiv = integers(lambda a, b: 0 if b == 0 else a // b)
 
 
 def div(a: Any, b: Any) -> Any:
-    return np.divide(a, b) if a.dtype.kind == "f" else _div(a, b)
+    return np.divide(a, b) if number_kind(a.dtype) == "f" else _div(a, b)
 
 
 def mod(a: Any, b: Any) -> Any:
-    return np.fmod(a, b) if a.dtype.kind == "f" else _mod(a, b)
+    return np.fmod(a, b) if number_kind(a.dtype) == "f" else _mod(a, b)
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    return np.floor(np.divide(a, b)) if a.dtype.kind == "f" else _floordiv(a, b)
+    return np.floor(np.divide(a, b)) if number_kind(a.dtype) == "f" else _floordiv(a, b)
 
 
 def shl(a: Any, b: Any) -> Any:
@@ -146,7 +147,7 @@ def cast(to: Type, x: Any) -> Any:
     dtype = target.numpy
     if target.kind == "b":
         return (value != 0)[()]
-    if target.kind == "f" or value.dtype.kind != "f":
+    if target.kind == "f" or number_kind(value.dtype) != "f":
         return value.astype(dtype)[()]
     info = np.iinfo(dtype)
     # The upper limit is 2**n, exact in every float type; max itself may not be.

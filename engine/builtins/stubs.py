@@ -25,10 +25,10 @@ from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
 from engine.lang.types import (
     BOOL,
+    BY_NAME,
     FLOAT32,
     INT32,
     INT64,
-    SCALARS,
     UINT64,
     ScalarType,
     Type,
@@ -80,7 +80,7 @@ def _type_of(value: object) -> tuple[ValueType, bool] | None:
     if isinstance(value, (bool, np.bool_)):
         return BOOL, False
     if isinstance(value, np.generic):
-        t = SCALARS.get(value.dtype.name)
+        t = BY_NAME.get(value.dtype.name)
         return None if t is None else (t, False)
     if isinstance(value, int):
         t = _integer_type(value)

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.ir.nodes import Const
 from engine.lang.ctypes_ import ctype
-from engine.lang.types import ScalarType
+from engine.lang.types import BFLOAT16, ScalarType
 
 
 def literal(c: Const) -> str:
@@ -50,6 +50,8 @@ def _float(value: float, t: ScalarType) -> str:
     if math.isinf(rounded):
         return f"eng::infinity<{name}>()" if rounded > 0 else f"(-eng::infinity<{name}>())"
     if t.bits == 16:
+        if t == BFLOAT16:
+            return f"eng::bfloat(0x{rounded.view(np.uint16):04x})"
         return f"eng::half(0x{rounded.view(np.uint16):04x})"
     # The shortest decimal that reads back as the same number.
     text = np.format_float_scientific(rounded, trim="0").replace("e+00", "")

@@ -9,7 +9,6 @@ from engine.lang.types import (
     ScalarType,
     Type,
     VectorType,
-    missing_bfloat16,
 )
 
 
@@ -19,8 +18,8 @@ def ctype(t: Type) -> str:
         if t.kind == "b":
             return "bool"
         if t.kind == "f":
-            if t is BFLOAT16:
-                raise missing_bfloat16()
+            if t == BFLOAT16:
+                return "eng::bfloat_t"
             return {16: "eng::half_t", 32: "float", 64: "double"}[t.bits]
         return f"{t.name}_t"
     if isinstance(t, VectorType):

@@ -10,6 +10,23 @@ import numpy as np
 NumpyArray = np.ndarray[Any, Any]
 
 
+def number_kind(dtype: np.dtype[Any]) -> str:
+    """The letter of a NumPy dtype: `b`, `i`, `u`, `f`; that of bfloat16 is `f`, too."""
+    return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
+
+
+def epsilon(dtype: Any) -> float:
+    """The distance from 1 to the next number of a type of float."""
+    kind = np.dtype(dtype)
+    return 2.0**-7 if kind.name == "bfloat16" else float(np.finfo(kind).eps)
+
+
+def least(dtype: Any) -> float:
+    """The smallest positive number of a type of float."""
+    kind = np.dtype(dtype)
+    return 2.0**-133 if kind.name == "bfloat16" else float(np.finfo(kind).smallest_subnormal)
+
+
 def numbers(value: Any) -> NumpyArray:
     """A value as a NumPy array; one of objects where it is no rectangular block of numbers."""
     try:
@@ -24,7 +41,11 @@ def exact(value: Any, target: np.dtype[Any]) -> NumpyArray:
     Raises what `numpy.asarray` raises.
     """
     found = np.asarray(value)
-    if target.kind in "iu" and found.dtype.kind in "fO" and isinstance(value, (list, tuple)):
+    if (
+        target.kind in "iu"
+        and number_kind(found.dtype) in "fO"
+        and isinstance(value, (list, tuple))
+    ):
         each = np.asarray(value, object)
         if each.size and all(isinstance(x, (int, np.integer)) for x in each.flat):
             with contextlib.suppress(OverflowError):  # `misfit` says it

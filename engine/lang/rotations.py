@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import hooks
 from engine.lang import types as t
-from engine.lang.numbers import numbers
+from engine.lang.numbers import number_kind, numbers
 from engine.lang.vectors import Components, Vector, vector_class, wrong
 
 
@@ -77,7 +77,7 @@ class Transform(_Tagged):
 
     def _put(self, part: slice, value: Any, name: str, default: tuple[float, ...]) -> None:
         found = numbers(default if value is None else value)
-        if found.shape != (part.stop - part.start,) or found.dtype.kind not in "biuf":
+        if found.shape != (part.stop - part.start,) or number_kind(found.dtype) not in "biuf":
             raise wrong(
                 "E109", f"{name} of {type(self).__name__} has {part.stop - part.start} components",
                 f"got {value!r}",

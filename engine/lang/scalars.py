@@ -69,16 +69,12 @@ class float16(_Float):
 
 
 def _to_bfloat16(value: Any) -> float:
-    """The nearest number with 8 bits of precision and the range of float32, ties to even."""
-    x = float(value)
-    single = np.float32(x)
-    if not np.isfinite(single) or float(single) == x:
-        bits = int(single.view(np.uint32))
-    else:  # rounded once: what float32 cuts off still counts, as a last bit that is set
-        towards = single if abs(float(single)) < abs(x) else np.nextafter(single, np.float32(0.0))
-        bits = int(towards.view(np.uint32)) | 1
-    if not np.isnan(single):
-        bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    """The nearest number with 8 bits of precision, ties to even, to the nearest float32."""
+    single = np.float32(value)
+    if np.isnan(single):
+        return float(single)
+    bits = int(single.view(np.uint32))
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return float(np.uint32(bits).view(np.float32))
 
 

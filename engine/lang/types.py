@@ -6,7 +6,9 @@ These describe storage and meaning only. The classes a user writes (`vec3`,
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -18,15 +20,21 @@ Kind = Literal["b", "i", "u", "f"]
 Tag = Literal["", "quat", "transform"]
 
 
-def missing_bfloat16() -> LaunchError:
-    """What to raise where bfloat16 is computed with or stored: it can only be named."""
-    return LaunchError(
-        Diagnostic(
-            "E112",
-            "bfloat16 numbers are not supported in kernels and arrays",
-            help="use `float16` or `float32`",
-        )
-    )
+@cache
+def _bfloat16() -> np.dtype[Any]:
+    """NumPy's dtype of bfloat16, which a package brings."""
+    try:
+        found = importlib.import_module("ml_dtypes")
+    except ImportError:
+        raise LaunchError(
+            Diagnostic(
+                "E112",
+                "arrays and computations of bfloat16 need the package ml_dtypes",
+                help="pip install ml_dtypes, or use `float16` or `float32`",
+            )
+        ) from None
+    out: np.dtype[Any] = np.dtype(found.bfloat16)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +55,9 @@ class ScalarType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The type of values in memory. Raises LaunchError (E112) for bfloat16."""
+        """The NumPy dtype. Raises LaunchError (E112) for bfloat16 without ml_dtypes."""
         if self.name == "bfloat16":
-            raise missing_bfloat16()
+            return _bfloat16()
         return np.dtype(self.name)
 
 
@@ -129,6 +137,10 @@ SCALARS: dict[str, ScalarType] = {
         FLOAT64,
     )
 }  # fmt: skip
+
+
+# By name, as NumPy dtypes are called, too.
+BY_NAME = {**SCALARS, BFLOAT16.name: BFLOAT16}
 
 
 def quat_type(scalar: ScalarType) -> VectorType:

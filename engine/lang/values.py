@@ -60,8 +60,8 @@ def to_ir_type(obj: object) -> FieldType:
         return obj
     if isinstance(obj, np.dtype) or (isinstance(obj, type) and issubclass(obj, np.generic)):
         name = np.dtype(obj).name
-        if name in t.SCALARS and np.dtype(obj).isnative:
-            return t.SCALARS[name]
+        if name in t.BY_NAME and np.dtype(obj).isnative:
+            return t.BY_NAME[name]
     raise LaunchError(
         Diagnostic(
             "E202",

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
-from engine.lang.numbers import exact, misfit, numbers
+from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.scalars import SCALAR_CLASSES
 
 _SUFFIX = {
@@ -68,7 +68,7 @@ class Components:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         part, found = self._data[_checked(index, self._shape)], numbers(value)
-        if found.shape not in ((), part.shape) or found.dtype.kind not in "biuf":
+        if found.shape not in ((), part.shape) or number_kind(found.dtype) not in "biuf":
             raise wrong("E109", f"{part.shape} components cannot be set to {value!r}")
         self._data[index] = _fitted(type(self), found)
 
@@ -214,7 +214,7 @@ def _is_number(x: object) -> bool:
 
 def _divide(dtype: np.dtype[Any]) -> Any:
     """Division as kernels do it: integers truncate, and a zero divisor gives 0."""
-    if dtype.kind == "f":
+    if number_kind(dtype) == "f":
         return np.divide
 
     def divide(a: Any, b: Any) -> Any:
@@ -236,9 +236,9 @@ def _components(cls: type[Components], args: tuple[Any, ...]) -> Any:
             data = exact([x if type(x) is int else np.asarray(x) for x in args], dtype)
     except ValueError:
         raise wrong("E109", f"{cls.__name__} cannot be made from rows of unequal length") from None
-    if data.dtype.kind not in "biuf":
+    if number_kind(data.dtype) not in "biuf":
         raise wrong("E202", f"{cls.__name__} takes numbers, got {args[0]!r}")
-    if dtype.kind in "iu" and data.dtype.kind == "f" and not _is_composite(args):
+    if dtype.kind in "iu" and number_kind(data.dtype) == "f" and not _is_composite(args):
         raise wrong(
             "E202", f"{cls.__name__} has integer components, got {data.tolist()}",
             "convert on purpose with int(...)",
@@ -369,7 +369,7 @@ def _base(kind: t.VectorType | t.MatrixType) -> type[Components]:
 
 def from_numpy_value(data: np.ndarray[Any, np.dtype[Any]]) -> Components:
     """A vector (1-D) or matrix (2-D) that copies `data`."""
-    scalar = t.SCALARS[data.dtype.name]
+    scalar = t.BY_NAME[data.dtype.name]
     kind: t.VectorType | t.MatrixType
     if data.ndim == 1:
         kind = t.VectorType(scalar, data.shape[0])

@@ -116,7 +116,7 @@ class array(ArrayBase, Operators):
         elif kind is None:
             kind = d.struct_in(data)
         found = d.to_numpy(data, kind)
-        kind = kind or t.SCALARS[found.dtype.name]
+        kind = kind or t.BY_NAME[found.dtype.name]
         parts, dims = d.as_elements(found, kind, dims)
         inner = parts.strides[len(dims) :]
         packed = inner == d.row_major(d.inner_shape(kind), parts.itemsize)

@@ -139,7 +139,7 @@ class ArrayBase:
         info = self._info
         shape, strides = self.shape + info.inner, self.strides + info.steps
         out: d.NumpyArray = self.storage.view(self.ptr, shape, strides, info.numpy)
-        return out if info.numpy.names is None else out.view(info.numpy)
+        return out if info.numpy.kind != "V" else out.view(info.numpy)
 
     @classmethod
     def _make(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.lang.numbers import number_kind
 from engine.lang.structs import ElementType
 from engine.lang.types import (
     BOOL,
@@ -211,7 +212,7 @@ def _type_of(value: Any) -> ElementType:
         found = np.asarray(value)
     except ValueError:
         found = np.asarray(None)
-    if found.dtype.kind not in "biuf" or found.ndim > 2:
+    if number_kind(found.dtype) not in "biuf" or found.ndim > 2:
         raise fail("E206", f"full cannot tell the element type of {value!r}",
                    help="name it: dtype=float")  # fmt: skip
     scalar = to_value_type(found.dtype)

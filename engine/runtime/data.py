@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine import config
-from engine.lang.numbers import exact, misfit, numbers
+from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
-from engine.lang.types import SCALARS, ScalarType, scalar_of, shape_of
+from engine.lang.types import BFLOAT16, BY_NAME, ScalarType, scalar_of, shape_of
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.launch_errors import fail, size_text
 
@@ -86,9 +86,11 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
             found = np.from_dlpack(data)
         else:
             found = np.asarray(data) if kind is None else exact(data, scalar_of(kind).numpy)
+        if kind is not None and scalar_of(kind) == BFLOAT16 and found.dtype == np.uint16:
+            found = found.view(BFLOAT16.numpy)  # bits, as NumPy without the type has them
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as e:
         raise fail("E206", "data cannot be made into an array", str(e).split("\n")[0]) from None
-    if found.dtype.kind not in "biuf":
+    if number_kind(found.dtype) not in "biuf":
         raise fail(
             "E206", f"data of type {found.dtype} cannot be made into an array",
             help="pass numbers, or rows of numbers of equal length",
@@ -101,7 +103,7 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
             )  # fmt: skip
         found = found.reshape(1)
     if kind is None:
-        if found.dtype.name not in SCALARS:
+        if found.dtype.name not in BY_NAME:
             raise fail(
                 "E206", f"there are no arrays of {found.dtype}",
                 help="name the element type, for instance dtype=float",
@@ -213,10 +215,10 @@ def element_value(value: Any, kind: ElementType) -> NumpyArray:
     found = numbers(value)
     inner = shape_of(kind)
     scalar: ScalarType = scalar_of(kind)
-    fits = found.dtype.kind in "biuf" and (
+    fits = number_kind(found.dtype) in "biuf" and (
         found.shape in ((), inner) or (inner and found.shape == (math.prod(inner),))
     )
-    if fits and scalar.kind in "iu" and found.dtype.kind == "f":
+    if fits and scalar.kind in "iu" and number_kind(found.dtype) == "f":
         fits = False
     if not fits:
         raise fail("E202", f"cannot fill elements of {describe(kind)} with {value!r}")

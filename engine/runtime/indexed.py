@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.lang.generics import is_open
+from engine.lang.numbers import number_kind
 from engine.lang.stand_ins import StandIn
 from engine.lang.structs import IndexedArrayType
 from engine.lang.types import INT32
@@ -199,7 +200,7 @@ def _checked(indices: Any, length: int, dim: int) -> array | None:
         return None
     if not isinstance(indices, array):
         found = np.asarray(indices)
-        if found.dtype.kind not in "iu":
+        if number_kind(found.dtype) not in "iu":
             raise fail("E206", f"indices must be integers, got {indices!r}")
         indices = array(found.astype(np.int32), dtype=int)
     if indices._ir.element != INT32 or indices.ndim != 1:

@@ -12,7 +12,7 @@ from engine.diagnostics import EngineError
 from engine.frontend import is_stub
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.structs import UserType
-from engine.lang.types import BOOL, FLOAT32, INT32, SCALARS, ArrayType
+from engine.lang.types import BOOL, BY_NAME, FLOAT32, INT32, ArrayType
 from engine.lang.values import to_ir_type
 from engine.runtime.annotation import array_type, describe
 from engine.runtime.launch_errors import fail
@@ -37,9 +37,9 @@ def type_of_argument(value: Any, pattern: Pattern) -> UserType | None:
     if isinstance(value, float):
         return FLOAT32
     if isinstance(value, np.generic):
-        return SCALARS.get(value.dtype.name)
+        return BY_NAME.get(value.dtype.name)
     if isinstance(value, np.ndarray) and value.ndim == pattern.ndim and pattern.role == "array":
-        scalar = SCALARS.get(value.dtype.name)
+        scalar = BY_NAME.get(value.dtype.name)
         return None if scalar is None else array_type(scalar, value.ndim)
     return None
 

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from engine.diagnostics.site import call_span
-from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType, shape_of
+from engine.lang.numbers import number_kind
+from engine.lang.types import (
+    BFLOAT16,
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    Type,
+    VectorType,
+    shape_of,
+)
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
@@ -74,8 +83,9 @@ def packer(kind: ScalarType | VectorType | MatrixType, name: str = "") -> Packer
 
 
 def _float(kind: ScalarType) -> Packer:
-    code = _CODES[kind.name]
-    pack = struct.Struct(f"<{code}{8 - kind.size}x").pack
+    pack = (
+        _bfloat if kind == BFLOAT16 else struct.Struct(f"<{_CODES[kind.name]}{8 - kind.size}x").pack
+    )
 
     def packed(value: Any) -> bytes:
         if type(value) is not float:
@@ -86,6 +96,10 @@ def _float(kind: ScalarType) -> Packer:
             return pack(float("inf") if value > 0 else float("-inf"))
 
     return packed
+
+
+def _bfloat(value: float) -> bytes:
+    return np.asarray(value, BFLOAT16.numpy).tobytes() + bytes(6)
 
 
 def _integer(kind: ScalarType) -> Packer:
@@ -119,7 +133,7 @@ def _number(value: Any, kinds: str, help: str = "") -> Any:
     if isinstance(value, (bool, int, float)):
         kind = "f" if isinstance(value, float) else "i"
     elif isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        kind = value.dtype.kind
+        kind = number_kind(value.dtype)
     else:
         raise Mismatch("E202", shown_value(value))
     if kind not in kinds:
@@ -140,10 +154,10 @@ def _composite(kind: VectorType | MatrixType, name: str) -> Packer:
             found = np.asarray(value)
         except ValueError:
             found = np.asarray(None)
-        fits = found.dtype.kind in "biuf" and found.shape in (shape, (found.size,))
+        fits = number_kind(found.dtype) in "biuf" and found.shape in (shape, (found.size,))
         if not fits or found.size * dtype.itemsize != pad_size:
             raise Mismatch("E202", shown_value(value), f"pass {describe(kind)}(...)")
-        if dtype.kind in "iu" and found.dtype.kind == "f":
+        if dtype.kind in "iu" and number_kind(found.dtype) == "f":
             raise Mismatch("E202", shown_value(value), "convert the components with int(...)")
         with np.errstate(all="ignore"):
             return bytes(np.ascontiguousarray(found, dtype).tobytes()) + pad

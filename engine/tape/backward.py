@@ -10,6 +10,7 @@ import numpy as np
 from engine.compile.pipeline import prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
+from engine.lang.numbers import number_kind
 from engine.lang.types import ScalarType
 from engine.runtime.array import array
 from engine.runtime.leaves import without_integers
@@ -103,7 +104,7 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         except ValueError:
             found = np.asarray(None)
         got = f"shape {found.shape} of {found.dtype}"
-        numbers = found.dtype.kind in "iuf" and a._info.numpy.names is None
+        numbers = number_kind(found.dtype) in "iuf" and a._info.numpy.names is None
         fits = (numbers or found.dtype == a._info.numpy) and found.shape == a._parts.shape
     if not fits:
         note = f"expected shape {a.shape} of {a.dtype.__name__}, got {got}"

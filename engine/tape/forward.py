@@ -16,6 +16,7 @@ import numpy as np
 from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
+from engine.lang.numbers import number_kind
 from engine.runtime.array import array
 from engine.runtime.device import Device
 from engine.runtime.execute import run
@@ -85,7 +86,7 @@ def seed(tangents: Twin, seeds: Iterable[tuple[array, NumpyArray]]) -> None:
 def _same(x: NumpyArray, y: NumpyArray) -> bool:
     if x.dtype.names is not None:
         return all(_same(x[name], y[name]) for name in x.dtype.names)
-    return np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
+    return np.array_equal(x, y, equal_nan=number_kind(x.dtype) == "f")
 
 
 def run_tangent(

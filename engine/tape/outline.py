@@ -78,7 +78,8 @@ class Outline:
     @property
     def _parts(self) -> np.ndarray[Any, Any]:
         """The geometry as NumPy has it, components last. Its elements must not be read."""
-        return np.asarray(_Addresses(self))
+        out = np.asarray(_Addresses(self))
+        return out if self._info.numpy.kind != "V" else out.view(self._info.numpy)
 
     def blank(self) -> np.ndarray[Any, Any]:
         """Zeros in the array's shape, components last."""

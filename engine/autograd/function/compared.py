@@ -21,6 +21,7 @@ from engine.autograd.function.displaced import POWER, DisplacedFunction
 from engine.autograd.function.recorded_call import RecordedCall
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Part, Variable
+from engine.lang.numbers import epsilon, least
 from engine.runtime.array import array
 
 Array = NDArray[Any]
@@ -58,12 +59,12 @@ class ComparedFunction:
     @cached_property
     def precision(self) -> float:
         """The relative rounding of the coarsest arrays."""
-        return max(float(np.finfo(t).eps) for t in self._types)
+        return max(epsilon(t) for t in self._types)
 
     @cached_property
     def tiny(self) -> float:
         """The smallest positive value of the coarsest arrays."""
-        return max(float(np.finfo(t).smallest_subnormal) for t in self._types)
+        return max(least(t) for t in self._types)
 
     @cached_property
     def _types(self) -> list[Any]:

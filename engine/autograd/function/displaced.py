@@ -14,6 +14,7 @@ from engine.autograd.function.scalars import scalar_at, set_scalar
 from engine.autograd.reference.differences import Slope
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Variable
+from engine.lang.numbers import epsilon
 from engine.runtime.array import array
 from engine.runtime.launch_errors import fail
 
@@ -40,7 +41,7 @@ class DisplacedFunction:
         self._restore = recorded.restore
         leaves = [leaves_of(recorded.results[v.index])[p.leaf] for v in outputs for p in v.parts]
         # The relative rounding of the outputs.
-        self.precision = max(float(np.finfo(a._parts.dtype).eps) for a in leaves)
+        self.precision = max(epsilon(a._parts.dtype) for a in leaves)
 
     def at(self, a: array, scalar: int, t: float) -> tuple[float, Array]:
         """By how much the scalar really moved, and the outputs, one after the other."""
@@ -108,7 +109,7 @@ def slope_by(
         with np.errstate(all="ignore"):
             value = (ahead - behind) / (2.0 * eps)
         return Slope(value, np.zeros_like(value))
-    precision = max(float(np.finfo(a._parts.dtype).eps), displaced.precision)
+    precision = max(epsilon(a._parts.dtype), displaced.precision)
     x = abs(scalar_at(a, scalar))
     largest = max(x, 0.1 * typical)
     sizes = [largest * f for f in (*FACTORS, *FINER)]

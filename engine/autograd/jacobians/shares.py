@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-_TYPES = ("float16", "float32", "float64")
+_TYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.sparse import SparseJacobian
+from engine.lang.numbers import epsilon
 
 Array = NDArray[Any]
 
@@ -65,7 +66,7 @@ def _summary(a: str, b: str, m: SparseJacobian) -> MatrixSummary:
     condition: float | None = None
     unknown = "it is not finite" if bad else ""
     if not unknown:
-        precision = float(np.finfo(m.values.dtype).eps)
+        precision = epsilon(m.values.dtype)
         found = _singular(m.shape, m.rows, m.cols, values)
         if found is None:
             unknown = f"it has a block larger than {BLOCK} x {BLOCK}"

@@ -24,6 +24,7 @@ from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir import interp
 from engine.ir import nodes as n
+from engine.lang.numbers import number_kind
 from engine.lang.types import ArrayType, is_float
 
 Array = NDArray[Any]
@@ -188,7 +189,9 @@ def _compare(
     moving = [i for i, p in enumerate(fn.params) if i not in whole and is_float(p.type)]
     gradients = {f"adj_{fn.params[i].name}": np.zeros_like(args[i]) for i in whole}
     try:
-        seeds = [np.ones_like(r) for r in _results(fn, args) if np.asarray(r).dtype.kind == "f"]
+        seeds = [
+            np.ones_like(r) for r in _results(fn, args) if number_kind(np.asarray(r).dtype) == "f"
+        ]
         given = [p.name for p in grad.params[len(args) + len(seeds) :]]
         if any(name not in gradients for name in given):
             return []

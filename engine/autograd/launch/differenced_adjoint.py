@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
+from engine.lang.numbers import epsilon
 from engine.lang.types import INT32, ArrayType, ScalarType, is_float, scalar_of, shape_of
 
 
@@ -44,7 +45,7 @@ def _adjoint(
     x = values[k]
     assert not isinstance(x.type, ArrayType)
     scalar = scalar_of(x.type)
-    step = float(np.finfo(scalar.numpy).eps) ** (1 / 3)
+    step = epsilon(scalar.numpy) ** (1 / 3)
     if isinstance(x.type, ScalarType):
         return _slope(b, fn, values, cotangents, k, (), step)
     out: n.Atom = const(0.0, x.type)

@@ -17,6 +17,7 @@ from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.launch.tracing import Disagreement, allowed_along, forward_along
 from engine.autograd.launch.vanishing import vanishes
 from engine.autograd.reference.differences import Slope, remeasured
+from engine.lang.numbers import epsilon
 
 Array = NDArray[Any]
 Pair = tuple[str, str]
@@ -239,7 +240,7 @@ def _in_own_precision(
 
 def _rounded(c: Comparison, kind: Any) -> Comparison:
     """Says how many digits the launch's own adjoint, of a type of float, has lost."""
-    unit = float(np.finfo(kind).eps)
+    unit = epsilon(kind)
     most = -float(np.log10(unit))
     lost = min(most, float(np.log10(c.off / c.scale / unit)))
     why = f"{lost:.1f} of {most:.1f} digits are lost to rounding"
@@ -251,7 +252,7 @@ def off_by_rounding(scale: float, off: float, kind: Any, rtol: float | None) -> 
 
     scale: its largest element. rtol: what was asked for, if anything.
     """
-    unit = float(np.finfo(kind).eps)
+    unit = epsilon(kind)
     return off > max(ROUNDING if rtol is None else rtol, UNITS * unit) * scale > 0
 
 

@@ -20,6 +20,7 @@ from engine.compile.backend import Journal
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
+from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable, Form, Threads
@@ -294,4 +295,4 @@ def evaluations(launch: RecordedLaunch) -> Iterator[Evaluations]:
 def _coarsest(params: Sequence[Var]) -> float:
     """The relative rounding of the narrowest floats among a kernel's parameters."""
     floats = [scalar_of(p.type).numpy for p in params if is_float(p.type)]
-    return max((float(np.finfo(t).eps) for t in floats), default=0.0)
+    return max((epsilon(t) for t in floats), default=0.0)

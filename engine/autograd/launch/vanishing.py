@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.evaluation import EvaluationFailed, Evaluations
+from engine.lang.numbers import epsilon
 
 Array = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ def vanishes(
         if not max(scale, off) <= noise:
             return False
         # What explodes is as far off for a small step as for a large one.
-        unit = max(float(np.finfo(evaluations.own.initial[x].dtype).eps)
+        unit = max(epsilon(evaluations.own.initial[x].dtype)
                    for x in evaluations.readable)  # fmt: skip
         grown = (BESIDE / (units * unit)) ** 0.5
         beside = max(moved(BESIDE) for _ in range(TRIES))
@@ -80,7 +81,7 @@ def _displaced(
     kept = {name: exact.initial[name].copy() for name in evaluations.readable}
     try:
         for name, x in kept.items():
-            unit = float(np.finfo(own.initial[name].dtype).eps)
+            unit = epsilon(own.initial[name].dtype)
             with np.errstate(all="ignore"):
                 exact.initial[name][...] = x * (
                     1.0 + (part or units * unit) * rng.choice([-1.0, 1.0], x.shape)

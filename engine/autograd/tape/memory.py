@@ -279,7 +279,7 @@ def mixed(parts: Iterable[Placement], spans: Sequence[Span]) -> bool:
     for p in parts:
         if p.size:
             k = bisect_right(starts, p.lo) - 1
-            kinds.setdefault(k, {}).setdefault(np.dtype(p.info.numpy).str, []).append(p)
+            kinds.setdefault(k, {}).setdefault(str(np.dtype(p.info.numpy)), []).append(p)
     for k, by_type in kinds.items():
         if len(by_type) < 2:
             continue

@@ -26,6 +26,7 @@ from engine.autograd.tape.operations import (
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.replay import Replay, replay
 from engine.diagnostics import EngineError
+from engine.lang.numbers import epsilon, number_kind
 from engine.tape.capture import CapturedTape, Pass
 from engine.tape.flow import flowing
 from engine.tape.naming import variable
@@ -188,13 +189,13 @@ class _Look:
 
 
 def _same(a: NumpyArray, b: NumpyArray) -> bool:
-    if np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+    if np.array_equal(a, b, equal_nan=number_kind(a.dtype) == "f"):
         return True
-    if a.dtype.kind != "f":
+    if number_kind(a.dtype) != "f":
         return False
     with np.errstate(all="ignore"):
         x, y = a.astype(np.float64), b.astype(np.float64)
         size = np.abs(y[np.isfinite(y)])
-        allowed = _UNITS * float(np.finfo(a.dtype).eps) * float(size.max(initial=0.0))
+        allowed = _UNITS * epsilon(a.dtype) * float(size.max(initial=0.0))
         same = (np.abs(x - y) <= allowed) | (x == y) | (np.isnan(x) & np.isnan(y))
     return bool(same.all())

@@ -275,14 +275,18 @@ template <class T> ENG_FN vec_t<18, T> qr3(mat_t<3, 3, T> a) {
 }
 
 // Half precision is too coarse to iterate in.
-#define ENG_OF_HALF(name, n, packed)                                                       \
-    ENG_INLINE vec_t<packed, half_t> name(const mat_t<n, n, half_t>& m) {                   \
-        return cast<vec_t<packed, half_t>>(name(cast<mat_t<n, n, float>>(m)));              \
+#define ENG_OF_HALF(T, name, n, packed)                                          \
+    ENG_INLINE vec_t<packed, T> name(const mat_t<n, n, T>& m) {                  \
+        return cast<vec_t<packed, T>>(name(cast<mat_t<n, n, float>>(m)));        \
     }
-ENG_OF_HALF(svd2, 2, 10)
-ENG_OF_HALF(svd3, 3, 21)
-ENG_OF_HALF(eig3, 3, 12)
-ENG_OF_HALF(qr3, 3, 18)
+#define ENG_OF_HALVES(name, n, packed)        \
+    ENG_OF_HALF(half_t, name, n, packed)      \
+    ENG_OF_HALF(bfloat_t, name, n, packed)
+ENG_OF_HALVES(svd2, 2, 10)
+ENG_OF_HALVES(svd3, 3, 21)
+ENG_OF_HALVES(eig3, 3, 12)
+ENG_OF_HALVES(qr3, 3, 18)
+#undef ENG_OF_HALVES
 #undef ENG_OF_HALF
 
 }  // namespace eng

@@ -69,24 +69,61 @@ template <> constexpr bool is_signed<half_t> = true;
 template <> ENG_MEMBER constexpr half_t infinity<half_t>() { return half(0x7c00); }
 template <> ENG_MEMBER constexpr half_t quiet_nan<half_t>() { return half(0x7e00); }
 
-#define ENG_HALF(op)                                          \
-    ENG_INLINE half_t operator op(half_t a, half_t b) {       \
-        return half_t(float(a) op float(b));                  \
-    }
-#define ENG_HALF_TEST(op) \
-    ENG_INLINE bool operator op(half_t a, half_t b) { return float(a) op float(b); }
-ENG_HALF(+)
-ENG_HALF(-)
-ENG_HALF(*)
-ENG_HALF(/)
-ENG_HALF_TEST(==)
-ENG_HALF_TEST(!=)
-ENG_HALF_TEST(<)
-ENG_HALF_TEST(<=)
-ENG_HALF_TEST(>)
-ENG_HALF_TEST(>=)
+// Bits of the bfloat16 nearest to x: the upper half of a float.
+ENG_INLINE uint16_t bfloat_bits(float x) {
+    uint32_t u;
+    ENG_LIB(memcpy)(&u, &x, 4);
+    if (!(x == x)) return uint16_t(u >> 16 | 0x40);
+    return uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+ENG_INLINE float bfloat_value(uint16_t b) {
+    const uint32_t u = uint32_t(b) << 16;
+    float out;
+    ENG_LIB(memcpy)(&out, &u, 4);
+    return out;
+}
+
+// The other 16-bit float: the range of float, 8 bits of precision. Doubles are rounded to float
+// first.
+struct bfloat_t {
+    uint16_t bits;
+    bfloat_t() = default;
+    ENG_MEMBER explicit bfloat_t(float x) : bits(bfloat_bits(x)) {}
+    template <class I> ENG_MEMBER explicit bfloat_t(I x) : bits(bfloat_bits(float(x))) {}
+    ENG_MEMBER explicit operator float() const { return bfloat_value(bits); }
+    ENG_MEMBER explicit operator double() const { return double(bfloat_value(bits)); }
+
+    struct raw_t {};
+    ENG_MEMBER constexpr bfloat_t(raw_t, uint16_t b) : bits(b) {}
+};
+ENG_INLINE constexpr bfloat_t bfloat(uint16_t bits) { return bfloat_t(bfloat_t::raw_t{}, bits); }
+
+template <> constexpr bool is_float<bfloat_t> = true;
+template <> constexpr bool is_signed<bfloat_t> = true;
+template <> ENG_MEMBER constexpr bfloat_t infinity<bfloat_t>() { return bfloat(0x7f80); }
+template <> ENG_MEMBER constexpr bfloat_t quiet_nan<bfloat_t>() { return bfloat(0x7fc0); }
+
+#define ENG_HALF(T, op) \
+    ENG_INLINE T operator op(T a, T b) { return T(float(a) op float(b)); }
+#define ENG_HALF_TEST(T, op) \
+    ENG_INLINE bool operator op(T a, T b) { return float(a) op float(b); }
+#define ENG_HALVES(T)      \
+    ENG_HALF(T, +)         \
+    ENG_HALF(T, -)         \
+    ENG_HALF(T, *)         \
+    ENG_HALF(T, /)         \
+    ENG_HALF_TEST(T, ==)   \
+    ENG_HALF_TEST(T, !=)   \
+    ENG_HALF_TEST(T, <)    \
+    ENG_HALF_TEST(T, <=)   \
+    ENG_HALF_TEST(T, >)    \
+    ENG_HALF_TEST(T, >=)
+ENG_HALVES(half_t)
+ENG_HALVES(bfloat_t)
 #undef ENG_HALF
 #undef ENG_HALF_TEST
+#undef ENG_HALVES
 ENG_INLINE half_t operator-(half_t x) { return half(uint16_t(x.bits ^ 0x8000)); }
+ENG_INLINE bfloat_t operator-(bfloat_t x) { return bfloat(uint16_t(x.bits ^ 0x8000)); }
 
 }  // namespace eng

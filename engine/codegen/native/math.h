@@ -7,11 +7,13 @@ namespace eng {
 #define ENG_MATH_1(name)                                                     \
     ENG_INLINE float name(float x) { return ENG_LIB(name##f)(x); }        \
     ENG_INLINE double name(double x) { return ENG_LIB(name)(x); }         \
-    ENG_INLINE half_t name(half_t x) { return half_t(name(float(x))); }
+    ENG_INLINE half_t name(half_t x) { return half_t(name(float(x))); }   \
+    ENG_INLINE bfloat_t name(bfloat_t x) { return bfloat_t(name(float(x))); }
 #define ENG_MATH_2(name)                                                              \
     ENG_INLINE float name(float x, float y) { return ENG_LIB(name##f)(x, y); }     \
     ENG_INLINE double name(double x, double y) { return ENG_LIB(name)(x, y); }     \
-    ENG_INLINE half_t name(half_t x, half_t y) { return half_t(name(float(x), float(y))); }
+    ENG_INLINE half_t name(half_t x, half_t y) { return half_t(name(float(x), float(y))); } \
+    ENG_INLINE bfloat_t name(bfloat_t x, bfloat_t y) { return bfloat_t(name(float(x), float(y))); }
 
 ENG_MATH_1(sin)
 ENG_MATH_1(cos)
@@ -22,6 +24,8 @@ ENG_INLINE float asin(float x) { return ENG_LIB(asinf)(unit_clamp(x)); }
 ENG_INLINE double asin(double x) { return ENG_LIB(asin)(unit_clamp(x)); }
 ENG_INLINE float acos(float x) { return ENG_LIB(acosf)(unit_clamp(x)); }
 ENG_INLINE double acos(double x) { return ENG_LIB(acos)(unit_clamp(x)); }
+ENG_INLINE bfloat_t asin(bfloat_t x) { return bfloat_t(asin(float(x))); }
+ENG_INLINE bfloat_t acos(bfloat_t x) { return bfloat_t(acos(float(x))); }
 ENG_INLINE half_t asin(half_t x) { return half_t(asin(float(x))); }
 ENG_INLINE half_t acos(half_t x) { return half_t(acos(float(x))); }
 ENG_MATH_1(atan)

@@ -22,6 +22,7 @@ template <class T> ENG_INLINE T div(T a, T b) {
 ENG_INLINE float mod(float a, float b) { return ENG_LIB(fmodf)(a, b); }
 ENG_INLINE double mod(double a, double b) { return ENG_LIB(fmod)(a, b); }
 ENG_INLINE half_t mod(half_t a, half_t b) { return half_t(mod(float(a), float(b))); }
+ENG_INLINE bfloat_t mod(bfloat_t a, bfloat_t b) { return bfloat_t(mod(float(a), float(b))); }
 template <class T> ENG_INLINE T mod(T a, T b) {
     if (b == 0 || (is_signed<T> && b == T(-1))) return T(0);
     return T(a % b);
@@ -30,6 +31,9 @@ template <class T> ENG_INLINE T mod(T a, T b) {
 ENG_INLINE float floordiv(float a, float b) { return ENG_LIB(floorf)(a / b); }
 ENG_INLINE double floordiv(double a, double b) { return ENG_LIB(floor)(a / b); }
 ENG_INLINE half_t floordiv(half_t a, half_t b) { return half_t(ENG_LIB(floorf)(float(a / b))); }
+ENG_INLINE bfloat_t floordiv(bfloat_t a, bfloat_t b) {
+    return bfloat_t(ENG_LIB(floorf)(float(a / b)));
+}
 template <class T> ENG_INLINE T floordiv(T a, T b) {
     const T q = div(a, b);
     if (!is_signed<T>) return q;
@@ -88,6 +92,12 @@ template <class R> struct cast_to<R, half_t> {
 };
 template <> struct cast_to<bool, half_t> {
     ENG_MEMBER static bool of(half_t x) { return float(x) != 0.0f; }
+};
+template <class R> struct cast_to<R, bfloat_t> {
+    ENG_MEMBER static R of(bfloat_t x) { return cast_to<R, float>::of(float(x)); }
+};
+template <> struct cast_to<bool, bfloat_t> {
+    ENG_MEMBER static bool of(bfloat_t x) { return float(x) != 0.0f; }
 };
 template <class R, class T> ENG_INLINE R cast(const T& x) { return cast_to<R, T>::of(x); }
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.compile.cpu.copies import Copies, add, view
 from engine.compile.cpu.dealing import Winners
 from engine.compile.cpu.schedule import Private
+from engine.lang.numbers import number_kind
 
 
 class Merged(Copies):
@@ -63,7 +64,7 @@ def _replace(
 
 
 def _missing(a: NDArray[Any]) -> NDArray[Any]:
-    return np.isnan(a) if a.dtype.kind == "f" else np.zeros(a.shape, bool)
+    return np.isnan(a) if number_kind(a.dtype) == "f" else np.zeros(a.shape, bool)
 
 
 def _and(target: NDArray[Any], part: NDArray[Any]) -> None:

@@ -26,6 +26,7 @@ from engine.frontend.operands.operand import (
 from engine.ir.builder import const
 from engine.ir.nodes import Atom
 from engine.lang.types import (
+    BFLOAT16,
     BOOL,
     FLOAT16,
     FLOAT32,
@@ -42,7 +43,7 @@ _SYMBOLS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 _MIRROR = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # The integers that each type of floats holds, all of them up to 2 to this power.
-_MANTISSA = {FLOAT16: 11, FLOAT32: 24, FLOAT64: 53}
+_MANTISSA = {BFLOAT16: 8, FLOAT16: 11, FLOAT32: 24, FLOAT64: 53}
 
 
 def lower_compare(cx: Context, node: ast.expr) -> Operand:

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.frontend.parsing.captures import Captures
 from engine.lang.structs import ElementType, StructType
-from engine.lang.types import SCALARS, MatrixType, ScalarType, VectorType
+from engine.lang.types import BY_NAME, MatrixType, ScalarType, VectorType
 from engine.lang.values import to_value_type
 
 MISSING = object()
@@ -98,7 +98,7 @@ def type_of(obj: object) -> ScalarType | VectorType | MatrixType | None:
         return to_value_type(obj)
     found = getattr(obj, "__ir_type__", None) if isinstance(obj, type) else None
     if found is None and isinstance(obj, type) and issubclass(obj, np.generic):
-        found = SCALARS.get(obj.__name__.rstrip("_"))
+        found = BY_NAME.get(obj.__name__.rstrip("_"))
     return found if isinstance(found, (ScalarType, VectorType, MatrixType)) else None
 
 

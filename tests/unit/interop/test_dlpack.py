@@ -109,7 +109,7 @@ def test_refusals() -> None:
     ]:
         with pytest.raises(TypeError, match=match):
             wp.from_dlpack(source)
-    with pytest.raises(wp.LaunchError, match="no tensors of Pair"):
+    with pytest.raises(wp.LaunchError, match="no DLPack tensors of Pair"):
         wp.to_dlpack(wp.zeros(1, dtype=Pair))
     with pytest.raises(wp.LaunchError, match="takes an array, got list"):
         wp.to_dlpack([1])
