@@ -14,7 +14,8 @@ from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 
 # What decorators of missing modules are called: they are applied where functions are defined.
-_DECORATORS = frozenset({"integrand", "dynamic_func", "dynamic_kernel", "jax_kernel"})
+_DECORATORS = frozenset({"integrand", "dynamic_func", "dynamic_kernel", "jax_kernel",
+                         "jax_callable"})  # fmt: skip
 
 
 def plural(feature: str) -> str:

@@ -167,8 +167,10 @@ def _spread(apart: Sequence[tuple[float, str, tuple[int, ...]]]) -> list[Any]:
 
 
 def judged(pair: tuple[float, float], slopes: Any, scale: float) -> str:
-    """Who is right at an entry. slopes: central and one-sided ones, for two steps."""
-    (wide, *_), (near, forth, back) = slopes
+    """Who is right at an entry. slopes: central and one-sided ones, for ever smaller steps."""
+    pairs = [(slopes[k], slopes[k + 1]) for k in range(len(slopes) - 1)]
+    # Where the step is too wide, or too narrow for rounding, two of them agree less.
+    (wide, *_), (near, forth, back) = min(pairs, key=lambda p: abs(p[0][0] - p[1][0]))
     if not np.isfinite([wide, near, forth, back]).all():
         return "undecided"
     allowed = 5e-3 * abs(near) + 1e-4 * scale + 2.0 * abs(wide - near)

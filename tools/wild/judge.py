@@ -17,7 +17,7 @@ from tools.wild import arguments
 from tools.wild.side import seed_of
 
 # Of differences, relative to the number that is moved.
-STEPS = (1e-4, 1e-5)
+STEPS = (1e-4, 1e-5, 1e-6, 1e-7)
 HANDLES = ("mesh_", "bvh_", "hash_grid_", "volume_", "texture_", "tile_")
 
 
