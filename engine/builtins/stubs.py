@@ -10,6 +10,7 @@ import numpy as np
 from engine import hooks
 from engine.builtins.argument_names import placed
 from engine.builtins.composite import COMPOSITES, choose, with_defaults
+from engine.builtins.expectations import EXPECTATIONS, expect
 from engine.builtins.generic_constructors import (
     GENERIC_CONSTRUCTORS,
     IDENTITIES,
@@ -34,6 +35,7 @@ from engine.lang.types import (
     Type,
     ValueType,
 )
+from engine.lang.vectors import Components
 
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
@@ -126,6 +128,8 @@ class Builtin:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         name = self.__builtin_name__
+        if name in EXPECTATIONS:
+            return expect(name, *args, **named)
         if name in KERNEL_ONLY or name in QUERIES:
             _fail(
                 "E106",
@@ -174,7 +178,8 @@ class Builtin:
 def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[bool]) -> Any:
     """A call of a composite on the host: its IR, interpreted. One value, or a tuple.
 
-    Arguments stay as they are: the state of random numbers does not advance on the host.
+    Vectors that the call is there to change are changed. All else stays as it is: the state of
+    random numbers does not advance on the host.
     """
     tried = with_defaults(name, list(args), types, list(weak))
     fits = ((v, t, choose(name, t, plain)) for v, t, plain in tried)
@@ -188,6 +193,11 @@ def _composed(name: str, args: Sequence[Any], types: list[Type], weak: Sequence[
     given = [_to_numpy(v, t) for v, t in zip(values, typed, strict=True)]  # type: ignore[arg-type]
     results = evaluate(fn, given)
     count = len(results) - len(found.composite.updates)
+    changed = found.composite.updates
+    if not count and all(isinstance(args[k], Components) for k in changed):
+        for k, value in zip(changed, results, strict=True):  # as the kernel changes its variable
+            args[k]._data[...] = value
+        return None
     if not count:
         _fail(
             "E106",

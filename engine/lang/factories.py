@@ -24,13 +24,15 @@ def _scalar(dtype: object, what: str) -> t.ScalarType:
     return found
 
 
-def _size(n: object, what: str) -> int:
+def _size(n: object, what: str, least: int = 1) -> int:
     try:
         size = operator.index(n)  # type: ignore[arg-type]
     except TypeError:
-        size = 0
-    if isinstance(n, builtins.bool) or not 1 <= size <= MAX_COMPONENTS:
-        raise wrong("E202", f"the {what} is a whole number from 1 to {MAX_COMPONENTS}, got {n!r}")
+        size = -1
+    if isinstance(n, builtins.bool) or not least <= size <= MAX_COMPONENTS:
+        raise wrong(
+            "E202", f"the {what} is a whole number from {least} to {MAX_COMPONENTS}, got {n!r}"
+        )
     return size
 
 
@@ -42,7 +44,7 @@ def vector(length: Any, dtype: Any) -> Any:
     """
     if length is Any or is_open(dtype):
         return Form("vector", (_open_size(length, "length"),), _open(dtype, "vector"))
-    return vector_class(t.VectorType(_scalar(dtype, "vector"), _size(length, "length")))
+    return vector_class(t.VectorType(_scalar(dtype, "vector"), _size(length, "length", 0)))
 
 
 def matrix(shape: Any, dtype: Any) -> Any:

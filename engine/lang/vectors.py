@@ -331,7 +331,7 @@ class _Halves:
 
     __slots__ = ("_data",)
 
-    def __new__(cls, *args: Any) -> Any:
+    def __new__(cls, *args: Any, **named: Any) -> Any:
         out = object.__new__(cls)
         out._data = np.zeros(cls._shape, cls._dtype)  # type: ignore[attr-defined]
         return out

@@ -65,7 +65,8 @@ def compare(
         for index in component_indices(t):
             one = cx.b.op("eq", *(cx.b.op("extract", v.atom, *index) for v in (left, right)))
             same = one if same is None else cx.b.op("land", same, one)
-        assert same is not None
+        if same is None:  # without components
+            return literal(symbol == "==")
         return Value(same if symbol == "==" else cx.b.op("lnot", same))
     a, b = left.type, right.type
     if not (isinstance(a, ScalarType) and isinstance(b, ScalarType)) or (left.weak and right.weak):

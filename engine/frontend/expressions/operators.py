@@ -16,6 +16,7 @@ from engine.frontend.operands.operand import (
     Value,
     adapt,
     is_scalar,
+    zero,
 )
 from engine.frontend.operands.type_names import type_name, type_names
 from engine.ir.nodes import Atom
@@ -52,6 +53,8 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
                 return BAD
             return _refuse(cx, node, name, values)
         atoms.append(fitted.atom)
+    if any(isinstance(a.type, VectorType) and not a.type.length for a in atoms):
+        return Value(zero(got.result))  # nothing is computed of no components
     ordered = [atoms[k] for k in got.order]
     result = got.result if OPS[got.op].explicit else None
     return Value(cx.b.op(got.op, *ordered, result=result))

@@ -213,12 +213,13 @@ def _component(cx: Context, node: ast.expr, size: int) -> Atom | None:
     if atom is None:
         return None
     k = number(got) if isinstance(got, Value) else None
-    if k is not None and not -size <= k < size:
+    if not size or (k is not None and not -size <= k < size):
+        shown = "this index" if k is None else f"index {k}"
         cx.error(
             "E104",
             node,
-            f"index {k} is out of range for {size} components",
-            f"indices go from 0 to {size - 1}",
+            f"{shown} is out of range for {size} components",
+            f"indices go from 0 to {size - 1}" if size else "the vector has none",
         )
         return None
     known = literal(int(k) % size).atom if k is not None else None

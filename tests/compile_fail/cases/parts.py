@@ -8,7 +8,7 @@ def slicing(a: wp.array(dtype=wp.vec4), m: wp.mat33, n: int, y: wp.array(dtype=f
     y[0] = v[n:][0]
     #        ^ E104 the bounds of a slice of a vector, matrix or tuple are constant integers
     y[0] = v[2:2][0]
-    #        ^^^ E104 the slice selects none of 4 components
+    #             ^ E104 index 0 is out of range for 0 components
     y[0] = v[::0][0]
     #          ^ E104 the step of a slice is 0
     y[0] = v[1:3][2]

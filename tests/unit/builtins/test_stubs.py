@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import engine as wp
 from engine.builtins.stubs import BUILTINS, KERNEL_ONLY
 from engine.diagnostics import EngineError
 from engine.lang.names import mat22, vec3, vec3d, vec3i
@@ -54,7 +55,30 @@ def test_vectors_and_matrices() -> None:
     np.testing.assert_array_equal(np.asarray(eye), np.eye(3))
 
 
-@pytest.mark.parametrize("name", sorted(KERNEL_ONLY))
+def test_expectations_on_the_host():
+    BUILTINS["expect_eq"](vec3(1.0, 2.0, 3.0), vec3(1.0, 2.0, 3.0))
+    BUILTINS["expect_neq"](1, 2)
+    BUILTINS["expect_near"](vec3(1.0, 2.0, 3.0), vec3(1.0, 2.0, 3.25), 0.5)
+    for name, args, code in (
+        ("expect_eq", (1.0, 1.5), "E210"),
+        ("expect_neq", (vec3(), vec3()), "E210"),
+        ("expect_near", (1.0, float("nan")), "E210"),
+        ("expect_eq", (vec3(), 1.0), "E104"),
+    ):
+        with pytest.raises(EngineError) as e:
+            BUILTINS[name](*args)
+        assert e.value.diagnostics[0].code == code
+
+
+def test_what_changes_a_transform_does_so_on_the_host():
+    t = wp.transformd(p=wp.vec3d(1.0, 2.0, 3.0))
+    wp.transform_set_translation(t, wp.vec3d(4.0, 5.0, 6.0))
+    wp.transform_set_rotation(t, wp.quatd(1.0, 0.0, 0.0, 0.0))
+    assert list(t) == [4.0, 5.0, 6.0, 1.0, 0.0, 0.0, 0.0]
+    assert list(wp.transformh(p=wp.vec3h(1.0, 2.0, 3.0)))[:3] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("name", sorted(n for n in KERNEL_ONLY if not n.startswith("expect")))
 def test_kernel_only_functions_say_so(name: str) -> None:
     with pytest.raises(EngineError, match="outside a kernel") as e:
         BUILTINS[name]()

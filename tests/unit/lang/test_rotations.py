@@ -68,7 +68,7 @@ def test_construction():
         lambda: wp.transform(q="abcd"),
         lambda: wp.transform(*range(7), p=wp.vec3()),
         lambda: setattr(wp.transform(), "p", wp.quat()),
-        lambda: wp.types.vector(0, float),
+        lambda: wp.types.vector(-1, float),
         lambda: wp.types.vector(2.5, float),
         lambda: wp.types.vector(True, float),
         lambda: wp.types.vector(3, wp.vec3),

@@ -231,3 +231,31 @@ def test_types_of_values_in_kernels():
 
     with pytest.raises(KernelError, match="E104"):
         wp.launch(wrong, dim=1, inputs=[s], outputs=[out])
+
+
+none = wp.types.vector(0, float)
+
+
+@wp.func
+def without_components(t: wp.transform):
+    wp.expect_eq(t[123:] == none(), True)
+    wp.expect_eq(t[:-123], none())
+    return t[9:] + t[:0]
+
+
+@wp.kernel
+def empty_slices(x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+    rest = without_components(wp.transform(p=x[0]))
+    v = x[0]
+    v[3:] = rest
+    out[0] = wp.length(rest) + wp.float(len(rest)) + wp.dot(rest, rest) + v[2]
+
+
+def test_vectors_without_components():
+    assert none() == none() and len(none()) == 0 and wp.vec3(1.0, 2.0, 3.0)[5:] == none()
+    x = wp.array([(1.0, 2.0, 3.0)], dtype=wp.vec3, requires_grad=True)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(empty_slices, dim=1, inputs=[x], outputs=[out])
+    tape.backward(out)
+    assert out.list() == [3.0] and x.grad.numpy().tolist() == [[0.0, 0.0, 1.0]]
