@@ -22,6 +22,7 @@ from engine.frontend.operands.type_names import type_name, type_names
 from engine.ir.nodes import Atom
 from engine.ir.ops import OPS
 from engine.lang.types import (
+    ArrayType,
     ScalarType,
     Type,
     VectorType,
@@ -53,7 +54,8 @@ def apply(cx: Context, node: ast.AST, name: str, args: Sequence[Value | Bad]) ->
                 return BAD
             return _refuse(cx, node, name, values)
         atoms.append(fitted.atom)
-    if any(isinstance(a.type, VectorType) and not a.type.length for a in atoms):
+    nothing = any(isinstance(a.type, VectorType) and not a.type.length for a in atoms)
+    if nothing and not isinstance(got.result, ArrayType):
         return Value(zero(got.result))  # nothing is computed of no components
     ordered = [atoms[k] for k in got.order]
     result = got.result if OPS[got.op].explicit else None
