@@ -1,0 +1,144 @@
+"""What runs of others' kernels and reported faults come to, as data and as a page."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+HEAD = """# Evidence
+
+This page is made by `tools/make_evidence.py` of what was measured; each table says with what.
+
+## Kernels of others, beside Warp
+
+Each kernel of a package runs on the engine and on Warp, with the same random arguments, and its
+gradients are taken from the same random cotangents. Where the two differ, the kernel's float64 form
+decides, in the interpreter of the typed code, by differences: it shares neither generated code nor
+adjoints with what it judges. A gradient is *equal* where both are within rounding, and at a *kink*
+where both lie between the one-sided slopes. `tools/compare_with_warp.py FOLDER` repeats it.
+"""
+LEFT_OUT = """
+Kernels that did not run were left out, with their reasons in `docs/evidence.json`: random
+arguments cannot be handles of meshes or grids, and some kernels leave every array with them.
+"""
+REPORTED = """
+## Faults that users of Warp reported
+
+A program of our own with the structure of each, in `tests/programs/reported`. All gradients are
+right here, or told to be taken at other values than the launch had; the last column is what
+`adtool check --alias warp` says, nothing where it finds nothing wrong. "Warp {version}" is what the
+same program gives there today.
+
+| report | what it is about | what went wrong | Warp {version} | `adtool check` |
+|---|---|---|---|---|
+"""
+
+
+def summary(results: Path, versions: dict[str, str]) -> dict[str, Any]:
+    """What a file of results of a package comes to."""
+    rows = [json.loads(x) for x in results.read_text().splitlines()]
+    ran = [r for r in rows if r["state"] == "ran"]
+    name = results.stem
+    left: Counter[str] = Counter()
+    for r in rows:
+        if r["state"] != "ran":
+            left[r["cause"] if r["state"] == "skipped" else r["state"]] += 1
+    differ = [
+        {"kernel": r["kernel"], "forward": r["forward"], "gradient": r["gradient"],
+         "worst": (r.get("table") or [None])[0], "cause": r.get("cause") or r.get("undecided", "")}
+        for r in ran if r["forward"] != "equal" or r["gradient"] not in ("equal", "none")
+    ]  # fmt: skip
+    return {
+        "package": name, "version": versions.get(name, ""), "kernels": len(rows), "ran": len(ran),
+        "forward": dict(Counter(r["forward"] for r in ran)),
+        "gradient": dict(Counter(r["gradient"] for r in ran)),
+        "left_out": dict(left.most_common()), "differ": differ,
+    }  # fmt: skip
+
+
+def lowered(measured: Path) -> dict[str, Any]:
+    """What a file of `measure_sources.py --json` comes to."""
+    found = json.loads(measured.read_text())
+    counted = [k for k in found["kernels"] if not k.get("apart")]
+    return {
+        "package": Path(found["folder"]).name,
+        "modules": [sum(m["ok"] for m in found["modules"]), len(found["modules"])],
+        "kernels": [sum(k["ok"] for k in counted), len(counted)],
+        "apart": len(found["kernels"]) - len(counted),
+    }
+
+
+def there(program: Path, python: str) -> str:
+    """What a program gives on Warp: right, wrong, or an error."""
+    done = subprocess.run(
+        [python, program.name], cwd=program.parent, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        return "fails"
+    rows = {x.split()[0]: x.split()[1:] for x in done.stdout.splitlines() if x.split()}
+    found = [float(x) for x in rows["gradient"]]
+    right = [float(x) for x in rows.get("exact", rows.get("told", []))]
+    pairs = zip(found, right, strict=True)
+    return "right" if all(abs(a - b) <= 2e-4 * max(1.0, abs(b)) for a, b in pairs) else "wrong"
+
+
+def facts(program: Path) -> dict[str, str]:
+    """What a reported program's docstring and expectations say."""
+    text = program.read_text(encoding="utf-8")
+    title, _, issue, *rest = text.split('"""')[1].strip().splitlines()
+    codes = re.findall(r"# expect: (?:(warning|note)\[)?(G\d{3})", text)
+    said = sorted({f"{code} ({severity or 'error'})" for severity, code in codes})
+    return {
+        "issue": issue.removeprefix("Issue: "), "title": title,
+        "was": " ".join(rest).removeprefix("There: "), "said": ", ".join(said),
+    }  # fmt: skip
+
+
+def page(data: dict[str, Any], programs: list[Path]) -> str:
+    """docs/evidence.md."""
+    out = [HEAD]
+    v = data["versions"]
+    out.append(f"Run with {', '.join(f'{n} {x}' for n, x in sorted(v.items()))}.\n")
+    out.append(
+        "| package | kernels that ran | forward equal | right here | right in Warp | undecided |"
+    )
+    out.append("|---|---|---|---|---|---|")
+    for p in data["packages"]:
+        f = p["forward"]
+        out.append(f"| {p['package']} {p['version']} | {p['ran']} of {p['kernels']} | "
+                   f"{f.get('equal', 0)} | {f.get('right here', 0)} | {f.get('right there', 0)} | "
+                   f"{f.get('undecided', 0)} |")  # fmt: skip
+    total = Counter[str]()
+    heads = "gradients equal | kinks | right here | right in Warp | undecided | refused here"
+    out.append(f"\n| package | {heads} |")
+    out.append("|---|---|---|---|---|---|---|")
+    columns = ("kink", "right here", "right there", "undecided", "refused")
+    for p in data["packages"]:
+        g = Counter(p["gradient"])
+        g["equal"] += g.pop("rounding", 0)
+        total.update(g)
+        cells = " | ".join(str(g[c]) for c in ("equal", *columns))
+        out.append(f"| {p['package']} | {cells} |")
+    out.append("| together | " + " | ".join(str(total[c]) for c in ("equal", *columns)) + " |")
+    out.append(LEFT_OUT)
+    if data["lowered"]:
+        out += ["## Packages that were taken as they are", "",
+                "Every module imported, and every kernel lowered with its adjoint, without tiles, "
+                "volumes and textures, by `tools/measure_sources.py FOLDER`.", "",
+                "| package | modules imported | kernels lowered | with tiles and the like |",
+                "|---|---|---|---|"]  # fmt: skip
+        for p in data["lowered"]:
+            (a, b), (c, d) = p["modules"], p["kernels"]
+            out.append(f"| {p['package']} | {a} of {b} | {c} of {d} | {p['apart']} |")
+    out.append(REPORTED.format(version=data["reported"]["version"]).rstrip("\n"))
+    for program in programs:
+        f = facts(program)
+        link = f"[#{f['issue']}](https://github.com/NVIDIA/warp/issues/{f['issue']})"
+        verdict = data["reported"]["programs"].get(program.stem, "not run")
+        out.append(f"| {link} | {f['title']} | {f['was']} | {verdict} | {f['said']} |")
+    return "\n".join(out) + "\n"
