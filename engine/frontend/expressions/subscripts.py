@@ -36,9 +36,11 @@ from engine.frontend.operands.operand import (
     literal,
     number,
     unify,
+    zero,
 )
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Const
+from engine.lang.structs import ARRAYS, ElementType, StructType
 from engine.lang.types import MatrixType, ScalarType, VectorType
 
 
@@ -149,6 +151,14 @@ def _subscript(cx: Context, node: ast.Subscript, base: LValue) -> LValue:
         if isinstance(base, Element):
             return Element(base.array, base.index, base.path + found)
         return Part(base.base, base.index + found)
+    if isinstance(base, Absent) and (cx.depth or not cx.is_kernel):
+        # It has no elements, so this never runs: the code is written for structs with arrays too.
+        assert isinstance(base.type, ARRAYS)
+        indices = [integer(cx, n, cx.value(n, "an index"), "an index") for n in nodes
+                   if not isinstance(n, ast.Slice)]  # fmt: skip
+        if None in indices:
+            return BAD
+        return base if len(indices) < base.type.ndim else none_of(base.type.element)
     if isinstance(base, (Struct, Absent)):
         return cx.describe(node.value, base)
     assert isinstance(base, (Value, View))
@@ -158,6 +168,14 @@ def _subscript(cx: Context, node: ast.Subscript, base: LValue) -> LValue:
     assert isinstance(base, Value)
     found = _components(cx, node, base.type, 0, nodes)
     return BAD if found is None else Part(base.atom, found)
+
+
+def none_of(element: ElementType) -> Operand:
+    """What stands for an element of an array that has none."""
+    if not isinstance(element, StructType):
+        return Value(zero(element))
+    return Struct(element, tuple(Absent(t) if isinstance(t, ARRAYS) else none_of(t)
+                                 for t in element.fields.values()))  # fmt: skip
 
 
 def _region(cx: Context, node: ast.Subscript, base: LValue, nodes: list[ast.expr]) -> LValue | None:

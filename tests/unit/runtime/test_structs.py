@@ -403,14 +403,22 @@ class Holding:
 holding = Holding()
 
 
+@wp.func
+def first_of(s: Outer, i: int):
+    if i >= s.data.shape[0]:
+        return -1.0
+    return s.data[i] * 2.0
+
+
 @wp.kernel
 def of_none(out: wp.array(dtype=int)):
     s = Outer()
     out[0] = s.data.shape[0] + s.data.size + len(s.data) + s.data.ndim * 10
     out[1] = wp.int(s.data.dtype(2.0) + holding.tripled(1.5))
+    out[2] = wp.int(first_of(s, 0))
 
 
 def test_fields_without_arrays_and_functions_of_objects():
-    out = wp.zeros(2, dtype=int)
+    out = wp.zeros(3, dtype=int)
     wp.launch(of_none, dim=1, outputs=[out])
-    assert out.list() == [10, 6]
+    assert out.list() == [10, 6, -1]
