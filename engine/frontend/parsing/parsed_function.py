@@ -12,6 +12,7 @@ from engine.frontend.parsing.builtin_arguments import changed_arguments
 from engine.frontend.parsing.desugar import desugar, is_idle
 from engine.frontend.parsing.fence import Rejected, fence
 from engine.frontend.parsing.local_variables import LocalPlan, plan_locals
+from engine.frontend.parsing.loop_names import separate_loops
 from engine.frontend.parsing.report import Report
 from engine.frontend.parsing.scope import Scope
 from engine.frontend.parsing.source import Source, source_of, too_deep
@@ -61,6 +62,8 @@ def parse_function(
         statics = take_expressions(source.tree, scope)
         rejected = fence(source.tree, report)
         desugar(source.tree, rejected)
+        if not statics:  # which name what loops count
+            separate_loops(source.tree)
         annotated = parameter_types(func, source, scope, report, is_kernel)
         untyped = [name for name, t in annotated.items() if t is None]
         open_ = patterns(func, untyped, scope, is_kernel)
