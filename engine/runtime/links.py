@@ -28,8 +28,8 @@ from engine.runtime.annotation import element_info
 from engine.runtime.base import ArrayBase, may_meet
 from engine.runtime.launch_errors import fail
 from engine.runtime.leaves import leaf_array
-from engine.runtime.recording import active
-from engine.runtime.transfer import check_writable, copy
+from engine.runtime.recording import active, graph
+from engine.runtime.transfer import check_writable, copy, move
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -141,13 +141,15 @@ class Gathered:
         _gathering.reset(self._token)
 
     def move(self, dest: array, src: array) -> None:
-        """Copies elements."""
+        """Copies elements; at once too where a graph is captured, for what is to be read there."""
         token = None if self.taped else active.set(None)
         try:
             copy(dest, src)
         finally:
             if token is not None:
                 active.reset(token)
+        if graph.get() is not None:
+            move(dest, src)
 
     def check(self, plan: Plan, values: Sequence[Any]) -> None:
         """Raises LaunchError (E206) where copies would not be what the kernel means."""

@@ -276,3 +276,20 @@ def test_what_cannot_be_is_refused():
     with wp.Tape() as tape:
         pass
     refused(lambda: tape.record_launch(measure, dim=2, inputs=[groups], outputs=[out]), "E401")
+
+
+def test_commands_and_graphs_take_arrays_as_they_are():
+    groups, (x, y, *_) = arrays()
+    n = x.numpy().astype(float)
+    command = wp.launch(change, dim=2, inputs=[groups], record_cmd=True)
+    assert x.numpy().tolist() == n.astype(np.float32).tolist()
+    with wp.ScopedCapture() as capture:
+        wp.launch(change, dim=2, inputs=[groups])
+    assert x.numpy().tolist() == n.astype(np.float32).tolist()
+    command.launch()
+    wp.capture_launch(capture.graph)
+    np.testing.assert_allclose(x.numpy(), [n[0] * n[1] ** 2, n[1], n[2] + 4.0], rtol=1e-6)
+    assert groups[0].points[0].at == wp.vec3(4.0, 8.0, 12.0)
+    x.assign(np.array([1.0, 2.0, 3.0]))
+    wp.capture_launch(capture.graph)
+    assert x.numpy().tolist() == [2.0, 2.0, 5.0]
