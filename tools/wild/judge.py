@@ -163,13 +163,17 @@ class Lifted:
         interp.run(self.ir, values, self.grid, max_steps=200_000)
         return dict(zip(self.names, values, strict=True))
 
-    def loss(self, leaf: str, index: Any, step: float) -> float:
-        """What gradients are of: the outputs, weighted by their seeds."""
-        found, total = self.after(leaf, index, step), 0.0
-        for name, value in found.items():
+    def change(self, leaf: str, index: Any, to: float, since: float) -> float:
+        """How much more the outputs, weighted by their seeds, are at one step than at another.
+
+        Elements are subtracted before they are summed: what does not change may be large.
+        """
+        a, b, total = self.after(leaf, index, to), self.after(leaf, index, since), 0.0
+        for name, value in a.items():
             if any(name == w or name.startswith(w + ".") for w in self.task["written"]):
                 if value.dtype.kind == "f":
-                    total += float((value * seed_of(self.task["seed"], name, value.shape)).sum())
+                    seed = seed_of(self.task["seed"], name, value.shape)
+                    total += float(((value - b[name]) * seed).sum())
         return total
 
 
@@ -182,11 +186,10 @@ def decide(side: Any, task: Any) -> dict[str, Any]:
     for leaf, index in task["entries"]:
         at = tuple(index)
         x = abs(float(lifted.start[lifted.names.index(leaf)][at]))
-        middle = lifted.loss(leaf, at, 0.0)
         row = []
         for step in STEPS:
             h = step * max(1.0, x)
-            up, down = lifted.loss(leaf, at, h), lifted.loss(leaf, at, -h)
-            row.append([(up - down) / (2 * h), (up - middle) / h, (middle - down) / h])
+            forth, back = lifted.change(leaf, at, h, 0.0) / h, lifted.change(leaf, at, 0.0, -h) / h
+            row.append([0.5 * (forth + back), forth, back])
         slopes.append(row)
     return {"slopes": slopes}
