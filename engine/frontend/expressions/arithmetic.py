@@ -14,6 +14,7 @@ from engine.frontend.operands.operand import (
     Bad,
     Operand,
     Several,
+    Struct,
     Value,
     is_scalar,
     number,
@@ -74,9 +75,10 @@ def lower_unary(cx: Context, node: ast.expr) -> Operand:
     if isinstance(node.op, ast.Not):
         return lower_not(cx, node)
     got = cx.expr(node.operand)
-    own = cx.lowering.user_operator(cx, node, node.op, [(node.operand, got)])
-    if own is not None:
-        return own
+    if isinstance(got, Struct):  # what the language has a meaning for keeps it
+        own = cx.lowering.user_operator(cx, node, node.op, [(node.operand, got)])
+        if own is not None:
+            return own
     value = cx.scalar_one(node.operand, got)
     if isinstance(node.op, ast.UAdd) and isinstance(value, Value):
         return value

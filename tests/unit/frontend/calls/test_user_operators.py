@@ -46,6 +46,11 @@ def neg(a: Complex):
     return Complex(-a.re, -a.im)
 
 
+@wp.func
+def neg(a: wp.vec2d):
+    return a  # not what `-v` means: the language has that
+
+
 @wp.kernel
 def operate(x: wp.array(dtype=Complex), v: wp.array(dtype=wp.vec2d), out: wp.array(dtype=Complex)):
     i = wp.tid()
@@ -53,7 +58,7 @@ def operate(x: wp.array(dtype=Complex), v: wp.array(dtype=wp.vec2d), out: wp.arr
     a -= wp.float64(3.0)
     a += a * x[i]
     w = v[i] + wp.float64(2.0)
-    w = w + v[i]
+    w = w - -v[i]
     out[i] = a
     out[i] += Complex(w[0] * w[1], v[i][0] + v[i][1])
 
@@ -61,7 +66,7 @@ def operate(x: wp.array(dtype=Complex), v: wp.array(dtype=wp.vec2d), out: wp.arr
 def operated(x, v):
     a = x * x - x - 3.0
     a = a + a * x
-    w = v + 2.0 + v + 1.0
+    w = v + 2.0 + v
     return a + complex(w[0] * w[1], v[0] + v[1])
 
 
