@@ -116,7 +116,9 @@ def test_who_is_right(rows: dict[str, dict[str, Any]]) -> None:
         ((0.0, 7.0), (0.5, 1.0, 0.0), "right here"),
         ((3.0, 7.0), (0.5, 0.5, 0.5), "undecided"),
         ((3.0, 7.0), (float("nan"), 0.5, 0.5), "undecided"),
+        ((2.0, 0.0), (0.0, 0.0, 0.0, 1.0), "undecided"),
     ],
 )
 def test_judgement(pair: tuple[float, float], near: tuple[float, ...], verdict: str) -> None:
-    assert judged(pair, [list(near), list(near)], 2.0) == verdict
+    row = [*near, 0.0][:4]
+    assert judged(pair, [row, row], 2.0) == verdict

@@ -92,7 +92,7 @@ def plan(side: Any, task: Any) -> dict[str, Any]:
     written = sorted(_arrays(spec, Variants(ir).written))
     chosen = {"types": types, "spec": spec, "grid": arguments.GRIDS[arity], "written": written}
     why = ""
-    for style in range(len(arguments.STYLES)):
+    for style in range(task.get("first", 0), len(arguments.STYLES)):
         try:
             Lifted(side, {**task, **chosen, "style": style}, lifted=False).after()
         except InterpError as error:  # an access outside of an array, or a loop without end
@@ -163,6 +163,16 @@ class Lifted:
         interp.run(self.ir, values, self.grid, max_steps=200_000)
         return dict(zip(self.names, values, strict=True))
 
+    def noise(self) -> float:
+        """What rounding in float64 may do to the weighted outputs."""
+        total = 0.0
+        for name, value in self.after().items():
+            if any(name == w or name.startswith(w + ".") for w in self.task["written"]):
+                if value.dtype.kind == "f":
+                    seed = seed_of(self.task["seed"], name, value.shape)
+                    total += float(np.abs(value * seed).sum())
+        return total * float(np.finfo(np.float64).eps)
+
     def change(self, leaf: str, index: Any, to: float, since: float) -> float:
         """How much more the outputs, weighted by their seeds, are at one step than at another.
 
@@ -190,6 +200,6 @@ def decide(side: Any, task: Any) -> dict[str, Any]:
         for step in STEPS:
             h = step * max(1.0, x)
             forth, back = lifted.change(leaf, at, h, 0.0) / h, lifted.change(leaf, at, 0.0, -h) / h
-            row.append([0.5 * (forth + back), forth, back])
+            row.append([0.5 * (forth + back), forth, back, lifted.noise() / h])
         slopes.append(row)
     return {"slopes": slopes}
