@@ -142,6 +142,20 @@ def patterns(
     return out
 
 
+def no_result(func: Callable[..., Any], source: Source, scope: Scope, report: Report) -> None:
+    """Reports E109 for a kernel that is annotated with a result."""
+    notes = getattr(inspect.unwrap(func), "__annotations__", {})
+    if "return" not in notes or source.tree.returns is None:
+        return
+    try:
+        value = evaluate(notes["return"], scope)
+    except BadAnnotation:
+        value = notes["return"]
+    if value is not None and value is not type(None):
+        report.add("E109", source.tree.returns, "a kernel cannot return a value",
+                   "write `-> None`, or nothing, and store results into array parameters")  # fmt: skip
+
+
 def result_types(
     func: Callable[..., Any], source: Source, scope: Scope, report: Report
 ) -> tuple[UserType, ...] | None:
@@ -151,7 +165,7 @@ def result_types(
         return None
     try:
         value = evaluate(notes["return"], scope)
-        if value is None:
+        if value is None or value is type(None):
             return ()
         parts = value if isinstance(value, tuple) else (value,)
         if getattr(value, "__origin__", None) is tuple:

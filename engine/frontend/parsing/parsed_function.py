@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from engine.frontend.parsing.annotations import parameter_types, patterns, result_types
+from engine.frontend.parsing.annotations import no_result, parameter_types, patterns, result_types
 from engine.frontend.parsing.builtin_arguments import changed_arguments
 from engine.frontend.parsing.desugar import desugar, is_idle
 from engine.frontend.parsing.fence import Rejected, fence
@@ -67,7 +67,11 @@ def parse_function(
         annotated = parameter_types(func, source, scope, report, is_kernel)
         untyped = [name for name, t in annotated.items() if t is None]
         open_ = patterns(func, untyped, scope, is_kernel)
-        results = None if is_kernel else result_types(func, source, scope, report)
+        results = None
+        if is_kernel:
+            no_result(func, source, scope, report)
+        else:
+            results = result_types(func, source, scope, report)
         plan = plan_locals(source.tree, partial(changed_arguments, scope))
     except RecursionError:
         raise too_deep(source) from None

@@ -54,3 +54,9 @@ def kernel(a: wp.array(dtype=float)):
     # ^^^^^^^^^^^^^^^^^^^^^^^^^ E109 `atomic_add` got 2 indices for an array of 1 dimension
     return a[0]
     # ^^^^^^^^^ E109 a kernel cannot return a value
+
+
+@wp.kernel
+def with_result(a: wp.array(dtype=float)) -> float:
+    #                                        ^^^^^ E109 a kernel cannot return a value
+    a[0] = 1.0

@@ -249,7 +249,7 @@ def without_components(t: wp.transform):
 
 
 @wp.kernel
-def empty_slices(x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+def empty_slices(x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)) -> None:
     rest = without_components(wp.transform(p=x[0]))
     v = x[0]
     v[3:] = rest
