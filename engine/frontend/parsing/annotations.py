@@ -153,7 +153,7 @@ def no_result(func: Callable[..., Any], source: Source, scope: Scope, report: Re
         value = notes["return"]
     if value is not None and value is not type(None):
         report.add("E109", source.tree.returns, "a kernel cannot return a value",
-                   "write `-> None`, or nothing, and store results into array parameters")  # fmt: skip
+                   "write `-> None`, and store results into array parameters")  # fmt: skip
 
 
 def result_types(
