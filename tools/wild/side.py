@@ -88,7 +88,8 @@ class Side:
         wp = self.wp
         if spec["t"] == "array":
             return wp.array(dtype=self.type_of(spec["of"]), ndim=spec["ndim"])
-        return getattr(wp, spec["name"])
+        found = getattr(wp, spec["name"], None)  # else it is a vector without a name
+        return found or wp.types.vector(length=spec["shape"][0], dtype=getattr(wp, spec["dtype"]))
 
     def build(self, spec: arguments.Spec, kind: Any, value: Any, path: str, arrays: Any) -> Any:
         """An argument of a type; the arrays in it are noted by their names."""
@@ -110,9 +111,8 @@ class Side:
         return cls(*[x.item() for x in np.ravel(value)])
 
     def _field(self, kind: Any, name: str) -> Any:
-        own = getattr(kind, "vars", None)  # of a struct of Warp
-        if own is not None:
-            return own[name].type
+        if not hasattr(kind, "__ir_type__"):  # of a struct of Warp
+            return kind.vars[name].type
         from engine.runtime.parameters import _annotation
 
         return _annotation(kind.__ir_type__.fields[name], None)
