@@ -42,7 +42,9 @@ def nearest_in_leaf(meshes: Any, row: Any, node: Any, p: Any, least: Any, face: 
     bound = least
     for k in range(first, first + meshes.counts[node]):
         a, b, c = corners(meshes, row, meshes.items[k])
-        if not is_sliver(a, b, c):
+        n = wp.cross(b - a, c - a)
+        h = wp.dot(n, p - a)  # from the plane, times the length of n
+        if h * h <= 1.001 * bound * wp.dot(n, n) and not is_sliver(a, b, c):
             u, v = nearest_on_triangle(a, b, c, p)
             d = a * u + b * v + c * (1.0 - u - v) - p
             if wp.dot(d, d) < bound:
@@ -57,22 +59,24 @@ def nearest_face(meshes: Any, row: Any, p: Any, max_dist: Any) -> Any:
     stop = meshes.heads[row, NODES]
     least = max_dist * max_dist
     best = -1
-    if stop > 0:
-        # Down to a leaf nearby first, so that most others are too far away.
-        node = base
-        while meshes.counts[node] == 0:
-            left = node + 1
-            right = base + meshes.skips[left]
-            one = box_distance_sq(p, meshes.lowers[left], meshes.uppers[left])
-            other = box_distance_sq(p, meshes.lowers[right], meshes.uppers[right])
-            node = left
-            if other < one:
-                node = right
-        least, best = nearest_in_leaf(meshes, row, node, p, least, best)
-    at = 0
-    while at < stop:
-        node = base + at
-        if box_distance_sq(p, meshes.lowers[node], meshes.uppers[node]) < least:
+    # Down to a leaf nearby first, so that most others are too far away.
+    leaf = base
+    while stop > 0 and meshes.counts[leaf] == 0:
+        left = leaf + 1
+        right = base + meshes.skips[left]
+        one = box_distance_sq(p, meshes.lowers[left], meshes.uppers[left])
+        other = box_distance_sq(p, meshes.lowers[right], meshes.uppers[right])
+        leaf = left
+        if other < one:
+            leaf = right
+    at = -1
+    while at < stop and stop > 0:
+        node = leaf
+        near = at < 0
+        if not near:
+            node = base + at
+            near = box_distance_sq(p, meshes.lowers[node], meshes.uppers[node]) < least
+        if near:
             if meshes.counts[node] > 0:
                 least, best = nearest_in_leaf(meshes, row, node, p, least, best)
             at += 1

@@ -16,6 +16,7 @@ from engine.builtins.library.trees import (
     VEC3,
     box_distance_sq,
     boxes_meet,
+    inverses,
     nodes_below,
     ray_meets_box,
     row_of,
@@ -66,13 +67,14 @@ def hits(meshes: Any, row: Any, start: Any, dir: Any, max_t: Any, root: Any, how
     first, stop = nodes_below(meshes, row, root)
     base = meshes.heads[row, NODE]
     reach = max_t
+    inverse = inverses(dir)
     found = -1
     if how == 2:
         found = 0
     at = first
     while at < stop:
         node = base + at
-        if ray_meets_box(start, dir, meshes.lowers[node], meshes.uppers[node], reach):
+        if ray_meets_box(start, inverse, meshes.lowers[node], meshes.uppers[node], reach):
             if meshes.counts[node] > 0:
                 begin = meshes.heads[row, ITEM] + meshes.firsts[node]
                 for k in range(begin, begin + meshes.counts[node]):

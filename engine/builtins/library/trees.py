@@ -42,7 +42,7 @@ BVH_QUERY = kernel_type(
     at=INT32,
     end=INT32,
     a=VEC3,
-    b=VEC3,
+    b=VEC3,  # the inverse of a ray's direction
     radius=FLOAT32,
 )
 STEPS[BVH_QUERY] = "bvh_query_next"
@@ -102,15 +102,28 @@ def box_distance_sq(p: Any, lower: Any, upper: Any) -> Any:
 
 
 @helper
-def ray_meets_box(start: Any, dir: Any, lower: Any, upper: Any, reach: Any) -> Any:
-    """Whether a point of the box is on the ray, at up to `reach` lengths of its direction."""
+def inverses(dir: Any) -> Any:
+    """1 / dir, with 0 for 0."""
+    out = dir
+    for k in range(3):
+        if dir[k] != 0.0:
+            out[k] = 1.0 / dir[k]
+    return out
+
+
+@helper
+def ray_meets_box(start: Any, inverse: Any, lower: Any, upper: Any, reach: Any) -> Any:
+    """Whether a point of the box is on the ray, at up to `reach` lengths of its direction.
+
+    inverse: of the direction, see `inverses`.
+    """
     begin = start.dtype(0.0)
     end = reach
     hit = True
     for k in range(3):
-        if dir[k] != 0.0:
-            one = (lower[k] - start[k]) / dir[k]
-            other = (upper[k] - start[k]) / dir[k]
+        if inverse[k] != 0.0:
+            one = (lower[k] - start[k]) * inverse[k]
+            other = (upper[k] - start[k]) * inverse[k]
             begin = wp.max(begin, wp.min(one, other))
             end = wp.min(end, wp.max(one, other))
         elif not (lower[k] <= start[k] and start[k] <= upper[k]):
@@ -173,7 +186,7 @@ def bvh_query_aabb(bvhs: Any, id: Any, low: Any, high: Any, root: Any = -1) -> A
 @query(_doc("bvh_query_ray(id, start, dir, root=-1)", "the ray meets"),
        BVHS, (UINT64, VEC3, VEC3, INT32))  # fmt: skip
 def bvh_query_ray(bvhs: Any, id: Any, start: Any, dir: Any, root: Any = -1) -> Any:
-    return tree_query(bvhs, id, RAY, start, dir, 0.0, root)
+    return tree_query(bvhs, id, RAY, start, inverses(dir), 0.0, root)
 
 
 @query(_doc("bvh_query_sphere(id, center, radius, root=-1)", "meet the ball"),
@@ -186,7 +199,7 @@ def bvh_query_sphere(bvhs: Any, id: Any, center: Any, radius: Any, root: Any = -
             "the ray meets when they are wider by radius on each side"),
        BVHS, (UINT64, VEC3, VEC3, FLOAT32, INT32))  # fmt: skip
 def bvh_query_capsule(bvhs: Any, id: Any, start: Any, dir: Any, radius: Any, root: Any = -1) -> Any:
-    return tree_query(bvhs, id, RAY, start, dir, radius, root)
+    return tree_query(bvhs, id, RAY, start, inverses(dir), radius, root)
 
 
 @query("bvh_query_next(query, index, max_dist=inf): steps to the next item and sets index to its "

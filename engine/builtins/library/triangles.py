@@ -17,7 +17,8 @@ def is_sliver(a: Any, b: Any, c: Any) -> Any:
     ac = c - a
     bc = c - b
     sides = wp.dot(ab, ab) + wp.dot(ac, ac) + wp.dot(bc, bc)
-    return not (wp.length(wp.cross(ab, ac)) >= sides * 1.0e-6 and sides > 0.0)
+    n = wp.cross(ab, ac) / sides
+    return not wp.dot(n, n) >= 1.0e-12
 
 
 @helper
@@ -29,46 +30,44 @@ def along(from_: Any, to: Any, p: Any) -> Any:
 
 @helper
 def nearest_on_triangle(a: Any, b: Any, c: Any, p: Any) -> Any:
-    """The weights of a and b in the point of the triangle that is nearest to p."""
-    zero = p[0] - p[0]
-    one = zero + 1.0
+    """The weights of a and b in the point of the triangle that is nearest to p.
+
+    Each corner, each side and the inside has a region of space; the signs of six products, and of
+    three areas that they make, tell in which of them p is.
+    """
+    zero = p.dtype(0.0)
+    one = p.dtype(1.0)
     ab = b - a
     ac = c - a
-    n = wp.cross(ab, ac)
-    nn = wp.dot(n, n)
-    u = wp.dot(wp.cross(c - b, p - b), n) / nn
-    v = wp.dot(wp.cross(a - c, p - c), n) / nn
-    w = one - u - v
-    if u >= 0.0 and v >= 0.0 and w >= 0.0:
-        return u, v
-    # Outside: the nearest of the sides, each cut at its ends.
-    best_u = one
-    best_v = zero
-    least = wp.dot(p - a, p - a)
-    for side in range(3):
-        s = a
-        e = b
-        if side == 1:
-            s = b
-            e = c
-        elif side == 2:
-            s = c
-            e = a
-        k = wp.clamp(along(s, e, p), zero, one)
-        q = s + k * (e - s)
-        d = wp.dot(p - q, p - q)
-        if d < least or side == 0:
-            least = d
-            if side == 0:
-                best_u = one - k
-                best_v = k
-            elif side == 1:
-                best_u = zero
-                best_v = one - k
-            else:
-                best_u = k
-                best_v = zero
-    return best_u, best_v
+    a1 = wp.dot(ab, p - a)
+    a2 = wp.dot(ac, p - a)
+    b1 = wp.dot(ab, p - b)
+    b2 = wp.dot(ac, p - b)
+    c1 = wp.dot(ab, p - c)
+    c2 = wp.dot(ac, p - c)
+    at_c = a1 * b2 - b1 * a2
+    at_b = c1 * a2 - a1 * c2
+    at_a = b1 * c2 - c1 * b2
+    u = zero
+    v = zero
+    if a1 <= 0.0 and a2 <= 0.0:
+        u = one
+    elif b1 >= 0.0 and b2 <= b1:
+        v = one
+    elif c2 >= 0.0 and c1 <= c2:
+        u = zero
+    elif at_c <= 0.0 and a1 >= 0.0 and b1 <= 0.0:
+        v = a1 / (a1 - b1)
+        u = one - v
+    elif at_b <= 0.0 and a2 >= 0.0 and c2 <= 0.0:
+        u = one - a2 / (a2 - c2)
+    elif at_a <= 0.0 and b2 >= b1 and c1 >= c2:
+        v = one - (b2 - b1) / ((b2 - b1) + (c1 - c2))
+    else:
+        whole = at_a + at_b + at_c
+        v = at_b / whole
+        u = one - v - at_c / whole
+    return u, v
 
 
 @helper
