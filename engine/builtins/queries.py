@@ -48,6 +48,8 @@ class Query:
 
 
 QUERIES: dict[str, list[Query]] = {}
+# The tables that there are, by name: structs of users have no such names.
+TABLES = frozenset(f"geometry.{x}_data" for x in ("bvh", "hash_grid", "mesh"))
 # What goes round in `for i in q:`, with the builtin that takes the next step.
 STEPS: dict[StructType, str] = {}
 
@@ -76,6 +78,8 @@ def query(
         made = Query(
             name, helper(func), table, tuple(types), names, defaults, updates, doc, gradient
         )  # fmt: skip
+        if table is not None and table.name not in TABLES:
+            raise ValueError(f"query {name!r}: there is no table {table.name!r}")
         QUERIES.setdefault(name, []).append(made)
         return func
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.ad.structure import by_every_thread
+from engine.builtins.queries import TABLES
 from engine.compile.backend import Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
 from engine.lang.strided import overlaps_itself
-from engine.lang.structs import Argument
+from engine.lang.structs import Argument, leaves
 from engine.lang.types import ArrayType, Type, is_float
 from engine.runtime.annotation import array_type, describe
 from engine.runtime.arguments import Arguments
@@ -107,7 +108,12 @@ class Plan:
         # The user's parameters, where the IR has others.
         self.arguments = Arguments(ir.arguments) if ir.arguments else None
         # The last of them are tables of geometry, which launches add.
-        self.tables = ir.tables
+        self.tables = tuple(t for t in ir.arguments if str(t.type) in TABLES)
+        # Of these, what is not the user's own: cells, boxes, and how they hang together.
+        self.structure = frozenset(
+            leaf.named(t.name) for t in self.tables for leaf in leaves(t.type)
+            if not is_float(leaf.type) or leaf.path[-1] not in ("points", "velocities")
+        )  # fmt: skip
         # What is accessed under a condition may be left out: the kernel decides.
         touched = _arrays(ir, _accessed, by_every_thread, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)

@@ -20,7 +20,7 @@ from engine.lang.values import float64, int64, uint32
 
 # One row of `heads` and `scales` for each grid: `engine.runtime.geometry.hash_grid` writes them.
 HASH_GRIDS = kernel_type(
-    "hash_grid_data",
+    "geometry.hash_grid_data",
     ids=ArrayType(UINT64, 1),
     heads=ArrayType(INT32, 2),
     scales=ArrayType(FLOAT64, 1),

@@ -16,7 +16,7 @@ from engine.lang.types import FLOAT32, INT32, UINT64, ArrayType
 POINT, POINTS, INDEX, FACES, VELOCITY, VELOCITIES, SUMS = range(TREE_HEADS, TREE_HEADS + 7)
 MESH_HEADS = TREE_HEADS + 7
 MESHES = kernel_type(
-    "mesh_data",
+    "geometry.mesh_data",
     points=ArrayType(VEC3, 1),
     velocities=ArrayType(VEC3, 1),
     indices=ArrayType(INT32, 1),

@@ -28,7 +28,7 @@ TREE = {
     "roots": ArrayType(INT32, 1),
 }
 BVHS = kernel_type(
-    "bvh_data", **TREE, item_lowers=ArrayType(VEC3, 1), item_uppers=ArrayType(VEC3, 1)
+    "geometry.bvh_data", **TREE, item_lowers=ArrayType(VEC3, 1), item_uppers=ArrayType(VEC3, 1)
 )
 # What a query looks for: a box from a to b, a ball around a, a ray from a along b, or the box of
 # half size radius that is moved along it.

@@ -228,7 +228,7 @@ class Context:
         """A table of `engine.builtins.queries`, which is a further parameter of the function."""
         kind = kind_of_type(t)
         if t not in self.tables:
-            name = t.name
+            name = t.name.rpartition(".")[2]
             while name in self.plan.assigned:
                 name += "_"
             parts = slots(kind)

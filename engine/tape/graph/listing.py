@@ -175,7 +175,10 @@ class Lister:
             what = ListedKernel(
                 "launch", r.name, span.file, span.line,
                 tuple(p.name for p in plan.array_params),
-                tuple(k for k, i in enumerate(positions) if i in plan.reads),
+                tuple(
+                    k for k, p in enumerate(plan.array_params)
+                    if p.index in plan.reads and p.name not in plan.structure
+                ),
                 tuple(k for k, i in enumerate(positions) if i in plan.writes),
             )  # fmt: skip
             found = self._plans[id(r.plan)] = self._kind(what), positions
