@@ -18,6 +18,7 @@ from engine.ad.prepare import (
 from engine.ad.record import record
 from engine.ad.reuse import Reuse, reuse
 from engine.ad.reverse import Adjoint, reverse
+from engine.ad.steering import Steering, routes, steering
 from engine.ad.stops import stops
 from engine.ad.tangent import tangent
 from engine.ad.threads import clashes
@@ -25,10 +26,11 @@ from engine.ad.unassigned import watched
 from engine.ad.watch import watch
 
 __all__ = [
-    "Access", "Accesses", "Adjoint", "Cut", "Flow", "Reuse", "accesses", "can_lift", "clashes",
-    "decisions",
-    "derivatives", "flows", "guard_accesses", "inlined_size", "lift", "loops_by_floats", "prepare",
+    "Access", "Accesses", "Adjoint", "Cut", "Flow", "Reuse", "Steering", "accesses", "can_lift",
+    "clashes", "decisions", "derivatives", "flows", "guard_accesses", "inlined_size", "lift",
+    "loops_by_floats", "prepare",
     "read_params", "record",
-    "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "stops",
+    "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "routes",
+    "steering", "stops",
     "tangent", "watch", "watched", "written_params",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ _FACTOR = 0x9E3779B97F4A7C15  # of the hash: 2**64 divided by the golden ratio
 
 def decisions(fn: n.Function) -> n.Function | None:
     """The record of a prepared kernel; None where its floats decide nothing."""
-    if not any(_decides(s) for s in n.walk(fn.body)):
+    if not any(decides(s) for s in n.walk(fn.body)):
         return None
     names = Names(names_in(fn))
     path = n.Var(names.fresh("path"), UINT64, mutable=True)
@@ -51,7 +51,7 @@ def decisions(fn: n.Function) -> n.Function | None:
             b.add(n.If(b.op("gt", count, most), (n.Return((), s.span),), (), s.span))
             return replace(s, body=(*b.stmts, *s.body))
         b.add(s)
-        if isinstance(s, n.Let) and _decides(s):
+        if isinstance(s, n.Let) and decides(s):
             for word in _words(b, s):
                 note(b, word)
             b.set(count, b.op("add", count, const(1, INT64)))
@@ -70,12 +70,12 @@ def decisions(fn: n.Function) -> n.Function | None:
 def loops_by_floats(fn: n.Function) -> bool:
     """Whether floats decide how often a loop of a prepared kernel goes round."""
     return any(
-        isinstance(s, n.While) and any(_decides(x) for x in n.walk((*s.test, *s.body)))
+        isinstance(s, n.While) and any(decides(x) for x in n.walk((*s.test, *s.body)))
         for s in n.walk(fn.body)
     )
 
 
-def _decides(s: n.Stmt) -> bool:
+def decides(s: n.Stmt) -> bool:
     """Whether a statement makes something that jumps out of floats."""
     if not isinstance(s, n.Let) or s.op == "reinterpret" or isinstance(s.dst.type, ArrayType):
         return False

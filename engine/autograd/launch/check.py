@@ -10,13 +10,19 @@ import numpy as np
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.confirmed import confirmed
+from engine.autograd.launch.derived import can_lift
 from engine.autograd.launch.detached import detached
-from engine.autograd.launch.directions import Pair
+from engine.autograd.launch.directions import Comparisons, Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
 from engine.autograd.launch.mask import masked
-from engine.autograd.launch.paths import adjoints_differ, faithful, takes_another_path
+from engine.autograd.launch.paths import (
+    adjoints_differ,
+    faithful,
+    on_its_path,
+    takes_another_path,
+)
 from engine.autograd.launch.recorded_arguments import NotRepeatable, RecordedLaunch, recorded_launch
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
 from engine.autograd.launch.unassigned import unassigned_reads
@@ -95,6 +101,7 @@ def _checked(
         compared = compare(evaluated, how, rng, pairs)
         if adjoints_differ(compared.pairs) and takes_another_path(launch):
             return _checked(result, record, launch, options, experience)
+        compared = replace(compared, pairs=_beside_kinks(launch, compared.pairs, how, rng))
         experience.add(kind)
         beside = np.random.default_rng([0xF0D, options.seed, result.index])
         compared = replace(compared, pairs=confirmed(evaluated, compared.pairs, beside))
@@ -118,6 +125,26 @@ def _checked(
             except NoSecondDerivative as why:
                 result = replace(result, no_second=str(why))
         return CheckedLaunch(result, compared.blocks)
+
+
+def _beside_kinks(
+    launch: RecordedLaunch, pairs: Comparisons, options: CompareOptions, rng: np.random.Generator
+) -> Comparisons:
+    """The pairs; what is open is looked at on the launch's own path, where there are no kinks."""
+    open_ones = [pair for pair, c in pairs.items() if c.verdict == "inconclusive"]
+    if not open_ones or not can_lift(launch.variants):
+        return pairs
+    with on_its_path(launch) as steered:
+        if steered is None:
+            return pairs
+        # Directions cover a pair, and need no entries here.
+        again = compare(steered, replace(options, every_entry=False), rng, open_ones).pairs
+    passed = {
+        pair: replace(c, off=pairs[pair].off, scale=pairs[pair].scale)
+        for pair, c in again.items()
+        if c.verdict == "pass"
+    }
+    return {**pairs, **passed}
 
 
 def _skipped(result: LaunchResult, why: str) -> CheckedLaunch:

@@ -60,6 +60,22 @@ def deciding(variants: Variants) -> tuple[Variants, Variants] | None:
     return None if own is None else (own, lifted(own))
 
 
+def steering(variants: Variants) -> tuple[Variants, Variants, ad.Steering] | None:
+    """The kernel that writes down what its floats decide, and the one that is told, in float64.
+
+    See `ad.steering`. None where they decide nothing, and where there is no float64 form.
+    """
+    if not variants.can_lift:
+        return None
+    found = ad.steering(variants.prepared)
+    if found is None:
+        return None
+    scout = derived(variants, "scout", lambda: Variants(found.scout))
+    steered = derived(variants, "steered", lambda: lifted(Variants(found.steered)))
+    assert scout is not None and steered is not None
+    return scout, steered, found
+
+
 def plain(variants: Variants) -> Variants:
     """The kernel without derivatives written by hand; itself where it has none. Made once."""
 

@@ -257,17 +257,20 @@ class DisplacedLaunch:
     def _matters(self, d: Array) -> Array:
         return self.tolerance.of(d, largest(d))
 
-    def one_sided(self, a: str, col: int, part: float = 1.0) -> tuple[Array, Array, Array]:
+    def one_sided(
+        self, a: str, col: int, part: float = 1.0, measured: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Slopes to the right and to the left and their noise; NaN where no step is sharp.
 
-        part: of the usual step. Beside a value other than zero, the step is far smaller than the
-        value, so that a kink near by is not taken for one at this point.
+        part: of the usual step. measured: see `differences.one_sided`. Beside a value other than
+        zero, the step is far smaller than the value, so that a kink near by is not taken for one
+        at this point.
         """
         x, typical = abs(self.value(a, col)), self.typical(a)
         right, left, noise = (np.full(len(self.live_rows), np.nan) for _ in range(3))
         for scale in dict.fromkeys((x or typical, max(x, 1e-3 * typical), max(x, typical))):
             line = self.element(a, col)
-            r, le, rough = differences.one_sided(line, part * scale, self.precision)
+            r, le, rough = differences.one_sided(line, part * scale, self.precision, measured)
             sharp = np.isnan(right) & (rough <= 1e-3 * np.maximum(np.abs(r), np.abs(le)))
             right, left = np.where(sharp, r, right), np.where(sharp, le, left)
             noise = np.where(sharp, rough, noise)

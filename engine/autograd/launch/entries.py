@@ -312,11 +312,15 @@ def _column(
     limit = allowed[bad, j] + COARSE_RTOL * tolerance.epsilon * np.abs(ad)
     if tolerance.literal:  # the formula itself was asked for
         return [FAIL] * len(bad)
-    right, left, noise = (x[rows] for x in displaced.one_sided(a, col))
-    lo, hi = np.minimum(right, left), np.maximum(right, left)
-    slack = 1e-4 * (np.abs(lo) + np.abs(hi)) + noise
+    for measured in (False, True):
+        right, left, noise = (x[rows] for x in displaced.one_sided(a, col, measured=measured))
+        lo, hi = np.minimum(right, left), np.maximum(right, left)
+        slack = 1e-4 * (np.abs(lo) + np.abs(hi)) + noise
+        with np.errstate(all="ignore"):
+            kink = (hi - lo > 4 * slack) & (lo - slack <= ad) & (ad <= hi + slack)
+        if not kink.any():
+            break
     with np.errstate(all="ignore"):
-        kink = (hi - lo > 4 * slack) & (lo - slack <= ad) & (ad <= hi + slack)
         unsure = noise + (hi - lo)
         agrees = (np.abs(right - ad) <= limit + unsure) & (unsure < 0.1 * np.abs(ad - ref))
     if kink.any():

@@ -156,9 +156,14 @@ class Evaluation:
         self._recorded = False
         self._run("forward", self._args)
 
-    def journaled_forward(self, threads: Threads | None = None) -> NDArray[np.int64]:
-        """Runs a kernel that writes a journal by itself, and gives what it wrote."""
-        return self._words("forward", threads=threads)
+    def journaled_forward(
+        self, threads: Threads | None = None, limit: int = 0
+    ) -> NDArray[np.int64]:
+        """Runs a kernel that writes a journal by itself, and gives what it wrote.
+
+        limit: bytes that this may take, 0 for any number.
+        """
+        return self._words("forward", threads=threads, journal_limit=limit)
 
     def accesses(self, limit: int) -> NDArray[np.int64]:
         """What each thread touches: see `engine.ad.accesses`. limit: bytes that this may take."""
@@ -270,11 +275,17 @@ class Evaluations:
 
 
 @contextmanager
-def evaluations(launch: RecordedLaunch) -> Iterator[Evaluations]:
-    """A launch, ready to be evaluated in both precisions. What they saved is freed afterwards."""
+def evaluations(
+    launch: RecordedLaunch, steered: RecordedLaunch | None = None
+) -> Iterator[Evaluations]:
+    """A launch, ready to be evaluated in both precisions. What they saved is freed afterwards.
+
+    steered: the launch in float64 on its own path, to be taken for its float64 form.
+    """
     variants = launch.variants
     own = Evaluation(launch)
-    exact = Evaluation(replace(launch, variants=lifted(variants)))
+    exact = Evaluation(steered or replace(launch, variants=lifted(variants)))
+    as_exact = steered is not None or can_lift(variants)
 
     def owners(names: frozenset[Name], params: Iterable[Var]) -> tuple[Name, ...]:
         return tuple(dict.fromkeys(own.owner[p.name] for p in params if p.name in names))
@@ -283,7 +294,7 @@ def evaluations(launch: RecordedLaunch) -> Iterator[Evaluations]:
     floats = [p for p in own.params if isinstance(p.type, ArrayType) and is_float(p.type)]
     try:
         yield Evaluations(
-            own, exact, 0.0 if can_lift(variants) else _coarsest(own.params),
+            own, exact, 0.0 if as_exact else _coarsest(own.params),
             owners(variants.read, moving), owners(variants.written, moving),
             owners(variants.read, floats),
         )  # fmt: skip

@@ -2,12 +2,15 @@
 
 A check in float64 is one of the launch only where both do the same. Where a comparison, or a
 conversion to an integer, turns out otherwise, another branch runs, or a loop that does not end.
+Such a launch is steered: in float64, with what its floats decided in its own precision. Only where
+that does not give its results either is it checked in its own precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +19,9 @@ from engine import ad
 from engine.ad.decisions import MOST, WORDS
 from engine.autograd.comparison.judgement import Comparison
 from engine.autograd.comparison.tolerance import largest
-from engine.autograd.launch.derived import can_lift, deciding, leave_unlifted, plain
+from engine.autograd.launch.derived import can_lift, deciding, leave_unlifted, plain, steering
 from engine.autograd.launch.directions import ROUNDING
-from engine.autograd.launch.evaluation import Evaluation, Evaluations, evaluations
+from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed, Evaluations, evaluations
 from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
 from engine.compile.pipeline import Variants
 
@@ -27,6 +30,7 @@ RESULTS = 1e-4
 LARGEST = 1 << 22  # threads that are compared
 # A loop that goes round so many times as often in float64, and so many times more, may not end.
 MARGIN, LEAST = 4, 1000
+ROUTES = 512 << 20  # bytes that the decisions of a launch may take
 
 
 def takes_another_path(launch: RecordedLaunch) -> bool:
@@ -78,13 +82,52 @@ def faithful(launch: RecordedLaunch) -> Iterator[Evaluations]:
     """A launch, ready to be evaluated, in float64 only where that gives its results."""
     if may_not_end(launch):
         _may_run_on(launch)
-    with evaluations(launch) as found:
-        right = not (_results_differ(found) and takes_another_path(launch))
-        if right:
-            yield found
-    if not right:
+    if launch.variants.can_lift and not can_lift(launch.variants):
+        right = False  # another launch of the kernel was seen to take another path
+    else:
         with evaluations(launch) as found:
-            yield found
+            right = not (_results_differ(found) and takes_another_path(launch))
+            if right:
+                yield found
+    if right:
+        return
+    with on_its_path(launch) as steered:
+        if steered is not None:
+            yield steered
+            return
+    with evaluations(launch) as found:
+        yield found
+
+
+@contextmanager
+def on_its_path(launch: RecordedLaunch) -> Iterator[Evaluations | None]:
+    """A launch, ready to be evaluated, in float64 with what its floats decided.
+
+    None where its floats decide nothing, or that does not give its results.
+    """
+    steered = _steered(launch)
+    if steered is None:
+        yield None
+        return
+    with evaluations(launch, steered) as found:
+        yield None if _results_differ(found) else found
+
+
+def _steered(launch: RecordedLaunch) -> RecordedLaunch | None:
+    """The launch in float64 on the path that it took; None where that cannot be told."""
+    made = steering(launch.variants)
+    if made is None:
+        return None
+    scout, steered, names = made
+    try:
+        words = Evaluation(replace(launch, variants=scout)).journaled_forward(limit=ROUTES)
+    except EvaluationFailed:
+        return None
+    route, starts = ad.routes(words)
+    if len(starts) != int(np.prod(launch.dim, dtype=np.int64)):
+        return None
+    more = (Argument(names.route, route), Argument(names.starts, starts))
+    return replace(launch, variants=steered, arguments=(*launch.arguments, *more))
 
 
 def adjoints_differ(pairs: Mapping[tuple[str, str], Comparison]) -> bool:

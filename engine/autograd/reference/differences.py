@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.reference.noise import Array, Line, Stairs, fourth_differences, noise_level
+from engine.autograd.reference.noise import (
+    Array,
+    Line,
+    Stairs,
+    fourth_differences,
+    noise_level,
+    side_noise,
+)
 
 PATIENCE = 3  # steps without progress before the search ends
 ENOUGH = 0.02  # of the error that matters: no better step is looked for then
@@ -195,13 +202,19 @@ def extrapolated(line: Line, h: float, precision: WorkingPrecision = FLOAT64) ->
 
 
 def one_sided(
-    line: Line, scale: float, precision: WorkingPrecision = FLOAT64
+    line: Line, scale: float, precision: WorkingPrecision = FLOAT64, measured: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Slopes to the right and to the left, and how far rounding may put them off."""
+    """Slopes to the right and to the left, and how far rounding may put them off.
+
+    measured: rounding inside of the function counts, too, which may be far above its values'.
+    """
     h = precision.side * scale
     with np.errstate(all="ignore"):
         here, after, before = line(0.0), line(h), line(-h)
         noise = precision.epsilon * np.maximum(np.abs(here), np.abs(after - before)) / h
+        for near, side in ((after, h), (before, -h)) if measured else ():
+            further = (line(side * k) for k in (2, 3, 4))
+            noise = np.maximum(noise, side_noise(np.stack([here, near, *further])) / h)
         return (after - here) / h, (here - before) / h, noise
 
 

@@ -32,6 +32,13 @@ def fourth_differences(line: Line, h: float) -> Array:
     return np.asarray(np.where(np.isfinite(level), 4.0 * level, 0.0))
 
 
+def side_noise(values: Array) -> Array:
+    """What each output is uncertain by, from its values at equal steps to one side of a kink."""
+    third = np.diff(values, 3, axis=0)
+    level = np.sqrt(np.mean(third * third, axis=0) / 20.0)  # 20 = 6! / (3! 3!)
+    return np.asarray(np.where(np.isfinite(level), 4.0 * level, 0.0))
+
+
 def noise_level(value: Line, h: float, epsilon: float) -> float:
     """What rounding makes of a function's values close to t = 0.
 
