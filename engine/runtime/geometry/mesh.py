@@ -177,6 +177,7 @@ class Mesh(Geometry):
 
     def refit(self) -> None:
         """Takes over the points as they are now; to be called when they have changed."""
+        recording.deferred(self.refit)  # in a captured graph it is done again
         self._made = self._parts(self._made.tree.tree)
 
     def _corners(self) -> Any:
