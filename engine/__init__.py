@@ -82,6 +82,7 @@ from engine.runtime.creation import (
     empty,
     empty_like,
     from_numpy,
+    from_ptr,
     full,
     full_like,
     ones,
@@ -185,6 +186,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# The type of ids of meshes and other objects.
+handle = uint64
+
 # Warp's names of the errors that kernels raise when they are compiled.
 WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = KernelError
 WarpCodegenAttributeError = WarpCodegenIndexError = WarpCodegenKeyError = KernelError
@@ -287,7 +291,7 @@ def __dir__() -> list[str]:
 __all__ = [
     # arrays
     "array", "array1d", "array2d", "array3d", "array4d",
-    "clone", "copy", "empty", "empty_like", "from_numpy", "full", "full_like",
+    "clone", "copy", "empty", "empty_like", "from_numpy", "from_ptr", "full", "full_like",
     "ones", "ones_like", "zeros", "zeros_like",
     "fixedarray", "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d",
     "indexedarray4d",
@@ -318,7 +322,7 @@ __all__ = [
     "synchronize", "synchronize_device",
     # types
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "bfloat16", "float16", "float32", "float64", "Float", "Int", "Scalar", "constant",
+    "bfloat16", "float16", "float32", "float64", "handle", "Float", "Int", "Scalar", "constant",
     "dtype_from_numpy", "dtype_to_numpy", "types",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",

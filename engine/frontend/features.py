@@ -44,7 +44,7 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("*_jax jax_* Jax* clear_jax_*", "exchanges with JAX",
      "go through NumPy: `from_numpy(numpy.asarray(a))`"),
     ("*_paddle", "exchanges with Paddle", "go through NumPy: `from_numpy(t.numpy())`"),
-    ("from_ptr from_ipc_handle", "these makers of arrays",
+    ("from_ipc_handle", "these makers of arrays",
      "make a NumPy array of it: `from_numpy(a)`"),
     ("RegisteredGLBuffer", "buffers of OpenGL",
      "copy the array by `numpy()`"),

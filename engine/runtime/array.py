@@ -10,7 +10,7 @@ from engine.lang import types as t
 from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType, StructType
 from engine.lang.values import to_element_type, to_value_type
-from engine.lang.vectors import from_numpy_value, vector_class
+from engine.lang.vectors import vector_class
 from engine.runtime import data as d
 from engine.runtime import links, reads, transfer, views
 from engine.runtime.annotation import ArrayAnnotation
@@ -73,7 +73,7 @@ class array(ArrayBase, Operators):
     ) -> None:
         del capacity, pinned  # they mean nothing on the CPU
         place = get_device(device)
-        kind = None if dtype is None else to_element_type(dtype)
+        kind = None if dtype is None or dtype is Any else to_element_type(dtype)
         dims = None if shape is None else d.shape_from(shape)
         if data is not None:
             self._from_data(data, kind, dims, copy, place)
@@ -92,11 +92,11 @@ class array(ArrayBase, Operators):
                 ndim = self.ndim
         if ndim is not None and ndim != self.ndim:
             raise fail("E206", f"expected {ndim} dimensions, got shape {self.shape}")
-        self.retain_grad = retain_grad
         if grad is not None:
             self.grad = grad
         elif requires_grad:
             self.requires_grad = True
+        self.retain_grad = retain_grad
         for b in bystanders:
             b.made(self)
 
@@ -221,7 +221,8 @@ class array(ArrayBase, Operators):
     def _element(self, value: d.NumpyArray) -> Any:
         if isinstance(self._ir.element, StructType):
             return links.from_record(self._ir.element, value)
-        return from_numpy_value(value) if value.ndim else value.item()
+        kind = self._ir.element
+        return value.item() if isinstance(kind, t.ScalarType) else vector_class(kind)._of(value)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         transfer.store(views.kept(self, index), value)
@@ -298,7 +299,11 @@ class array(ArrayBase, Operators):
         return views.transpose(self, axes)
 
     def view(self, dtype: Any) -> array:
-        """The same memory read as another type of the same size."""
+        """The same memory read as another type of the same size, or as its components.
+
+        Vectors and matrices become scalars with further dimensions, and the other way round.
+        Gradients are shared where both consist of the same floats. Raises LaunchError (E206).
+        """
         return views.retyped(self, to_value_type(dtype))
 
     def contiguous(self) -> array:
@@ -347,9 +352,9 @@ def _rebuild(
     shape = parts.shape[: parts.ndim - len(d.inner_shape(kind))]
     out = array._allocate(shape, kind, False, place)
     out._put(parts)
-    out.retain_grad = retain
     if flag:
         out.requires_grad = True
+        out.retain_grad = retain
         if grad is not None and out.grad is not None:
             place.backend.put(out.grad._parts, grad)
     return out

@@ -43,6 +43,7 @@ class ArrayBase:
         "_outline",
         "_own_view",
         "_packed",
+        "_retain",
         "_whole",
         "dtype",
         "hi",
@@ -50,7 +51,6 @@ class ArrayBase:
         "lo",
         "ndim",
         "ptr",
-        "retain_grad",
         "shape",
         "size",
         "storage",
@@ -66,7 +66,7 @@ class ArrayBase:
     lo: int
     hi: int
     is_contiguous: bool
-    retain_grad: bool
+    _retain: bool
     storage: Storage
     _flag: bool
     _grad: array | None
@@ -110,7 +110,7 @@ class ArrayBase:
             self.lo, self.hi = byte_range(ptr, shape, strides, info.size)
         self._packed = HEADER[self.ndim](ptr, *shape, *strides)
         self._own_view = self._outline = None
-        self.retain_grad = self._flag = False
+        self._retain = self._flag = False
         self._grad = self._grad_view = None
         self._origin = None
         self._whole = None
@@ -175,7 +175,7 @@ class ArrayBase:
         out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
         out._packed = HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
         out._own_view = out._outline = out._grad = out._grad_view = out._origin = None
-        out.retain_grad = out._flag = False
+        out._retain = out._flag = False
         out._whole = self
         return out  # type: ignore[no-any-return]
 
@@ -211,6 +211,22 @@ class ArrayBase:
         self._flag = bool(value)
         if not value:
             self._grad = self._grad_view = None
+            self._retain = False
+
+    @property
+    def retain_grad(self) -> bool:
+        """Whether the gradient is kept by backward passes that consume it.
+
+        Setting it raises LaunchError (E206) for an array that requires no gradient.
+        """
+        return self._retain
+
+    @retain_grad.setter
+    def retain_grad(self, value: bool) -> None:
+        if value and not self._flag:
+            raise fail("E206", "there is no gradient that could be retained",
+                       help="set requires_grad first")  # fmt: skip
+        self._retain = bool(value)
 
     @property
     def grad(self) -> array | None:

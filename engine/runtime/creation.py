@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from engine.lang.numbers import number_kind
+from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
 from engine.lang.types import (
     BOOL,
@@ -18,10 +20,11 @@ from engine.lang.types import (
 )
 from engine.lang.values import to_element_type, to_value_type
 from engine.runtime.array import array
-from engine.runtime.data import check_size, element_value, shape_from
-from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.data import check_size, element_value, shape_from, steps
+from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import bystanders
+from engine.runtime.storage import allocate
 from engine.runtime.transfer import remake
 
 
@@ -34,7 +37,11 @@ def zeros(
     retain_grad: bool = False,
     **kwargs: Any,
 ) -> array:
-    """An array of zeros. `shape` is an int or a tuple of 1 to 4."""
+    """An array of zeros. `shape` is an int or a tuple of 1 to 4.
+
+    strides: bytes from one element to the next, for each dimension, where they are not to lie
+    side by side; so for the functions below.
+    """
     return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=True)
 
 
@@ -153,6 +160,31 @@ def from_numpy(
     return out
 
 
+def from_ptr(
+    ptr: int, length: int, dtype: Any = None, shape: Any = None, device: DeviceLike = None
+) -> array:
+    """An array over memory that the caller owns, as old programs for Warp make it.
+
+    Args:
+        ptr: the address of a pointer to the memory; 0 for no memory. `array(ptr=...)` takes the
+            address itself.
+        length: the number of elements, where `shape` is left out.
+        dtype: the type of the elements, float32 where left out.
+        shape: an int or a tuple.
+        device: where the memory is.
+
+    Warns that this is deprecated, as Warp does.
+    """
+    import ctypes
+
+    warnings.warn("from_ptr is deprecated: use array(ptr=..., shape=..., dtype=...)",
+                  DeprecationWarning, stacklevel=2)  # fmt: skip
+    at = ctypes.c_size_t.from_address(ptr).value if ptr else 0
+    kind = float if dtype is None else dtype
+    out: array = array(ptr=at, dtype=kind, shape=length if shape is None else shape, device=device)
+    return out
+
+
 def _make(
     shape: Any,
     dtype: Any,
@@ -164,6 +196,7 @@ def _make(
 ) -> array:
     place = get_device(device)
     shape = kwargs.pop("n", shape) if shape is None else shape
+    strides = kwargs.pop("strides", None)
     ndim = kwargs.pop("ndim", None)
     if kwargs:
         raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
@@ -174,14 +207,29 @@ def _make(
     if ndim is not None and ndim != len(dims):
         raise fail("E206", f"expected {ndim} dimensions, got shape {dims}")
     check_size(dims, kind)
-    out = array._allocate(dims, kind, zero, place)
-    out.retain_grad = retain_grad
+    if strides is None:
+        out = array._allocate(dims, kind, zero, place)
+    else:
+        out = _spaced(dims, strides, kind, zero, place)
     if requires_grad:
         out.requires_grad = True
+    out.retain_grad = retain_grad
     remake(out, np.zeros((), out._info.numpy) if zero else None)
     for b in bystanders:
         b.made(out)
     return out
+
+
+def _spaced(
+    dims: tuple[int, ...], strides: Any, kind: ElementType, zero: bool, place: Device
+) -> array:
+    """An array whose elements lie `strides` bytes apart. Raises LaunchError (E206)."""
+    found = steps(strides, dims)
+    if any(s < 0 for s in found):
+        raise fail("E206", f"strides of a new array cannot be negative, got {strides}")
+    _, hi = byte_range(0, dims, found, kind.size)
+    storage = allocate(hi, zero, place)
+    return array._make(storage, storage.lo, dims, found, kind)
 
 
 def _like(
@@ -191,10 +239,10 @@ def _like(
         src = array(src, copy=False)
     place = src.device if device is None else get_device(device)
     out = array._allocate(src.shape, src._ir.element, zero, place)
-    out.retain_grad = retain_grad
     wanted = src.requires_grad if requires_grad is None else requires_grad
     if wanted and (requires_grad or out._info.floating):
         out.requires_grad = True
+    out.retain_grad = retain_grad
     remake(out, np.zeros((), out._info.numpy) if zero else None)
     for b in bystanders:
         b.made(out)

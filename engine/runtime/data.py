@@ -182,7 +182,8 @@ def element_shape(found: NumpyArray, kind: ElementType) -> tuple[int, ...]:
     raise fail(
         "E206",
         f"data of shape {found.shape} does not hold elements of {describe(kind)}",
-        f"expected the last dimension{'s' if n > 1 else ''} to be {inner if n > 1 else inner[0]}",
+        f"expected the last dimension{'s' if n > 1 else ''} to be {inner if n > 1 else inner[0]}, "
+        "or several times that",
     )
 
 

@@ -16,10 +16,12 @@ from engine.lang.types import INT32
 from engine.lang.values import to_element_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe, dimensions
 from engine.runtime.array import array
+from engine.runtime.data import element_value
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
-from engine.runtime.recording import active
+from engine.runtime.recording import active, graph
+from engine.runtime.transfer import check_writable
 
 
 class indexedarray(Operators):
@@ -134,11 +136,27 @@ class indexedarray(Operators):
         return found
 
     def contiguous(self) -> array:
-        """An ordinary array with a copy of the elements. Not recorded on a tape."""
-        self._refuse_tape("a copy of an indexed array")
+        """An ordinary array with a copy of the elements. Recorded on a tape, as a launch."""
         out = array._allocate(self.shape, self.data._ir.element, False, self.data.device)
-        out._put(self._gathered())
+        out.requires_grad = self.data.requires_grad
+        self._copy_to(out)
         return out
+
+    def _copy_to(self, dest: array) -> None:
+        """Copies what is seen to an array of the same shape and type."""
+        if self._noted(dest):
+            from engine.runtime.indexed_copies import gather
+
+            gather(dest, self)
+            return
+        check_writable(dest)
+        dest.storage.before_write(dest.lo, dest.hi)
+        dest._put(self._gathered())
+
+    def _noted(self, other: array) -> bool:
+        """Whether a tape or a captured graph has to know of a copy."""
+        flows = self.data.requires_grad or other.requires_grad
+        return graph.get() is not None or (flows and active.get() is not None)
 
     def to(self, device: DeviceLike) -> Any:
         """This array."""
@@ -147,9 +165,9 @@ class indexedarray(Operators):
 
     def fill_(self, value: Any) -> None:
         """Sets every element that is seen to one value."""
-        from engine.runtime.data import element_value
-
-        self._write(element_value(value, self.data._ir.element))
+        whole = array._allocate(self.shape, self.data._ir.element, False, self.data.device)
+        whole._put(element_value(value, self.data._ir.element))
+        self._copy_from(whole)
 
     def zero_(self) -> None:
         """Sets every element that is seen to zero."""
@@ -162,23 +180,22 @@ class indexedarray(Operators):
         if src.shape != self.shape:
             raise fail("E207", "the values do not fit the indexed array",
                        f"expected shape {self.shape}, got {src.shape}")  # fmt: skip
-        self._write(src._host())
+        self._copy_from(src)
 
-    def _write(self, values: Any) -> None:
-        from engine.runtime.transfer import check_writable
+    def _copy_from(self, src: array) -> None:
+        """Copies an array of the same shape and type to what is seen."""
+        if self._noted(src):
+            from engine.runtime.indexed_copies import scatter
 
-        self._refuse_tape("a write to an indexed array from the host")
+            scatter(self, src)
+            return
+        values = src._host()
         check_writable(self.data)
         self.data.storage.before_write(self.data.lo, self.data.hi)
         found = self.data._host()
         found[self._places()] = values
         if not self.data.device.backend.on_host:
             self.data._put(found)
-
-    def _refuse_tape(self, what: str) -> None:
-        if active.get() is not None and self.data.requires_grad:
-            raise fail("E401", f"{what} cannot be recorded, so its gradient would be lost",
-                       help="do it in a kernel that takes an indexedarray")  # fmt: skip
 
 
 def _listed(indices: Any) -> list[Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.diagnostics.site import call_span
+from engine.lang.structs import StructType
 from engine.runtime import data as d
+from engine.runtime import views
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.launch_errors import fail
@@ -107,8 +111,8 @@ def assign(dest: array, src: Any) -> None:
 
 
 def copy(
-    dest: array,
-    src: array,
+    dest: Any,
+    src: Any,
     dest_offset: int = 0,
     src_offset: int = 0,
     count: int = 0,
@@ -117,8 +121,10 @@ def copy(
     """Copies elements from `src` to `dest`. Recorded on the active tape, and differentiable.
 
     Args:
-        dest: where to.
-        src: an array of the same element type; numbers of another width are converted.
+        dest: where to; an array, or an indexed array.
+        src: the same, of the same element type. Elements of another type of the same size are
+            taken as they are, byte by byte, and gradients flow where both consist of the same
+            scalars; numbers of another width are converted.
         dest_offset: first element, counted in row-major order.
         src_offset: the same for `src`.
         count: number of elements, 0 for all of `src`.
@@ -127,20 +133,22 @@ def copy(
     Raises LaunchError E206 for types or layouts that do not fit, E207 for sizes.
     """
     from engine.runtime.array import array
+    from engine.runtime.indexed import indexedarray
 
     del stream
     for a in (dest, src):
-        if not isinstance(a, array):
+        if not isinstance(a, (array, indexedarray)):
             raise fail("E206", f"copy takes arrays, got {type(a).__name__}",
                        help="use dest.assign(data) for other data")  # fmt: skip
-    wanted, got = _types(dest, src)
-    if wanted != got:
-        raise fail(
-            "E206", "copy between arrays whose elements do not fit",
-            f"expected {describe(dest._ir.element)}, got {describe(src._ir.element)}",
-        )  # fmt: skip
-    if count < 0 or dest_offset < 0 or src_offset < 0:
-        raise fail("E206", "offsets and count of a copy cannot be negative")
+    numbers = {"dest_offset": dest_offset, "src_offset": src_offset, "count": count}
+    for name, value in numbers.items():
+        if not hasattr(value, "__index__") or value < 0:
+            raise fail("E206", "offsets and count of a copy must be integers, and not negative",
+                       f"got {name}={value!r}")  # fmt: skip
+    if isinstance(dest, indexedarray) or isinstance(src, indexedarray):
+        _copy_indexed(dest, src, bool(dest_offset or src_offset or count))
+        return
+    src = _fitting(dest, src)
     part = dest_offset or src_offset or count
     if part or dest.shape != src.shape:
         n = count or src.size - src_offset
@@ -190,13 +198,58 @@ def move(dest: array, src: array) -> None:
         dest._put(src._parts)
 
 
-def _types(dest: array, src: array) -> tuple[Any, Any]:
-    """What must agree: the shape of an element, and its scalar unless a number is only widened."""
-    if dest._info.numpy.names is not None or src._info.numpy.names is not None:
-        return dest._ir.element, src._ir.element  # structs are not converted
-    to, of = dest._info.numpy, src._info.numpy
-    convertible = to == of or np.can_cast(of, to, "same_kind")
-    return (dest._info.inner, True), (src._info.inner, convertible)
+def _fitting(dest: array, src: array) -> array:
+    """`src` with elements that can be copied to `dest`. Raises LaunchError (E206)."""
+    to, of = dest._info, src._info
+    if to.kind == of.kind:
+        return src
+    structs = to.numpy.names is not None or of.numpy.names is not None  # they are not converted
+    if not structs and to.size == of.size:
+        assert not isinstance(to.kind, StructType)
+        out = views.retyped(src, to.kind)
+        if src.requires_grad and not out.requires_grad and active.get() is not None:
+            span = call_span()
+            warnings.warn_explicit(
+                f"no gradient flows through a copy that takes {describe(of.kind)} as "
+                f"{describe(to.kind)}, byte by byte", UserWarning,
+                span.file if span else "engine", span.line if span else 1,
+            )  # fmt: skip
+        return out
+    convertible = to.inner == of.inner and np.can_cast(of.numpy, to.numpy, "same_kind")
+    if structs or not convertible:
+        raise fail(
+            "E206", "copy between arrays whose elements do not fit",
+            f"expected {describe(dest._ir.element)}, got {describe(src._ir.element)}",
+        )  # fmt: skip
+    return src
+
+
+def _copy_indexed(dest: Any, src: Any, part: bool) -> None:
+    """A copy from an indexed array, to one, or both. Raises LaunchError E206, E207."""
+    from engine.runtime.array import array
+
+    if part:
+        raise fail("E206", "a part of an indexed array cannot be copied",
+                   help="index the part: a[indices[2:5]]")  # fmt: skip
+    if dest.shape != src.shape:
+        raise fail("E207", "the copy does not fit dest",
+                   f"expected shape {dest.shape}, got {src.shape}")  # fmt: skip
+    if not isinstance(src, array):
+        fits = isinstance(dest, array) and dest._ir.element == src._ir.element
+        if fits:
+            src._copy_to(dest)
+            return
+        src = src.contiguous()
+    if isinstance(dest, array):
+        copy(dest, src)
+        return
+    whole = _fitting(dest.data, src)
+    if whole._ir.element != dest._ir.element:
+        converted = array._allocate(src.shape, dest._ir.element, False, src.device)
+        converted.requires_grad = src.requires_grad
+        copy(converted, src)
+        whole = converted
+    dest._copy_from(whole)
 
 
 def _part(a: array, offset: int, count: int) -> array:
@@ -224,6 +277,10 @@ def clone(
 
     del pinned
     if isinstance(src, indexedarray):
+        if requires_grad is None or requires_grad == src.requires_grad:
+            seen = src.contiguous()
+            seen.retain_grad = retain_grad and seen.requires_grad
+            return seen
         src = src.contiguous()
     if not isinstance(src, array):
         raise fail("E206", f"clone takes an array, got {type(src).__name__}",
@@ -232,7 +289,7 @@ def clone(
     out: array = type(src)._allocate(src.shape, src._ir.element, False, place)
     wanted = src.requires_grad if requires_grad is None else requires_grad
     out.requires_grad = wanted and src._info.floating
-    out.retain_grad = retain_grad
+    out.retain_grad = retain_grad and out.requires_grad
     remake(out)
     if out.requires_grad or requires_grad is None:
         copy(out, src)

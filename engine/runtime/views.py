@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.lang.structs import ElementType, StructType
-from engine.lang.types import ValueType, is_float, scalar_of
+from engine.lang.types import ValueType, is_float, scalar_of, shape_of
+from engine.runtime.annotation import describe
 from engine.runtime.data import shape_from
 from engine.runtime.launch_errors import fail, index_error
 
@@ -40,7 +41,7 @@ def apply_linked(a: array, operation: Operation) -> array:
     out = apply(a, operation)
     out._origin = (a, operation)
     out._flag = a._flag
-    out.retain_grad = a.retain_grad
+    out._retain = a._retain
     return out
 
 
@@ -137,16 +138,52 @@ def retyped(a: array, kind: ValueType) -> array:
     if isinstance(a._ir.element, StructType):
         raise fail("E206", f"an array of {a.dtype.__name__} cannot be viewed as another type",
                    help="take its records with numpy()")  # fmt: skip
-    if kind.size != a._ir.element.size:
-        raise fail(
-            "E206", f"{a.dtype.__name__} elements cannot be viewed as another size",
-            f"expected {a._ir.element.size} bytes, got {kind.size}",
-        )  # fmt: skip
-    out = apply(a, _same, kind)
+    operation = _regrouped(a, kind)
+    out = apply(a, operation, kind)
     if scalar_of(kind) == scalar_of(a._ir) and is_float(kind):
-        out._origin = (a, _same)
+        out._origin = (a, operation)
         out._flag = a._flag
     return out
+
+
+def _regrouped(a: array, kind: ValueType) -> Operation:
+    """What makes elements of another type of an array's. Raises LaunchError (E206)."""
+    of, size = a._ir.element, a._ir.element.size
+    if kind.size == size:
+        return _same
+    inner, outer = shape_of(of), shape_of(kind)
+    if inner and not outer and size == kind.size * math.prod(inner):
+        scalar = np.dtype((np.void, kind.size))
+        parts = np.dtype({"names": ["c"], "formats": [(scalar, inner)]})
+        return lambda v: v.view(parts)["c"]
+    n = len(outer)
+    if not inner and outer and a.shape[-n:] == outer and kind.size == size * math.prod(outer):
+        packed = tuple(size * math.prod(outer[k + 1 :]) for k in range(n))
+        if a.strides[-n:] == packed and (a.ndim > n):
+            return lambda v: _grouped(v, n, kind.size)
+    raise fail(
+        "E206", f"{a.dtype.__name__} elements of shape {a.shape} cannot be viewed as "
+        f"{describe(kind)}",
+        f"expected elements of {kind.size} bytes, or the components of one side by side in the "
+        f"last dimensions, got {size} bytes",
+    )  # fmt: skip
+
+
+class _Lent:
+    """What NumPy makes an array of. owner: what must live as long."""
+
+    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def _grouped(v: Any, n: int, size: int) -> Any:
+    """Opaque elements whose last `n` dimensions are one element of `size` bytes."""
+    interface = dict(v.__array_interface__)
+    interface["shape"], interface["typestr"] = v.shape[:-n], f"|V{size}"
+    interface["strides"] = v.strides[:-n]
+    interface.pop("descr", None)
+    return np.asarray(_Lent(v, interface))
 
 
 def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:

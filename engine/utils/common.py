@@ -88,7 +88,7 @@ def scalars(a: array) -> array:
         return a.flatten()
     info = element_info(scalar)
     out = views.apply(a, operation, info.kind)
-    out._origin, out._flag, out.retain_grad = (a, operation), a._flag, a.retain_grad
+    out._origin, out._flag, out._retain = (a, operation), a._flag, a._retain
     return out
 
 

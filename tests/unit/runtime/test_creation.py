@@ -1,5 +1,7 @@
 """Functions that make arrays, devices, and the small public functions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -140,3 +142,56 @@ def test_components_in_any_axes():
         data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         made = wp.array(data, dtype=dtype)
         assert made.shape == want and made.numpy().ravel().tolist() == data.ravel().tolist()
+
+
+def test_strides_of_new_arrays():
+    a = wp.zeros((2, 3), dtype=float, strides=(4, 8))
+    assert (a.strides, a.capacity, a.is_contiguous) == ((4, 8), 24, False)
+    a.assign([[1, 2, 3], [4, 5, 6]])
+    assert a.transpose().is_contiguous
+    assert a.list() == [1, 2, 3, 4, 5, 6]
+    gaps = wp.full((3, 3), 7, dtype=int, strides=(16, 12))
+    assert gaps.capacity == 4 + 2 * 16 + 2 * 12
+    assert wp.empty((0, 3), dtype=int, strides=(4, 16)).capacity == 0
+    for strides in ((4,), (16, -4), "ab"):
+        with pytest.raises(LaunchError, match="E206"):
+            wp.empty((3, 3), dtype=int, strides=strides)
+
+
+def test_several_vectors_in_a_row():
+    found = np.arange(24, dtype=np.float32).reshape(4, 6)
+    a = wp.array(found, dtype=wp.vec3)
+    assert a.shape == (4, 2)
+    assert np.array_equal(a.numpy(), found.reshape(4, 2, 3))
+    assert wp.array(found, dtype=wp.vec3, shape=(2, 2, 2)).shape == (2, 2, 2)
+    assert wp.array(found, dtype=Any).dtype is wp.float32
+    with pytest.raises(LaunchError, match="E206"):
+        wp.array(found, dtype=wp.vec4)
+
+
+def test_a_gradient_can_be_retained_where_there_is_one():
+    with pytest.raises(LaunchError, match="E206"):
+        wp.zeros(2, retain_grad=True)
+    with pytest.raises(LaunchError, match="E206"):
+        wp.array([1.0], dtype=float, retain_grad=True)
+    a = wp.zeros(2)
+    with pytest.raises(ValueError, match="no gradient that could be retained"):
+        a.retain_grad = True
+    a.requires_grad = True
+    a.retain_grad = True
+    assert a.retain_grad
+    a.requires_grad = False
+    assert not a.retain_grad
+
+
+def test_memory_of_somebody_else():
+    memory = np.arange(6, dtype=np.float32)
+    at = memory.ctypes.data
+    a = wp.array(ptr=at, shape=(2, 2), strides=(12, 4), dtype=float)
+    a[1, 0] = 9.0
+    assert memory.tolist() == [0, 1, 2, 9, 4, 5]
+    pointer = np.array([at], np.uint64)
+    with pytest.warns(DeprecationWarning, match="from_ptr is deprecated"):
+        b = wp.from_ptr(pointer.ctypes.data, 6)
+    assert b.list() == memory.tolist()
+    assert wp.handle is wp.uint64

@@ -70,8 +70,6 @@ def test_gradients_flow_to_the_underlying_array():
     out = wp.zeros(2, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
         wp.launch(squares, dim=2, inputs=[x[wp.array([2, 0], dtype=int)], out])
-        with pytest.raises(LaunchError, match="cannot be recorded"):
-            x[wp.array([2, 0], dtype=int)].contiguous()
     assert out.list() == [8.0 * 11.0 + 2.0, 2.0]
     tape.backward(grads={out: np.ones(2, np.float32)})
     assert x.grad.numpy().tolist() == [[3, 0, 0, 0], [0, 0, 0, 0], [11, 0, 0, 8]]
@@ -86,3 +84,56 @@ def test_launches_refuse_other_arrays():
             wp.launch(squares, dim=1, inputs=[wrong, out])
         assert caught.value.diagnostics[0].code == code
         assert "'a'" in str(caught.value) and "indexedarray(dtype=float32" in str(caught.value)
+
+
+def rows_of(x, *rows):
+    return x[wp.array(rows, dtype=int)]
+
+
+def test_copies_from_and_to_indexed_arrays():
+    x = data()
+    before = x.numpy().copy()
+    y = wp.zeros((2, 4), dtype=float)
+    wp.copy(y, rows_of(x, 2, 0))
+    assert np.array_equal(y.numpy(), before[[2, 0]])
+    wp.copy(rows_of(x, 1, 2), y)
+    assert np.array_equal(x.numpy(), before[[0, 2, 0]])
+    wp.copy(rows_of(x, 0, 1), rows_of(x, 1, 2))
+    assert np.array_equal(x.numpy(), before[[2, 0, 0]])
+    assert np.array_equal(wp.clone(rows_of(x, 1)).numpy(), before[[0]])
+    wide = wp.zeros((1, 4), dtype=wp.float64)
+    wp.copy(wide, rows_of(x, 0))
+    wp.copy(rows_of(x, 2), wide)
+    assert np.array_equal(x.numpy(), before[[2, 0, 2]])
+    for wrong in (
+        lambda: wp.copy(y, rows_of(x, 0)),
+        lambda: wp.copy(y, rows_of(x, 0, 1), count=1),
+        lambda: wp.copy(rows_of(x, 0, 1), wp.zeros((2, 4), dtype=wp.vec3)),
+    ):
+        with pytest.raises(LaunchError, match=r"E20[67]"):
+            wrong()
+
+
+def test_gradients_of_copies():
+    x = data()
+    z = wp.zeros((3, 4), dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        part = rows_of(x, 2, 0).contiguous()
+        wp.copy(rows_of(z, 1, 1), part)  # the last one stays
+        rows_of(z, 0).fill_(7.0)
+        y = wp.clone(rows_of(z, 1, 2))
+    assert part.requires_grad
+    assert np.array_equal(y.numpy(), [x.numpy()[0], np.zeros(4)])
+    tape.backward(grads={y: np.full((2, 4), 3.0, np.float32)})
+    assert np.array_equal(x.grad.numpy(), [[3.0] * 4, [0.0] * 4, [0.0] * 4])
+
+
+def test_copies_in_captured_graphs():
+    x, y = data(), wp.zeros((2, 4), dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.copy(y, rows_of(x, 1, 0))
+        wp.copy(rows_of(x, 2), y[:1])
+    assert not y.numpy().any()
+    x.fill_(5.0)
+    wp.capture_launch(capture.graph)
+    assert y.list() == [5.0] * 8

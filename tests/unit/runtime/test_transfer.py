@@ -75,7 +75,8 @@ def test_copy_strided():
         ((4, float), (4, float), {"dest_offset": 2, "count": 3}, "E207"),
         ((4, float), (4, float), {"src_offset": 2, "count": 3}, "E207"),
         ((4, float), (4, float), {"count": -1}, "E206"),
-        ((3, int), (3, float), {}, "E206"),
+        ((3, int), (3, wp.float64), {}, "E206"),
+        ((4, float), (4, float), {"count": 2.0}, "E206"),
         ((3, wp.vec3), (9, float), {}, "E206"),
         ((3, bool), (3, int), {}, "E206"),
     ],
@@ -169,3 +170,30 @@ def test_clone():
     assert not wp.clone(a, requires_grad=False).requires_grad
     assert wp.clone(a[::2]).is_contiguous
     assert wp.clone(wp.array([1, 2])).list() == [1, 2]
+
+
+def test_copies_of_types_of_one_size_are_of_bytes():
+    numbers = wp.array([1.5, -2.0], dtype=float)
+    bits = wp.zeros(2, dtype=wp.uint32)
+    wp.copy(bits, numbers)
+    assert np.array_equal(bits.numpy(), numbers.numpy().view(np.uint32))
+    back = wp.zeros(2)
+    wp.copy(back, bits, count=1)
+    assert back.list() == [1.5, 0.0]
+    q, v = wp.array([[1, 2, 3, 4]], dtype=wp.quat), wp.zeros((1, 2), dtype=wp.vec4)
+    wp.copy(v[:, 1], q)
+    assert v[0, 1] == wp.vec4(1, 2, 3, 4)
+
+
+def test_gradients_of_such_copies():
+    q = wp.array([[1, 2, 3, 4]], dtype=wp.quat, requires_grad=True)
+    m = wp.zeros(1, dtype=wp.mat22, requires_grad=True)
+    x = wp.array([1.0], dtype=float, requires_grad=True)
+    bits = wp.zeros(1, dtype=int)
+    with wp.Tape() as tape:
+        wp.copy(m, q)
+        with pytest.warns(UserWarning, match="takes float32 as int32, byte by byte"):
+            wp.copy(bits, x)
+    tape.backward(grads={m: np.array([[[1, 2], [3, 4]]], np.float32)})
+    assert q.grad[0] == wp.quat(1, 2, 3, 4)
+    assert bits[0] == np.float32(1.0).view(np.int32)

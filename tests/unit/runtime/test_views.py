@@ -97,3 +97,33 @@ def test_contiguous():
     assert c.is_contiguous
     assert np.array_equal(c.numpy(), a.numpy().T)
     assert a.to("cpu") is a
+
+
+def test_vectors_as_scalars_and_back():
+    v = wp.array(np.arange(24).reshape(2, 3, 4), dtype=wp.vec4, requires_grad=True)
+    s = v.view(float)
+    assert (s.shape, s.strides) == ((2, 3, 4), (48, 16, 4))
+    assert np.array_equal(s.numpy(), v.numpy())
+    columns = v[:, 1].view(float)  # with steps between them
+    assert np.array_equal(columns.numpy(), v.numpy()[:, 1])
+    again = s[:, ::2].view(wp.vec4)
+    assert again.shape == (2, 2)
+    assert np.array_equal(again.numpy(), v.numpy()[:, ::2])
+    s.grad.fill_(1.0)
+    again.grad.fill_(2.0)
+    expected = np.ones((2, 3, 4))
+    expected[:, ::2] = 2.0
+    assert np.array_equal(v.grad.numpy(), expected)
+    m = wp.array(np.arange(8).reshape(2, 2, 2), dtype=float).view(wp.mat22)
+    assert m.shape == (2,)
+    assert m[1] == wp.mat22(4, 5, 6, 7)
+    assert m.view(wp.vec4)[1] == wp.vec4(4, 5, 6, 7)
+    for wrong in (
+        lambda: v.view(wp.float64),
+        lambda: s.view(wp.vec3),
+        lambda: s[:, :, ::2].view(wp.vec2),
+        lambda: wp.zeros(4).view(wp.vec4),
+        lambda: v.view(wp.vec3),
+    ):
+        with pytest.raises(LaunchError, match="E206"):
+            wrong()
