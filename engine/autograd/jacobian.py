@@ -17,7 +17,13 @@ from engine.autograd.function.recorded_call import (
     recorded_call,
 )
 from engine.autograd.jacobians.collection import Jacobians
-from engine.autograd.jacobians.of_launch import Matrices, by_adjoint, by_differences, sparsely
+from engine.autograd.jacobians.of_launch import (
+    Matrices,
+    by_adjoint,
+    by_differences,
+    check_enabled,
+    sparsely,
+)
 from engine.autograd.launch.call import LaunchCall, launch_call
 from engine.autograd.launch.recorded_arguments import NotRepeatable
 from engine.autograd.plots.figures import jacobian_plot
@@ -26,6 +32,7 @@ from engine.autograd.variables.metadata import FunctionMetadata
 from engine.autograd.variables.roles import Mask, Pair, renamed
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
+from engine.tape.records import LaunchRecord
 
 Function = Kernel | Callable[..., Any]
 
@@ -86,7 +93,7 @@ def jacobian(
     how = ByAdjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
     found = evaluate(function, dim, inputs, outputs, mask, device, how)
     conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
-    return _finished(found.jacobians, metadata, plot_jacobians, "Jacobian")
+    return _finished(found.jacobians, metadata, plot_jacobians)
 
 
 def jacobian_fd(
@@ -124,7 +131,7 @@ def jacobian_fd(
     how = ByDifferences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
     found = evaluate(function, dim, inputs, outputs, mask, device, how)
     conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
-    return _finished(found.jacobians, metadata, plot_jacobians, "Jacobian by finite differences")
+    return _finished(found.jacobians, metadata, plot_jacobians)
 
 
 class ByAdjoint:
@@ -140,6 +147,9 @@ class ByAdjoint:
         return by_adjoint(call, pairs, self.limit, self.sparse)
 
     def function(self, recorded: RecordedCall, dense: Dense) -> None:
+        for record in recorded.tape.records:
+            if isinstance(record, LaunchRecord):
+                check_enabled(record)
         adjoint_rows(recorded, dense.pairs, dense.entries, self.limit)
 
 
@@ -203,12 +213,10 @@ def _of_function(
     return Evaluated(Jacobians(found, roles.metadata()), recorded.changed)
 
 
-def _finished(
-    result: Jacobians, metadata: FunctionMetadata | None, plot: bool, title: str
-) -> Jacobians:
+def _finished(result: Jacobians, metadata: FunctionMetadata | None, plot: bool) -> Jacobians:
     if metadata is not None:
         metadata.fill(result.metadata)
         result.metadata = metadata
     if plot:
-        jacobian_plot(result, result.metadata, title=f"{result.metadata.key}: {title}")
+        jacobian_plot(result, result.metadata)
     return result

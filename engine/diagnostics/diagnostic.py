@@ -56,7 +56,7 @@ class CompilerError(EngineError, RuntimeError):
     """No compiler was found, or it failed on generated text."""
 
 
-class TapeError(EngineError, RuntimeError):
+class TapeError(EngineError, RuntimeError, ValueError):
     """A tape was used in a way that has no meaning."""
 
 

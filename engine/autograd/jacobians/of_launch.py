@@ -58,8 +58,7 @@ def by_adjoint(
     record = call.record
     own = Evaluation(recorded_launch(record))
     written = own.variants.written
-    if not record.selection.useful and own.wrt & written:
-        raise _stopped(record, "its enable_backward is False")
+    check_enabled(record)
     record.check_order(own.wrt & written)
     record.tell_stops(own.wrt, stacklevel=6)
     view = _View(call, pairs, own)
@@ -286,6 +285,12 @@ def _columns(
             continue
         for matrix, span, rows in targets:
             matrix[rows, col] = slope[span]
+
+
+def check_enabled(record: LaunchRecord) -> None:
+    """Raises TapeError (E401) where gradients would stop at a launch unseen."""
+    if not record.selection.useful and record.selection.wrt & record.plan.variants.written:
+        raise _stopped(record, "its enable_backward is False")
 
 
 def _stopped(record: LaunchRecord, why: str) -> TapeError:

@@ -41,7 +41,7 @@ def plot_errors(
                     error = np.where(block.reference != 0, error / np.abs(block.reference), error)
             shape, image = image_of(error)
             panels.append(Panel(outputs.index(b), inputs.index(a), b, a, shape, 1, 1, image))
-        title = f"{launch.kernel} (launch {launch.index}): {name} error of the gradient"
+        title = f"{launch.kernel} kernel Jacobian {name} error (launch {launch.index})"
         draw(panels, title, show=True, colormap="viridis", signed=False, separate=True)
 
 
@@ -52,7 +52,7 @@ def plot_differences(
     for name, wanted in (("relative", relative), ("absolute", absolute)):
         if wanted:
             error = error_jacobians(ad, reference, name == "relative")
-            title = f"{error.metadata.key}: {name} error of the gradient"
+            title = f"{error.metadata.key} kernel Jacobian {name} error"
             error_plot(error, title, show=True)
 
 

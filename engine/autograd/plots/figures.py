@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +53,11 @@ def jacobian_plot(
         kernel: the kernel or the metadata that names come from; by default the result's own.
         inputs: the inputs that the Jacobians were taken with; they say how many of the
             kernel's parameters are inputs, where `kernel` is a kernel.
-        show_plot: opens a window, where matplotlib's backend has one.
+        show_plot: opens a window, where matplotlib's backend has one; where the program has
+            loaded `pyplot`, the figure is its current one.
         show_colorbar: draws a colour bar.
         scale_colors_per_submatrix: gives each matrix a colour scale (and bar) of its own.
-        title: the figure's title.
+        title: the figure's title, by default "NAME kernel Jacobian", as in Warp.
         colormap: a name that matplotlib knows.
         log_scale: colours by the logarithm of magnitudes.
 
@@ -66,8 +69,9 @@ def jacobian_plot(
         raise GradcheckError(Diagnostic("E404", "there is no Jacobian to plot", call_span()))
     data = _names(jacobians, kernel, inputs)
     panels = [_panel(key, m, data) for key, m in jacobians.items()]
+    shown = f"{data.key or 'unknown'} kernel Jacobian" if title is None else title
     return draw(
-        panels, data.key or "" if title is None else title, show=show_plot, bar=show_colorbar,
+        panels, shown, show=show_plot, bar=show_colorbar,
         separate=scale_colors_per_submatrix, colormap=colormap, logarithmic=log_scale,
     )  # fmt: skip
 
@@ -137,15 +141,21 @@ def draw(
     fig = _figure(size, show)
     if title:
         fig.suptitle(title)
-    axes = fig.subplots(len(rows), len(cols), squeeze=False)
+    axes = fig.subplots(
+        len(rows), len(cols), squeeze=False,
+        width_ratios=_ratios([max(p.shape[1] for p in panels if p.col == c) for c in cols]),
+        height_ratios=_ratios([max(p.shape[0] for p in panels if p.row == r) for r in rows]),
+    )  # fmt: skip
     for line in axes:
         for ax in line:
             ax.set_visible(False)
+            ax.set_axis_off()
     shared = _norm([p.image for p in panels], signed, logarithmic)
     mapped = None
     for p in panels:
         ax = axes[rows.index(p.row)][cols.index(p.col)]
         ax.set_visible(True)
+        ax.set_axis_on()
         norm = _norm([p.image], signed, logarithmic) if separate else shared
         image = _image(ax, p, colormap, norm)
         if image is not None:
@@ -160,8 +170,13 @@ def draw(
     return fig
 
 
+def _ratios(sizes: Sequence[int]) -> list[int]:
+    """Sizes of matrices as those of their images; none is too small to be seen."""
+    return [max(n, -(-max(sizes) // 8), 1) for n in sizes]
+
+
 def _figure(size: tuple[float, float], show: bool) -> Figure:
-    if show and _windows():
+    if show and (_windows() or "matplotlib.pyplot" in sys.modules):
         import matplotlib.pyplot as plt
 
         return plt.figure(figsize=size, layout="constrained")
@@ -177,10 +192,12 @@ def _windows() -> bool:
 
 
 def _show() -> None:
-    if _windows():
+    if _windows() or "matplotlib.pyplot" in sys.modules:
         import matplotlib.pyplot as plt
 
-        plt.show()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "FigureCanvas.* is non-interactive")
+            plt.show()
 
 
 def _norm(images: Sequence[Any], signed: bool, logarithmic: bool) -> Any:
@@ -215,8 +232,8 @@ def _image(ax: Axes, p: Panel, colormap: str, norm: Any) -> Any:
     import matplotlib
 
     ax.set_title(f"{p.row_label} by {p.col_label}", fontsize="medium")
-    ax.set_xlabel(_axis(p.col_label, p.shape[1], p.col_width))
-    ax.set_ylabel(_axis(p.row_label, p.shape[0], p.row_width))
+    ax.set_xlabel(p.col_label)
+    ax.set_ylabel(p.row_label)
     if not p.image.size:
         ax.set_xticks([])
         ax.set_yticks([])
@@ -248,12 +265,6 @@ def _drawn(image: Any, top: float) -> Any:
     """The values to draw: NaN masked, infinite ones just beyond the colours' range."""
     finite = np.where(np.isinf(image), np.sign(image) * 2.0 * top, np.clip(image, -top, top))
     return np.ma.masked_where(np.isnan(image), finite)
-
-
-def _axis(label: str, count: int, width: int) -> str:
-    if width == 1:
-        return f"{label} ({count})"
-    return f"{label} ({count // width} x {width})"
 
 
 def _say(ax: Axes, text: str) -> None:

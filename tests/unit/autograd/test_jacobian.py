@@ -330,3 +330,18 @@ def test_metadata_is_filled_in() -> None:
     named = FunctionMetadata(input_labels=["p", "q", "r"])
     jacobian(k.mixed, dim=2, inputs=inputs, outputs=outputs, metadata=named)
     assert named.input_labels == ["p", "q", "r"] and named.output_labels == ["out1", "out2"]
+
+
+def test_functions_whose_kernels_have_no_adjoint() -> None:
+    def squares(x: wp.array) -> wp.array:
+        y = wp.zeros_like(x)
+        wp.launch(k.no_backward, 2, [x], [y])
+        return y
+
+    x = wp.array([1.0, 3.0], dtype=float, requires_grad=True)
+    with pytest.raises(wp.TapeError, match=r"E401.*'no_backward'.*enable_backward is False"):
+        jacobian(squares, inputs=[x])
+    with pytest.raises(ValueError, match="enable_backward"):  # as Warp raises it
+        jacobian(k.no_backward, dim=2, inputs=[x], outputs=[wp.zeros_like(x)])
+    found = jacobian_fd(squares, inputs=[x])
+    np.testing.assert_allclose(found[0, 0].numpy(), [[2.0, 0.0], [0.0, 6.0]], atol=1e-3)

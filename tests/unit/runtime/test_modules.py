@@ -159,7 +159,7 @@ def test_launches_are_logged(monkeypatch):
             wp.launch(inverse, 2, [x], [y])
     wp.config.print_launches = False
     assert len(listener.said) == 1
-    assert listener.said[0].startswith("kernel: inverse dim: (2,) inputs: [array(shape=(2,)")
+    assert listener.said[0].startswith("kernel: inverse dim: (2,) arguments: [array(shape=(2,)")
     with pytest.raises(TypeError, match="a logger has the methods"):
         wp.set_logger(3)
 

@@ -166,9 +166,24 @@ def test_gradcheck_and_jacobian_draw(monkeypatch) -> None:
     gradcheck(k.mixed, **given, show_summary=False, plot_relative_error=True,
               plot_absolute_error=True)  # fmt: skip
     assert shown == [
-        "mixed: Jacobian", "mixed: Jacobian by finite differences",
-        "mixed: relative error of the gradient", "mixed: absolute error of the gradient",
+        "mixed kernel Jacobian", "mixed kernel Jacobian",
+        "mixed kernel Jacobian relative error", "mixed kernel Jacobian absolute error",
     ]  # fmt: skip
+
+
+def test_figures_of_a_program_with_pyplot() -> None:
+    code = (
+        "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt, numpy as np\n"
+        "from engine.autograd import jacobian_plot\n"
+        "jacs = {(0, 1): np.eye(2), (1, 0): np.ones((4, 6))}\n"
+        "figure = jacobian_plot(jacs)\n"
+        "assert plt.gcf() is figure and figure.get_suptitle() == 'unknown kernel Jacobian'\n"
+        "axes = figure.axes[:4]\n"
+        "assert [ax.axison for ax in axes] == [False, True, True, False]\n"
+        "assert axes[0].get_gridspec().get_width_ratios() == [2, 6]\n"
+        "assert axes[0].get_gridspec().get_height_ratios() == [4, 2]\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
 
 
 def test_matplotlib_is_loaded_only_to_draw() -> None:
