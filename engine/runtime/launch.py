@@ -15,6 +15,7 @@ from engine.runtime import finite, recording
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
+from engine.runtime.geometry.pools import deal
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered
@@ -90,6 +91,8 @@ def launch(
         with Gathered(record_tape and not record_cmd) as gathered:
             values, blob = plan.bind(given, needed, device)
         gathered.check(plan, values)
+    elif plan.tables and (adjoint or not record_tape):
+        values, blob = _bind_off_tape(plan, given, needed, device)
     else:
         values, blob = plan.bind(given, needed, device)
     if adjoint:
@@ -102,13 +105,14 @@ def launch(
             mine = (adj_inputs or [None] * len(inputs), adj_outputs or [None] * len(outputs))
             adjoints = [*mine[0], *mine[1]]
         if not record_cmd:
-            return run_adjoint(plan, shape, values, blob, adjoints)
+            kept = _kept(given) if plan.tables else None
+            return run_adjoint(plan, shape, values, blob, adjoints, kept)
     if record_cmd:
         return recorded_launch(kernel, shape, given, place, adjoints if adjoint else None)
     call, site = Call(plan, shape, values, blob, len(inputs)), None
     if recording.graph.get() is not None:
         site, tape = call_site(2), recording.active.get() if record_tape else None
-        kept = [copy(v) if isinstance(v, Struct) else v for v in given] if plan.tables else []
+        kept = _kept(given) if plan.tables else []
         recording.deferred(partial(_replay, call, kept, site, record_tape, gathered))
         if tape is not None:
             tape.sketch_launch(call, site)
@@ -119,13 +123,30 @@ def launch(
     return None
 
 
+def _kept(given: list[Any]) -> list[Any]:
+    """Arguments as they are, for when geometry is looked for again."""
+    return [copy(v) if isinstance(v, Struct) else v for v in given]
+
+
+def _bind_off_tape(
+    plan: Plan, given: list[Any], dim: tuple[int, ...], device: Any = None
+) -> tuple[list[Any], bytes]:
+    """Binds arguments; a tape that is active does not record what is copied for them."""
+    token = recording.active.set(None)
+    try:
+        return plan.bind(given, dim, device)
+    finally:
+        recording.active.reset(token)
+
+
 def _replay(
     call: Call, given: list[Any], site: Site | None, record_tape: bool, gathered: Gathered | None
 ) -> None:
     """Runs a captured launch; geometry that it queries may have been built anew."""
     plan = call.plan
     if plan.tables:
-        values, blob = plan.bind(list(given), call.dim)
+        bind = plan.bind if record_tape else partial(_bind_off_tape, plan)
+        values, blob = bind(list(given), call.dim)
         call = Call(plan, call.dim, values, blob, call.inputs)
     _perform(plan.kernel, call, site, record_tape, gathered)
 
@@ -187,13 +208,16 @@ def as_list(kernel: Kernel, group: Any) -> list[Any]:
 
 
 def run_adjoint(
-    plan: Plan, shape: tuple[int, ...], values: list[Any], blob: bytes, adjoints: list[Any]
-) -> None:
+    plan: Plan, shape: tuple[int, ...], values: list[Any], blob: bytes, adjoints: list[Any],
+    kept: list[Any] | None = None,
+) -> None:  # fmt: skip
     """Launches a kernel's adjoint at the arguments' present values.
 
-    adjoints: one for each argument; None for the argument's own gradient, if it has one.
+    adjoints: one for each argument; None for the argument's own gradient, if it has one. kept: the
+    arguments as given, where the kernel queries geometry, which may be built anew in a graph.
     """
     kernel = plan.kernel
+    asked = adjoints
     if plan.arguments is not None:
         adjoints = plan.split_adjoints(adjoints)
     if len(adjoints) != plan.count:
@@ -234,8 +258,20 @@ def run_adjoint(
     # Nothing is written where it does not compile.
     adjoint = Executable(plan.backend, plan.variants, "adjoint", wrt, journaled)
     run = partial(_perform_adjoint, plan, shape, blob, adjoint, given, names, consumed)
-    if not recording.deferred(run):
+    if kept is None:
+        if not recording.deferred(run):
+            run()
+    elif not recording.deferred(partial(_replay_adjoint, plan, shape, kept, asked)):
         run()
+        deal(values)
+
+
+def _replay_adjoint(
+    plan: Plan, shape: tuple[int, ...], kept: list[Any], adjoints: list[Any]
+) -> None:
+    """Runs a captured adjoint of a launch that queries geometry."""
+    values, blob = _bind_off_tape(plan, list(kept), shape)
+    run_adjoint(plan, shape, values, blob, adjoints, kept)
 
 
 def _perform_adjoint(

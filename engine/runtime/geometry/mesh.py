@@ -27,12 +27,11 @@ from engine.lang.types import INT32
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.creation import empty
-from engine.runtime.geometry import bvh, registry
+from engine.runtime.geometry import bvh, pools, registry
 from engine.runtime.geometry.bvh import VEC3, Contents, filled, flat, joined, stacked, typed
 from engine.runtime.geometry.registry import Geometry, refuse
 from engine.runtime.geometry.tree import Tree, build
 from engine.runtime.structs import Struct
-from engine.runtime.transfer import copy
 
 
 class MeshData(Struct):
@@ -290,7 +289,7 @@ def _summed(p: Parts) -> tuple[Any, Any, Any]:
 
 
 def _pooled(arrays: Sequence[array | None]) -> array:
-    """One array of all: itself, or a copy. A tape records the copy, so that gradients arrive."""
+    """One array of all: itself, or a pool of copies."""
     given = [a for a in arrays if a is not None]
     if len(given) == 1:
         return given[0]
@@ -298,14 +297,7 @@ def _pooled(arrays: Sequence[array | None]) -> array:
         if "vec3" not in _EMPTY:
             _EMPTY["vec3"] = empty(0, dtype=bvh._class(VEC3), device="cpu")
         return _EMPTY["vec3"]
-    moves = recording.active.get() is not None and any(a.requires_grad for a in given)
-    pool = empty(sum(map(len, given)), dtype=given[0].dtype, device="cpu", requires_grad=moves)
-    at = 0
-    for a in given:
-        if len(a):
-            copy(pool, a, at, 0, len(a))
-        at += len(a)
-    return pool
+    return pools.pooled(given)
 
 
 registry.MAKERS[MESHES] = (Mesh,), _table
