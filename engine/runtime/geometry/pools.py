@@ -37,7 +37,9 @@ def deal(arrays: Iterable[Any]) -> None:
     """Adds the gradients of pools to those of the arrays in them."""
     for pool in arrays:
         found = pool.existing_grad if isinstance(pool, array) else None
-        for at, a in () if found is None else _parts.get(pool.storage, ()):
+        if found is None:
+            continue
+        for at, a in _parts.get(pool.storage, ()):
             own = a.grad if a.requires_grad else None
             if own is not None:
                 own.storage.before_write(own.lo, own.hi)

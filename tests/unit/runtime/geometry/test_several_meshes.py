@@ -1,4 +1,4 @@
-"""Gradients of geometry by every door: several meshes in a launch, and geometry in captured graphs."""
+"""Gradients of geometry by every door: several meshes in a launch, and captured graphs."""
 
 import numpy as np
 import pytest
