@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.lang import generics
@@ -23,6 +23,19 @@ class Parameter:
 
     label: str
     type: Any
+    _kernel: Kernel = field(repr=False, compare=False)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether launches read elements of the array; raises KernelError as a launch does."""
+        plan = self._kernel.plan
+        return any(plan.params[i].name == self.label for i in plan.reads)
+
+    @property
+    def is_write(self) -> bool:
+        """Whether launches write elements of the array; raises KernelError as a launch does."""
+        plan = self._kernel.plan
+        return any(plan.params[i].name == self.label for i in plan.writes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ def parameters_of(kernel: Kernel) -> Parameters:
     types = kernel.types or signature.types.values()
     return Parameters(
         tuple(
-            Parameter(name, _annotation(found, signature.patterns.get(name)))
+            Parameter(name, _annotation(found, signature.patterns.get(name)), kernel)
             for name, found in zip(signature.types, types, strict=True)
         )
     )

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+# (records before it, name, metadata) where a scope begins, (records before it, None, None) where
+# the innermost one ends.
+Marker = tuple[int, str | None, dict[str, Any] | None]
+
 
 @dataclass(slots=True)
 class Scope:
@@ -29,6 +33,17 @@ class ScopeStack:
         self._open.append(len(self.scopes))
         self.scopes.append(Scope(name, at, depth=len(self._open) - 1, metadata=metadata or {}))
         return self._open[-1]
+
+    def markers(self) -> list[Marker]:
+        """Begins and ends in the order in which they were recorded, as Warp keeps them."""
+        out: list[Marker] = []
+        around: list[Scope] = []
+        for s in self.scopes:
+            while len(around) > s.depth:
+                out.append((around.pop().end, None, None))
+            out.append((s.begin, s.name, s.metadata))
+            around.append(s)
+        return out + [(s.end, None, None) for s in reversed(around) if s.end >= 0]
 
     def until(self, count: int) -> ScopeStack:
         """The scopes that began before record `count`."""

@@ -9,7 +9,7 @@ from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import Any
-from weakref import ref
+from weakref import WeakSet, ref
 
 from engine import config
 from engine.compile.backend import Journal
@@ -30,7 +30,7 @@ from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.restoration import Change, Restoration
-from engine.tape.scopes import Scope, ScopeStack
+from engine.tape.scopes import Marker, ScopeStack
 
 
 class Tape:
@@ -52,6 +52,7 @@ class Tape:
         self.loss: array | None = None
         self._scopes = ScopeStack()
         self._seeded: dict[int, array] = {}
+        self._former: WeakSet[array] = WeakSet()
         self._token: Token[recording.Recorder | None] | None = None
         self._captures = self._listeners()
         self._overwrites = Overwrites()
@@ -60,6 +61,10 @@ class Tape:
 
     def _listeners(self) -> Captures:
         return Captures(self.records)
+
+    def _verifies(self) -> bool:
+        """Whether to mark what is read, and to warn where it is written."""
+        return config.verify_autograd_array_access
 
     # ---- recording
 
@@ -84,7 +89,7 @@ class Tape:
 
     def _left(self) -> None:
         self._overwrites.left(self.records)
-        self._captures.left(self.scopes, lambda: self.memory)
+        self._captures.left(self._scopes.scopes, lambda: self.memory)
 
     @property
     def launches(self) -> list[Record]:
@@ -92,9 +97,13 @@ class Tape:
         return self.records
 
     @property
-    def scopes(self) -> Sequence[Scope]:
-        """Named groups of records, in the order in which they were opened."""
-        return self._scopes.scopes
+    def scopes(self) -> list[Marker]:
+        """Begins and ends of named groups of records, in order.
+
+        A begin is (number of records before it, name, metadata), an end the number and two Nones:
+        it ends the group that was opened last.
+        """
+        return self._scopes.markers()
 
     def begin_launch(self, call: Call, site: Site | None) -> _Pending:
         """Prepares the record of a launch that is about to run."""
@@ -103,7 +112,7 @@ class Tape:
             reads = [values[i] for i in plan.only_read if values[i] is not None]
             self._captures.recording(reads, values, self.records)
         record = self._launch_record(call, site)
-        if config.verify_autograd_array_access:
+        if self._verifies():
             access.launched(record)
         return _Pending(self, record, self._overwrites.launched(record, len(self.records)))
 
@@ -123,7 +132,7 @@ class Tape:
         recorded = dest.requires_grad or src.requires_grad
         if self._captures and recorded:
             self._captures.recording([src], [dest, src], self.records)
-        if config.verify_autograd_array_access:
+        if self._verifies():
             access.copied(dest, src)
         changes = self._overwrites.writing(dest, "copy", len(self.records), not recorded)
         if recorded:
@@ -137,7 +146,7 @@ class Tape:
     def record_overwrite(self, dest: array, what: str) -> Written | None:
         """Records that an array is about to be filled. The same is called after it."""
         recorded = dest.requires_grad
-        if config.verify_autograd_array_access:
+        if self._verifies():
             access.written(dest, what)
         changes = self._overwrites.writing(dest, what, len(self.records), not recorded)
         if recorded:
@@ -236,7 +245,8 @@ class Tape:
         """Closes the group that was opened last; an empty one is forgotten."""
         recording.deferred(lambda: self.record_scope_end(remove_scope_if_empty))
         if not self._scopes.end(len(self.records), remove_scope_if_empty):
-            raise self._misused("record_scope_end without an open scope")
+            raise self._misused("ended tape scope, but scope not present",
+                                help="open one with `record_scope_begin(name)` first")  # fmt: skip
 
     def _append(self, record: Record, seconds: float | None = None) -> None:
         self._captures.add(record, self.records, seconds)
@@ -272,7 +282,9 @@ class Tape:
         if recording.deferred(lambda: self.backward(loss, grads)):
             return
         seeds = [] if grads is None else check_seeds(grads)
-        self._captures.look(self.scopes)  # now that what gets a cotangent requires a gradient
+        self._captures.look(
+            self._scopes.scopes
+        )  # now that what gets a cotangent requires a gradient
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
         watch = self._captures.watch(self.records)
@@ -289,7 +301,7 @@ class Tape:
                 self._seeded[id(a)] = a
             run_backward(self.records, restored, before, watch)
             done = True
-            if config.verify_autograd_array_access:
+            if self._verifies():
                 access.forget(self.records)
         finally:
             if self._captures:
@@ -338,7 +350,7 @@ class Tape:
         from engine.tape.graph.visualize import visualized
 
         text = visualized(
-            self.records, self.scopes, list(self._seeded.values()),
+            self.records, self._scopes.scopes, list(self._seeded.values()),
             simplify=simplify_graph, hide_readonly=hide_readonly_arrays,
             labels=array_labels, longest=choose_longest_node_name,
             scoped=not ignore_graph_scopes, inputs=track_inputs, outputs=track_outputs,
@@ -360,9 +372,10 @@ class Tape:
         """The gradient of every array on the tape that requires one.
 
         A struct that was an argument can be looked up too: its gradient is a struct of its
-        kind with the arrays' gradients in place of the arrays, and its other fields.
+        kind with the arrays' gradients in place of the arrays, and its other fields. So can
+        arrays that were on the tape before `reset`.
         """
-        found = _Gradients()
+        found = _Gradients(self._former)
         for a in self._arrays():
             grad = a.grad
             if grad is not None:
@@ -387,9 +400,10 @@ class Tape:
         if recording.deferred(self.reset):
             return
         self.zero()
-        if config.verify_autograd_array_access:
+        if self._verifies():
             access.forget(self.records)
         self._captures.forget()
+        self._former.update(self._arrays())
         self.records = []
         self._overwrites = Overwrites()
         self._scopes = ScopeStack()
@@ -425,20 +439,23 @@ class _Pending:
 
 
 class _Gradients(dict[Any, Any]):
-    """Gradients by array, and by struct where one is asked for."""
+    """Gradients by array, and by struct where one is asked for. former: arrays of old records."""
+
+    def __init__(self, former: WeakSet[array]) -> None:
+        self._former = former
 
     def __missing__(self, key: Any) -> Any:
-        found = _gradient_of(key) if isinstance(key, Struct) else None
-        if found is None or not any(a in self for a in _arrays_in(key)):
+        arrays = list(_arrays_in(key))
+        if not any(a in self or a in self._former for a in arrays):
             raise KeyError(key)
-        return found
+        return _gradient_of(key)
 
 
-def _arrays_in(value: Struct) -> Iterator[array]:
-    for item in vars(value).values():
-        if isinstance(item, array):
-            yield item
-        elif isinstance(item, Struct):
+def _arrays_in(value: Any) -> Iterator[array]:
+    if isinstance(value, array):
+        yield value
+    elif isinstance(value, Struct):
+        for item in vars(value).values():
             yield from _arrays_in(item)
 
 

@@ -290,7 +290,13 @@ def _columns(
 def check_enabled(record: LaunchRecord) -> None:
     """Raises TapeError (E401) where gradients would stop at a launch unseen."""
     if not record.selection.useful and record.selection.wrt & record.plan.variants.written:
-        raise _stopped(record, "its enable_backward is False")
+        raise TapeError(
+            Diagnostic(
+                "E401", "Kernel must have backward pass enabled to compute Jacobians: "
+                f"{record.name!r} has not, its enable_backward is False", record.site,
+                help="set enable_backward=True at its decorator, or take `jacobian_fd`",
+            )
+        )  # fmt: skip
 
 
 def _stopped(record: LaunchRecord, why: str) -> TapeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -106,12 +107,22 @@ def _names(
         return jacobians.metadata
     if not isinstance(kernel, Kernel):
         return FunctionMetadata()
-    labels, widths = argument_widths(kernel.plan)
     count = len(inputs) if inputs is not None else max(i for i, _ in jacobians) + 1
+    if kernel.is_generic:  # its outputs would tell the rest of its types, and they are not here
+        labels = list(kernel.signature.types)
+        widths = [_width(a) for a in inputs or ()]
+        widths += [1] * (len(labels) - len(widths))
+    else:
+        labels, widths = argument_widths(kernel.plan)
     strides = [(w,) for w in widths]
     return FunctionMetadata(
         kernel.key, labels[:count], labels[count:], strides[:count], strides[count:]
     )
+
+
+def _width(value: Any) -> int:
+    """How many scalars an element of an argument has."""
+    return math.prod(getattr(getattr(value, "dtype", None), "_shape_", ()))
 
 
 def _panel(key: tuple[int, int], matrix: Any, data: FunctionMetadata) -> Panel:

@@ -40,6 +40,7 @@ class _Builder:
         self.options = options
         self.group = list(range(len(tape.arrays)))  # union-find: arrays that share a node
         self.notes: list[str] = []
+        self.framed: set[str] = set()
         self.clusters = 0
         self.edges: dict[Edge, None] = {}
         self.shown: dict[int, None] = {}  # arrays that an operation in the picture uses
@@ -84,7 +85,8 @@ class _Builder:
         notes = self.notes[:_NOTES]
         if len(self.notes) > _NOTES:
             notes.append(f"and {len(self.notes) - _NOTES} more loops or gaps")
-        return Graph(o.direction, arrays, drawn, tuple(self.edges), tuple(notes))
+        framed = frozenset(self.framed)
+        return Graph(o.direction, arrays, drawn, tuple(self.edges), tuple(notes), framed)
 
     # ---- which operations, in which frames
 
@@ -169,6 +171,7 @@ class _Builder:
                     label = f"repeated {item.repeated}x"
                     names = self._names(item.items)
                     self.notes.append(f"drawn once, {label}: {counted(names)}")
+                    self.framed.add(self.notes[-1])
                 name = f"cluster_{number}"
                 self.path = (*self.path, name)
                 out.append(Cluster(name, label, self._drawn(item.items)))
@@ -289,6 +292,8 @@ class _Builder:
             f"a{a}", label, tuple(lines), any(x.requires_grad for x in arrays),
             role, worst(marks), tuple(members),
             frames[-1] if frames and a in self.written and not role else "",
+            f"array: dtype={first.dtype}, shape=({shape}), "
+            f"requires_grad={any(x.requires_grad for x in arrays)}",
         )  # fmt: skip
 
     def _label(self, a: int) -> str:

@@ -72,7 +72,7 @@ class _Writer:
         return str(out.source)
 
     def _legend(self) -> Any:
-        lines = list(self.graph.notes)
+        lines = [x for x in self.graph.notes if x not in self.graph.framed]
         lines += [f"{_COLOUR[x]}: {_MEANING[x]}" for x in _MEANING if x in self.levels]
         if "gradient" in self.levels and self.low != self.high:
             lines.append(
@@ -97,7 +97,7 @@ class _Writer:
         border = "#3c7a22" if a.requires_grad else "#707070"
         out.node(
             a.id, self._text(lines), shape="ellipse", fillcolor=fill, color=border,
-            tooltip=self._tooltip(a.label, a.mark), **({"style": "filled"} | more),
+            tooltip=self._tooltip(a.about or a.label, a.mark), **({"style": "filled"} | more),
         )  # fmt: skip
 
     def _items(self, out: Any, items: Sequence[OperationNode | Cluster]) -> None:
@@ -114,7 +114,7 @@ class _Writer:
                 self._items(inner, item.items)
 
     def _operation(self, out: Any, x: OperationNode) -> None:
-        tooltip = self._tooltip(x.label, x.mark)
+        tooltip = self._tooltip("; ".join([x.kind, *x.lines]), x.mark)
         if x.kind == "left out":
             out.node(
                 x.id, self._text([x.label, *x.lines]), shape="box", style="dashed,filled",

@@ -52,7 +52,7 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True)
 class ArrayNode:
-    """One array, or those that take turns in a loop. lines: below the label.
+    """One array, or those that take turns in a loop. lines: below the label. about: on demand.
 
     cluster: the innermost frame that has all operations on it, where one of them writes it.
     """
@@ -65,6 +65,7 @@ class ArrayNode:
     mark: Mark | None = None
     members: tuple[int, ...] = ()
     cluster: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A picture. notes: what is not drawn one by one, in sentences."""
+    """A picture. notes: what is not drawn one by one, in sentences. framed: those in frames."""
 
     direction: Direction
     arrays: tuple[ArrayNode, ...]
     items: tuple[OperationNode | Cluster, ...]
     edges: tuple[Edge, ...]
     notes: tuple[str, ...] = ()
+    framed: frozenset[str] = frozenset()
 
 
 def worst(marks: list[Mark]) -> Mark | None:

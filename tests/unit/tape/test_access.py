@@ -134,6 +134,39 @@ def test_marks_are_taken_away(used: str) -> None:
     assert warned(program) == []
 
 
+@pytest.mark.parametrize("check", [wp.autograd.jacobian, wp.autograd.jacobian_fd])
+def test_checks_leave_the_marks_of_other_tapes(check: Any) -> None:
+    x, y, _ = arrays()
+
+    def forward(x: Any) -> Any:
+        out = wp.zeros_like(x)
+        wp.launch(square, 4, [x], [out])
+        return out
+
+    def changing(x: Any) -> Any:
+        wp.launch(square_in_place, 4, [x])
+        return forward(x)
+
+    def program() -> None:
+        check(changing, inputs=[y])
+        with wp.Tape():
+            wp.launch(square, 4, [x], [y])
+            found = check(forward, inputs=[x])[0, 0].numpy()
+            np.testing.assert_allclose(found, np.diag(2.0 * x.numpy()), rtol=1e-3)
+            x.zero_()
+
+    said = [str(w.message) for w in warned(program)]
+    assert [LATER in s for s in said].count(True) == 1
+    assert "changes" not in said[-1]
+
+
+def test_kernels_say_which_arguments_they_read_and_write() -> None:
+    x, y = square.adj.args
+    assert (x.is_read, x.is_write, y.is_read, y.is_write) == (True, False, False, True)
+    (x,) = square_in_place.adj.args
+    assert x.is_read and x.is_write
+
+
 def test_functions_that_are_recorded_say_it_themselves() -> None:
     x, *_ = arrays()
     assert warned(x.mark_write) == []

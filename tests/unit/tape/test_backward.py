@@ -215,6 +215,13 @@ def test_gradients_of_structs():
     for stranger in (Pair(), Nested(), object(), wp.zeros(2)):
         with pytest.raises(KeyError):
             tape.gradients[stranger]
+    x = s.pair.x
+    tape.reset()
+    assert tape.gradients == {}
+    assert tape.gradients[s].pair.x is tape.gradients[x] is x.grad
+    assert x.grad.list() == [0, 0]
+    with pytest.raises(KeyError):
+        tape.gradients[Nested()]
 
 
 def test_seeds_are_copied():

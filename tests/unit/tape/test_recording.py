@@ -225,13 +225,40 @@ def test_scopes(capsys):
         tape.record_scope_end()
         with wp.ScopedTimer("not here", skip_tape=True, print=False):
             wp.launch(double, 3, [x], [y])
-    assert [(s.name, s.begin, s.end, s.depth) for s in tape.scopes] == [
-        ("outer", 1, 2, 0),
-        ("inner", 1, 2, 1),
+    assert tape.scopes == [
+        (1, "outer", {}),
+        (1, "inner", {"k": 1}),
+        (2, None, None),
+        (2, None, None),
     ]
-    assert tape.scopes[1].metadata == {"k": 1}
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"E401.*scope not present"):
         tape.record_scope_end()
+
+
+def test_scopes_side_by_side_and_left_open():
+    x = source()
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        tape.record_scope_begin("all")
+        for name in ("a", "b"):
+            tape.record_scope_begin(name)
+            wp.launch(double, 3, [x], [y])
+            tape.record_scope_end()
+        tape.record_scope_begin("kept")
+        tape.record_scope_end(remove_scope_if_empty=False)
+    assert tape.scopes == [
+        (0, "all", {}),
+        (0, "a", {}),
+        (1, None, None),
+        (1, "b", {}),
+        (2, None, None),
+        (2, "kept", {}),
+        (2, None, None),
+    ]
+    tape.record_scope_end()
+    assert tape.scopes[-1] == (2, None, None)
+    tape.reset()
+    assert tape.scopes == []
 
 
 # ---- lifetimes

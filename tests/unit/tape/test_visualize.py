@@ -91,6 +91,17 @@ def test_the_example_of_the_reference(capsys):
     assert "Adder took" in capsys.readouterr().out
 
 
+def test_a_name_stands_once_and_arrays_tell_their_types():
+    x, y = source(), array()
+    with wp.Tape() as tape:
+        for _ in range(16):
+            wp.launch(double, 3, [x], [y])
+    text = tape.visualize(array_labels={x: "x", y: "y"})
+    assert text.count("double") == 1
+    assert "repeated 16x" in text
+    assert 'tooltip="array: dtype=float32, shape=(3), requires_grad=True"' in nodes(text)["y"]
+
+
 def test_the_same_tape_gives_the_same_text_and_file(tmp_path):
     def run():
         x, y = source(), array()

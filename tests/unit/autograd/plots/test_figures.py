@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +82,19 @@ def test_names_of_plain_dictionaries() -> None:
     named = FunctionMetadata("f", ["p", "q", "r"], ["s", "t"])
     assert drawn(jacobian_plot(plain, named))[3].get_title() == "t by r"
     assert drawn(jacobian_plot(plain))[3].get_title() == "output_1 by input_2"
+
+
+@wp.kernel
+def scaled_of_any(v: wp.array(dtype=Any), c: Any, out: wp.array(dtype=Any)):
+    i = wp.tid()
+    out[i] = v[i] * c
+
+
+def test_generic_kernels_give_their_names() -> None:
+    v = wp.zeros(2, dtype=wp.vec3, requires_grad=True)
+    (ax,) = drawn(jacobian_plot({(0, 0): np.eye(6)}, scaled_of_any, inputs=[v, 2.0]))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("v", "out")
+    assert lines_of(ax, True) == 4  # of components, between two elements of three
 
 
 def test_unevaluated_empty_and_zero_matrices_say_so() -> None:
