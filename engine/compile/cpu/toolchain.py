@@ -148,6 +148,10 @@ def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain
         # GCC 12 moves loads that it makes into vectors past the end of a variable's life, when
         # another one may have its place on the stack: products of matrices came out wrong.
         flags += ("-fstack-reuse=none",)
+        if number and int(number[1]) >= 11:
+            # GCC 12 believes of a function in pieces that a piece leaves the frame as it was, and
+            # returns zero.
+            flags += ("-fno-ipa-modref",)
     # Kernels need nothing of the C++ library (which zig would build first, for minutes).
     if clang:
         flags += ("-nostdlib++",)
