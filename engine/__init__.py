@@ -36,6 +36,7 @@ from engine.diagnostics import (
     EngineError,
     GradcheckError,
     KernelError,
+    KernelNameError,
     LaunchError,
     Span,
     TapeError,
@@ -191,7 +192,8 @@ handle = uint64
 
 # Warp's names of the errors that kernels raise when they are compiled.
 WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = KernelError
-WarpCodegenAttributeError = WarpCodegenIndexError = WarpCodegenKeyError = KernelError
+WarpCodegenIndexError = KernelError
+WarpCodegenAttributeError = WarpCodegenKeyError = KernelNameError
 WarpDeterminismError = KernelError
 
 # ---- constants, usable in kernels

@@ -7,6 +7,7 @@ from engine.diagnostics.diagnostic import (
     EngineError,
     GradcheckError,
     KernelError,
+    KernelNameError,
     LaunchError,
     TapeError,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "EngineError",
     "GradcheckError",
     "KernelError",
+    "KernelNameError",
     "LaunchError",
     "Site",
     "Span",

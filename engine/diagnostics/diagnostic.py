@@ -48,6 +48,10 @@ class KernelError(EngineError, ValueError, TypeError, RuntimeError):
     """A kernel or function uses something that the language does not have."""
 
 
+class KernelNameError(KernelError, AttributeError, KeyError):
+    """A kernel or function names something that is not there."""
+
+
 class LaunchError(EngineError, ValueError, TypeError, RuntimeError):
     """A launch or an array operation was given arguments that do not fit."""
 

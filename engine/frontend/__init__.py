@@ -25,7 +25,7 @@ from engine.frontend.functions.user_function import (
     on_function_change,
 )
 from engine.frontend.parsing.signature import Signature, signature_of
-from engine.frontend.parsing.static_expressions import static
+from engine.frontend.parsing.static_expressions import declared_text, static
 from engine.frontend.parsing.text import FunctionText, function_text
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ __all__ = [
     "Snippets",
     "UserFunc",
     "bindings",
+    "declared_text",
     "defined_before",
     "function_changes",
     "function_text",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine import config
@@ -18,9 +18,9 @@ from engine.frontend import (
     Snippets,
     UserFunc,
     bindings,
+    declared_text,
     defined_before,
     function_changes,
-    function_text,
     lower_kernel,
     on_function_change,
     signature_of,
@@ -72,9 +72,10 @@ class Kernel:
         _check_function(func, "kernel")
         self.func = func
         # As it is now: files change while programs run.
-        self.text = text or function_text(func)
+        self.text = text or declared_text(func)
         self.key = key_of(func) if key is None else key
-        self.module = modules.find(func.__module__ if module is None else module, func, self.key)
+        group = func.__module__ if module is None else module
+        self.module = modules.find(group, func, self.key, self.text)
         self.options: dict[str, Any] = {} if options is None else options
         # Of an instance of a generic kernel: the types of its parameters.
         self.types = types
@@ -179,7 +180,7 @@ class Kernel:
 
         with _lock:
             start = function_changes()
-            names = bindings(self.func)
+            names = bindings(self.func, self.text)
             plan = self._latest
             if plan is None or names != self._bindings:
                 plan = Plan(self, Variants(lower(self)), get_device().backend)
@@ -293,7 +294,7 @@ def kernel(
         enable_backward: False where the kernel needs no adjoint; what the module and
             `config.enable_backward` say where left out.
         module: a name (or "unique") of another group to compile it with.
-        module_options: options for that group (see `Module`).
+        module_options: options for that group (see `Module`), where it is "unique".
         for_gpus: `launch_bounds`, `grid_stride` and other options of GPU code, which
             `Kernel.options` keeps; they mean nothing on the CPU.
 
@@ -309,10 +310,18 @@ def kernel(
     def make(func: Callable[..., Any]) -> Kernel:
         _check_function(func, "kernel")
         key = name or key_of(func)
-        group = modules.find(func.__module__ if module is None else module, func, key)
+        own: Mapping[str, Any] = {}
         if module_options is not None:
-            group.options.update(modules.check_options(module_options, f"kernel {key!r}"))
-        return Kernel(func, key, group, dict(options))
+            if module != "unique":
+                message = f"kernel {key!r}: module_options would hold for other kernels too"
+                help = 'write `module="unique"`, or call set_module_options(...)'
+                raise fail("E202", message, help=help)
+            own = modules.check_options(module_options, f"kernel {key!r}")
+        text = declared_text(func)
+        place = func.__module__ if module is None else module
+        group = modules.find(place, func, key, text, {**own, **options})
+        group.options.update(own)
+        return Kernel(func, key, group, dict(options), text=text)
 
     return make if f is None else make(f)
 

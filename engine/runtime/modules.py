@@ -16,6 +16,7 @@ from engine.runtime.device import Device, DeviceLike, get_device, get_devices
 from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
+    from engine.frontend import FunctionText
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Plan
 
@@ -124,7 +125,7 @@ class Module:
         emit = get_device().backend.emit
         texts = set()
         for kernel in self._live:
-            text = _outline(kernel.func)
+            text = _outline(kernel.func, kernel.text)
             if not kernel.is_generic:
                 with suppress(EngineError):  # its launch says what is wrong
                     text = emit(Variants(lower(kernel)).ir, "kernel")
@@ -149,17 +150,24 @@ _modules: dict[str, Module] = {}
 _unique: weakref.WeakValueDictionary[str, Module] = weakref.WeakValueDictionary()
 
 
-def find(module: Any = None, func: Any = None, key: str = "") -> Module:
+def find(
+    module: Any = None,
+    func: Any = None,
+    key: str = "",
+    text: FunctionText | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Module:
     """The group of a name, a Python module, a group, or (for None) the caller's module.
 
-    func, key: the kernel that wants a group of its own, where `module` is "unique".
+    func, key, text, options: the kernel that wants a group of its own, with those options,
+    where `module` is "unique".
     """
     if isinstance(module, Module):
         return module
     if module is None:
         module = _caller()
     if module == "unique":
-        return _own_module(func, key or func.__name__)
+        return _own_module(func, key or func.__name__, text, options or {})
     name = module if isinstance(module, str) else getattr(module, "__name__", None)
     if name is None:
         raise fail("E202", f"{module!r} is no module")
@@ -173,20 +181,24 @@ def _caller() -> str:
     return "__main__" if frame is None else str(frame.f_globals.get("__name__", "__main__"))
 
 
-def _own_module(func: Any, key: str) -> Module:
+def _own_module(
+    func: Any, key: str, text: FunctionText | None, options: Mapping[str, Any]
+) -> Module:
     """A group for one kernel, named for what the kernel is."""
-    digest = hashlib.sha256(f"{func.__module__}{key}{_outline(func)}".encode()).hexdigest()
+    outline = f"{func.__module__}{key}{_outline(func, text)}{sorted(options.items(), key=str)!r}"
+    digest = hashlib.sha256(outline.encode()).hexdigest()
     name = f"{key}_{digest[:8]}"
     module = Module(name)
     _unique[name] = module
     return module
 
 
-def _outline(func: Any) -> str:
+def _outline(func: Any, text: FunctionText | None) -> str:
     """A function as text: its code and what it has captured, but for globals."""
     code = func.__code__
     inside = (code.co_code, code.co_consts, code.co_names, func.__defaults__, func.__annotations__)
-    return repr((inside, [_shown(c) for c in func.__closure__ or ()]))
+    statics = [] if text is None else list(text.statics.items())
+    return repr((inside, [_shown(c) for c in func.__closure__ or ()], statics))
 
 
 def _shown(cell: Any) -> str:
@@ -216,11 +228,16 @@ def get_module_options(module: Any = None) -> dict[str, Any]:
 def check_options(options: object, what: str) -> Mapping[str, Any]:
     """Options of a decorator. Raises LaunchError (E202) for what is no option."""
     if not isinstance(options, Mapping):
-        raise fail("E202", f"{what}: options are a dictionary, got {options!r}")
+        raise fail("E202", f"{what}: module options must be a dictionary, got {options!r} of "
+                   f"type {type(options).__name__}")  # fmt: skip
     unknown = [k for k in options if k not in _OPTIONS]
     if unknown:
         raise fail("E202", f"{what}: there is no module option {unknown[0]!r}",
-                   f"expected one of {', '.join(_OPTIONS)}")  # fmt: skip
+                   help=f"Valid options are {', '.join(_OPTIONS)}")  # fmt: skip
+    records = options.get("deterministic_max_records", 0)
+    if isinstance(records, bool) or not isinstance(records, int) or records < 0:
+        raise fail("E202", f"{what}: deterministic_max_records is an integer that is not "
+                   f"negative, got {records!r}")  # fmt: skip
     return options
 
 

@@ -222,6 +222,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
             return BAD
         node = ast.copy_location(ast.Call(node.func, nodes, node.keywords), node)
     bare = node.func.id if isinstance(node.func, ast.Name) else ""
+    if id(node) in cx.function.statics:  # whatever the name has come to mean
+        return lower_static(cx, node)
     if bare == "printf" and cx.scope.lookup(bare) is MISSING:
         return lower_printf(cx, node)  # Warp knows it without the module's name
     target = cx.expr(node.func)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from typing import Any
 
 from engine.frontend.context.context import Context
@@ -11,6 +10,7 @@ from engine.frontend.expressions.sequences import count_of
 from engine.frontend.operands.captured import describe, static_operand
 from engine.frontend.operands.operand import Known, Operand, Value
 from engine.frontend.parsing.scope import MISSING
+from engine.frontend.parsing.static_expressions import StaticExpression
 from engine.ir.nodes import Const
 from engine.lang.types import ScalarType
 from engine.lang.values import value_class
@@ -24,6 +24,8 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
             "E109", node, "`static` takes one expression", f"write `{cx.api}.static(expression)`"
         )
     own: dict[str, Any] = {}
+    if found.declared is not MISSING:
+        return _operand(cx, found, found.declared)
     for name in sorted(found.names & cx.plan.assigned):
         value = _known(cx, name)
         if value is MISSING:
@@ -40,14 +42,10 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
             )
         own[name] = value
 
-    code, scope = found.code, cx.scope
-
-    def compute() -> object:
-        return eval(code, {"__builtins__": builtins, **scope.globals, **scope.closure, **own})
-
+    scope = cx.scope
     try:
-        key = ("static", code, tuple((name, repr(v)) for name, v in own.items()))
-        value = scope.captures.read(key, compute)
+        key = ("static", found.code, tuple((name, repr(v)) for name, v in own.items()))
+        value = scope.captures.read(key, lambda: found.compute(scope, own))
     except Exception as error:
         return cx.error(
             "E107",
@@ -62,6 +60,10 @@ def lower_static(cx: Context, node: ast.Call) -> Operand:
             "the static expression gives a value that is known at run time only",
             "of such values, static expressions know the length: `len(v)`",
         )
+    return _operand(cx, found, value)
+
+
+def _operand(cx: Context, found: StaticExpression, value: object) -> Operand:
     got = static_operand(value)
     if got is None:
         what, help_text = describe(value)

@@ -129,6 +129,8 @@ class Context:
             self.spoil(node)
             return
         told = len(self.report.diagnostics)
+        if isinstance(node, ast.While):
+            self.forget_counts(node)  # what an iteration changes, the next one sees
         with self.at(node):
             try:
                 handler(self, node)
@@ -145,6 +147,14 @@ class Context:
                 )
         if len(self.report.diagnostics) > told and not isinstance(node, (ast.If, ast.While)):
             self.poisoned |= stores(node)
+        if not isinstance(node, ast.For):  # which knows more
+            self.forget_counts(node)
+
+    def forget_counts(self, node: ast.AST) -> None:
+        """Variables of unrolled loops that a statement changes are not what the loop says."""
+        if self.unrolled:
+            changed = stores(node)
+            self.unrolled = {n: k for n, k in self.unrolled.items() if n not in changed}
 
     def spoil(self, node: ast.AST) -> None:
         """Gives names assigned by a statement that was not lowered a value without type."""

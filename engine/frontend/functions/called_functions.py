@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
 from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.user_function import OPERATORS, UserFunc
 from engine.frontend.parsing.scope import Scope, is_engine
+from engine.frontend.parsing.text import FunctionText, Place
 
 # Longer tables of functions are not looked at.
 _MAX_TABLE = 64
@@ -18,8 +19,10 @@ _MAX_TABLE = 64
 Bindings = frozenset[tuple[Any, str, UserFunc, Any, Any]]
 
 
-def bindings(func: Callable[..., Any]) -> Bindings:
+def bindings(func: Callable[..., Any], text: FunctionText | None = None) -> Bindings:
     """The functions made by `@func` that a Python function reaches, with the names it uses.
+
+    text: as its decorator found it, with what its static expressions gave.
 
     Equal as long as its calls, and the calls in what it calls, mean the same functions
     with the same gradients. Compared with an earlier one, it tells stale kernels.
@@ -32,19 +35,24 @@ def bindings(func: Callable[..., Any]) -> Bindings:
         if caller is None or caller in done:
             continue
         done.add(caller)
-        for path, found in _reached(caller):
+        known = text if caller is func else getattr(caller, "text", None)
+        for path, found in _reached(caller, known.statics if known is not None else {}):
             for f in found.overloads:
                 out.add((caller, path, f, f.grad_func, f.replay_func))
                 todo += [f, f.grad_func, f.replay_func]
     return frozenset(out)
 
 
-def _reached(func: Callable[..., Any]) -> Iterator[tuple[str, UserFunc]]:
+def _reached(
+    func: Callable[..., Any], statics: Mapping[Place, object]
+) -> Iterator[tuple[str, UserFunc]]:
     code = getattr(inspect.unwrap(func), "__code__", None)
     names = sorted({*_names(code), *OPERATORS.values()}) if code is not None else []
     scope = Scope(func)
     for name in names:
         yield from _followed(name, scope.find(name), names, 3)
+    for place, value in statics.items():
+        yield from _followed(str(place), value, names, 3)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -7,7 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from engine.frontend.parsing.text import FunctionText, function_text
+from engine.frontend.parsing.static_expressions import declared_text
+from engine.frontend.parsing.text import FunctionText
 from engine.lang.generics import FUNCTION
 
 # Functions of these names are what operators mean for the types that they take.
@@ -75,7 +76,7 @@ class UserFunc:
     def __init__(self, func: Callable[..., Any], before: UserFunc | None = None) -> None:
         functools.update_wrapper(self, func)
         self.func = func
-        self.text = function_text(func)
+        self.text = declared_text(func)
         self.overloads: tuple[UserFunc, ...] = (*_still_meant(before, self.text), self)
         self.name = getattr(func, "__name__", "func")
         self._grad: Callable[..., Any] | None = None

@@ -22,11 +22,13 @@ class Facts:
     """What lowering knows, by the id of a node and where it is.
 
     tests: what a test always is. trips: how often a loop runs, where its bounds are known.
-    unrolled: ids of loops whose body is lowered once for each iteration.
+    last: the last number of a loop over such a range. unrolled: ids of loops whose body is
+    lowered once for each iteration.
     """
 
     tests: dict[tuple[int, Path], bool] = field(default_factory=dict)
     trips: dict[tuple[int, Path], int] = field(default_factory=dict)
+    last: dict[tuple[int, Path], int] = field(default_factory=dict)
     unrolled: set[int] = field(default_factory=set)
 
 

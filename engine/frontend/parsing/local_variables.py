@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+# What is read by the calls of `static`, by their ids.
+Static = Mapping[int, Iterable[str]]
+_NONE: Static = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,14 @@ def stores(node: ast.AST) -> set[str]:
     return out
 
 
-def _loads(node: ast.AST) -> Counter[str]:
-    return Counter(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    )
+def _loads(node: ast.AST, static: Static) -> Counter[str]:
+    out: Counter[str] = Counter()
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            out[n.id] += 1
+        elif static and isinstance(n, ast.Call):
+            out.update(static.get(id(n), ()))
+    return out
 
 
 def _direct(s: ast.stmt) -> set[str]:
@@ -93,7 +101,8 @@ def _direct(s: ast.stmt) -> set[str]:
 class _Coverage:
     """Counts, for each name, the reads that exactly one assignment can reach."""
 
-    def __init__(self) -> None:
+    def __init__(self, static: Static) -> None:
+        self.static = static
         self.covered: Counter[str] = Counter()
         self._stores: dict[ast.AST, set[str]] = {}
         self._loads: dict[ast.AST, Counter[str]] = {}
@@ -107,7 +116,7 @@ class _Coverage:
         """Counts the reads of a name in nodes as covered."""
         for node in nodes:
             if node not in self._loads:
-                self._loads[node] = _loads(node)
+                self._loads[node] = _loads(node, self.static)
             self.covered[name] += self._loads[node][name]
 
     def block(self, body: list[ast.stmt], arriving: Iterable[str] = ()) -> None:
@@ -146,9 +155,15 @@ def _changes_nothing(_: ast.Call) -> Iterable[ast.expr]:
 
 
 def plan_locals(
-    tree: ast.FunctionDef, changed: Callable[[ast.Call], Iterable[ast.expr]] = _changes_nothing
+    tree: ast.FunctionDef,
+    changed: Callable[[ast.Call], Iterable[ast.expr]] = _changes_nothing,
+    static: Static = _NONE,
 ) -> LocalPlan:
-    """Analyses a desugared function. changed: the arguments that a call gives new values."""
+    """Analyses a desugared function.
+
+    changed: the arguments that a call gives new values. static: names that static expressions
+    read, which are not in the tree.
+    """
     args = tree.args
     params = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     assigned = {name for s in tree.body for name in stores(s)} | set(params)
@@ -164,9 +179,9 @@ def plan_locals(
             found = field_path(n)
             if found is not None:
                 fields.setdefault(found[0], set()).add(found[1:])
-    coverage = _Coverage()
+    coverage = _Coverage(static)
     coverage.block(tree.body, params)
-    total = sum((_loads(s) for s in tree.body), Counter[str]())
+    total = sum((_loads(s, static) for s in tree.body), Counter[str]())
     plain = {n for n in assigned - walrus if coverage.covered[n] == total[n]}
     loops = {id(n): frozenset(stores(n)) for n in nodes if isinstance(n, (ast.For, ast.While))}
     return LocalPlan(

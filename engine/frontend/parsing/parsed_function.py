@@ -59,7 +59,7 @@ def parse_function(
     scope = Scope(func)
     report = Report(source)
     try:
-        statics = take_expressions(source.tree, scope)
+        statics = take_expressions(source.tree, scope, text.statics if text else {})
         rejected = fence(source.tree, report)
         desugar(source.tree, rejected)
         if not statics:  # which name what loops count
@@ -72,7 +72,8 @@ def parse_function(
             no_result(func, source, scope, report)
         else:
             results = result_types(func, source, scope, report)
-        plan = plan_locals(source.tree, partial(changed_arguments, scope))
+        static = {at: found.names for at, found in statics.items()}
+        plan = plan_locals(source.tree, partial(changed_arguments, scope), static)
     except RecursionError:
         raise too_deep(source) from None
     return ParsedFunction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.diagnostics import Diagnostic, KernelError, KernelNameError, Span
 from engine.frontend.parsing.source import Source
 
 
@@ -36,7 +36,9 @@ class Report:
     def check(self) -> None:
         """Raises KernelError if anything was found, in the order of the source."""
         if self.diagnostics:
-            raise KernelError(*sorted(self.diagnostics, key=_place))
+            found = sorted(self.diagnostics, key=_place)
+            names = all(d.code == "E102" for d in found)
+            raise (KernelNameError if names else KernelError)(*found)
 
 
 def _place(d: Diagnostic) -> tuple[str, int, int]:

@@ -15,8 +15,8 @@ import inspect
 import linecache
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any
@@ -24,6 +24,8 @@ from typing import Any
 _STARTED = time.time()
 # Texts of one file that are remembered.
 _MAX_VERSIONS = 8
+# Where a call begins and ends in the text of its function.
+Place = tuple[int, int, int | None, int | None]
 _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag
@@ -80,18 +82,25 @@ def _compiled(text: str, file: str, flags: int) -> Iterator[CodeType]:
         pending += [c for c in code.co_consts if isinstance(c, CodeType)]
 
 
+def place_of(node: ast.Call) -> Place:
+    """The place of a call: the same each time that the text is read."""
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionText:
     """What a decorator knows of a function's text.
 
     versions: of its file, the newest first. sure: whether the newest needs no comparison.
-    hooked: whether the module came from an import hook, which may change the code.
+    hooked: whether the module came from an import hook, which may change the code. statics:
+    what its calls of `static` gave then, by their places (see `declared_text`).
     """
 
     code: CodeType
     versions: tuple[Version, ...]
     sure: bool = False
     hooked: bool = False
+    statics: Mapping[Place, object] = field(default_factory=dict, compare=False)
 
     @property
     def file(self) -> str:

@@ -13,9 +13,11 @@ from engine.frontend.expressions.conditions import condition
 from engine.frontend.expressions.conversions import integer
 from engine.frontend.operands.operand import BAD, Bad, Operand, Value, literal, number, unify
 from engine.frontend.operands.type_names import type_name
+from engine.frontend.parsing.local_variables import stores
 from engine.frontend.statements.query_loops import lower_query_loop
 from engine.frontend.statements.unrolled_loops import (
     items_to_loop_over,
+    jumps,
     unroll,
     unroll_range,
     unrolls,
@@ -174,6 +176,25 @@ def _bounds(cx: Context, call: ast.expr) -> list[Value] | None:
 
 def lower_for(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.For)
+    cx.forget_counts(node)
+    _for(cx, node)
+    last = _last_count(cx, node) if cx.path else None
+    cx.forget_counts(node)
+    if last is not None:
+        assert isinstance(node.target, ast.Name)
+        cx.unrolled[node.target.id] = last
+
+
+def _last_count(cx: Context, node: ast.For) -> int | None:
+    """What the loop's variable is after it, where that is known: `static(...)` may ask."""
+    target = node.target
+    found = cx.facts.last.get((id(node), cx.path))
+    if found is None or not isinstance(target, ast.Name) or any(jumps(node.body)):
+        return None
+    return None if any(target.id in stores(s) for s in node.body) else found
+
+
+def _for(cx: Context, node: ast.For) -> None:
     if lower_query_loop(cx, node):
         return
     bounds: list[Value] | None = None
@@ -189,7 +210,10 @@ def lower_for(cx: Context, node: ast.stmt) -> None:
         target = node.target
     known = [number(v) for v in bounds or ()]
     if bounds and all(isinstance(k, int) for k in known):
-        cx.facts.trips[id(node), cx.path] = len(range(*(int(k or 0) for k in known)))
+        counts = range(*(int(k or 0) for k in known))
+        cx.facts.trips[id(node), cx.path] = len(counts)
+        if counts:
+            cx.facts.last[id(node), cx.path] = counts[-1]
     if target is not None and unrolls(cx, node):
         if bounds:
             unroll_range(cx, node, bounds)

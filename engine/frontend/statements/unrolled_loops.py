@@ -95,13 +95,13 @@ def unroll(cx: Context, node: ast.For, items: Sequence[Operand]) -> None:
     Where something jumps, the whole is the body of one loop, which `break` leaves, and each
     iteration that of one more, which `continue` leaves.
     """
-    jumps = list(_jumps(node.body))
-    if not jumps:
+    found = list(jumps(node.body))
+    if not found:
         _iterations(cx, node, items)
         return
     outer = cx.exits
-    breaks = any(isinstance(s, ast.Break) for s in jumps)
-    continues = any(isinstance(s, ast.Continue) for s in jumps)
+    breaks = any(isinstance(s, ast.Break) for s in found)
+    continues = any(isinstance(s, ast.Continue) for s in found)
     left = None
     if breaks and continues:
         left = cx.b.variable(BOOL, "left")
@@ -152,10 +152,10 @@ def _iteration(cx: Context, node: ast.For, item: Operand) -> None:
     cx.block(node.body)
 
 
-def _jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """`break` and `continue` that belong to the loop of this body."""
     for s in body:
         if isinstance(s, (ast.Break, ast.Continue)):
             yield s
         elif isinstance(s, ast.If):
-            yield from _jumps([*s.body, *s.orelse])
+            yield from jumps([*s.body, *s.orelse])

@@ -94,7 +94,7 @@ def checked(x: float):
     return wp.sqrt(x)
 
 
-@wp.kernel(module="messages_debug", module_options={"mode": "debug"})
+@wp.kernel(module="unique", module_options={"mode": "debug"})
 def through_a_function(x: wp.array(dtype=float)):
     x[wp.tid()] = checked(x[wp.tid()])
 

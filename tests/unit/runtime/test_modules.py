@@ -114,8 +114,19 @@ def test_a_group_of_its_own():
     assert made[0].module.name.startswith("test_a_group_of_its_own__locals__scaled_")
     assert wp.get_module(made[0].module.name) is made[0].module
     assert made[0].module.options["fast_math"]
+    plain = wp.kernel(module="unique")(times)
+    fast = wp.kernel(module="unique", module_options={"fast_math": True})(times)
+    assert plain.module.name != fast.module.name
     with pytest.raises(LaunchError, match=r"E202.*no module option 'fast'"):
         wp.kernel(module="unique", module_options={"fast": True})(times)
+    wrong = [
+        ({"fast_math": True}, None, "for other kernels"), ({}, "some_group", "for other kernels"),
+        ("fast_math", "unique", "must be a dictionary, got 'fast_math' of type str"),
+        *(({"deterministic_max_records": n}, "unique", "not negative") for n in (True, 1.5, -1)),
+    ]  # fmt: skip
+    for options, module, message in wrong:
+        with pytest.raises(LaunchError, match=rf"E202.*{message}"):
+            wp.kernel(module=module, module_options=options)(times)
     with pytest.raises(LaunchError, match=r"E202.*no option 'fast'"):
         wp.kernel(fast=True)
     assert wp.kernel(launch_bounds=64)(times).options == {"launch_bounds": 64}

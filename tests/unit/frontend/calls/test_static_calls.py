@@ -177,6 +177,141 @@ def test_a_kernel_made_in_a_loop_sees_the_value_at_its_launch() -> None:
     assert got == [[5, 5], [1, 1]]
 
 
+def made_in_a_loop(values):
+    made = []
+    for value in values:
+
+        @wp.func
+        def scaled(x: float):
+            return wp.static(2.0 * value) * x
+
+        @wp.kernel
+        def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+            y[0] = wp.static(scaled)(x[0]) + wp.static(value)
+
+        made.append(k)
+    return made
+
+
+def test_kernels_made_in_a_loop_keep_their_values_until_they_are_launched() -> None:
+    made = made_in_a_loop([1.0, 5.0, 10.0])
+    assert [gradient(k) for k in reversed(made)] == [(50, 20), (25, 10), (5, 2)]
+    assert len({k.module.get_module_hash() for k in made}) == 1  # they are of one group
+    hashes = []
+    for value in (1.0, 2.0):
+
+        @wp.kernel(module="unique")
+        def k(y: wp.array(dtype=float)):
+            y[0] = wp.static(value)
+
+        hashes.append(k.module.get_module_hash())
+    assert hashes[0] != hashes[1]
+
+
+def test_functions_chosen_in_a_loop_keep_what_they_are() -> None:
+    @wp.func
+    def square(x: float):
+        return x * x
+
+    @wp.func
+    def cube(x: float):
+        return x * x * x
+
+    made = []
+    for f in (square, cube, wp.exp):
+
+        @wp.kernel
+        def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+            y[0] = wp.static(f)(x[0])
+
+        made.append(k)
+    e = float(np.exp(np.float32(2)))
+    np.testing.assert_allclose([gradient(k) for k in made], [(4, 4), (8, 12), (e, e)], rtol=1e-6)
+
+    @wp.func_grad(square)
+    def adj_square(x: float, adj_ret: float):
+        wp.adjoint[x] += 7.0 * adj_ret
+
+    assert gradient(made[0]) == (4, 7)  # the name means another function by now
+
+
+def test_what_the_decorator_computes_is_computed_once() -> None:
+    counted = []
+
+    def count():
+        counted.append(len(counted))
+        return float(len(counted))
+
+    calculated = wp.static
+
+    @wp.kernel
+    def k(y: wp.array(dtype=float)):
+        y[0] = wp.static(10.0 * wp.static(count()))
+        y[1] = wp.static(expr=count())
+        y[2] = calculated(count())
+        for i in range(2):
+            y[3] += wp.static(later[i])
+
+    assert counted == [0, 1, 2]
+    calculated = later = [4.0, 5.0]
+    y = wp.zeros(4, dtype=float)
+    wp.launch(k, dim=1, inputs=[y])
+    assert y.numpy().tolist() == [10, 2, 3, 9]
+    assert counted == [0, 1, 2]
+    assert calculated is later
+
+
+@wp.kernel
+def changed_counts(out: wp.array(dtype=float)):
+    for index in range(2):
+        out[index] = wp.static(10.0 * index)
+        for index in range(3):
+            out[2] += 1.0
+        out[3] += wp.static(1.0 * index)
+
+
+@wp.kernel
+def lost_counts(n: int, out: wp.array(dtype=float)):
+    for i in range(2):
+        for j in range(n):
+            i = 5
+        out[0] = float(wp.static(i))
+    for i in range(2):
+        while out[1] < 1.0:
+            out[1] += float(wp.static(i + 1))
+            i = 3
+    for i in range(2):
+        for i in range(n):
+            out[2] += 1.0
+        out[3] = float(wp.static(i))
+    for i in range(2):
+        if n > 1:
+            i = 7
+        out[4] = float(wp.static(i))
+
+
+def test_variables_of_loops_that_the_body_changes() -> None:
+    out = wp.zeros(4, dtype=float)
+    wp.launch(changed_counts, dim=1, inputs=[out])
+    assert out.numpy().tolist() == [0, 10, 6, 4]
+    with pytest.raises(wp.KernelError) as e:
+        lower_kernel(lost_counts.func)
+    first = lost_counts.func.__code__.co_firstlineno
+    assert [(d.code, d.span.line - first) for d in e.value.diagnostics] == [
+        ("E107", 5), ("E107", 8), ("E107", 13), ("E107", 17),
+    ]  # fmt: skip
+
+
+def test_names_that_are_not_there_are_errors_of_python_too() -> None:
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0] = missing(1.0)  # noqa: F821
+
+    for kind in (KeyError, AttributeError, RuntimeError, wp.WarpCodegenKeyError):
+        with pytest.raises(kind, match="`missing` is not defined"):
+            wp.launch(k, dim=1, inputs=[wp.zeros(1)])
+
+
 def test_a_function_of_a_table_that_gets_a_gradient_makes_its_kernels_stale() -> None:
     @wp.func
     def square(x: float):

@@ -113,11 +113,13 @@ def a_tuple() -> Way:
 
 
 def a_static_expression() -> Way:
+    """One that reads a local name, so that its decorator cannot compute it."""
     table = {"held": 0.0}
 
     @wp.func
     def f(x: float):
-        return x + wp.static(table["held"])
+        key = 0
+        return x + wp.static(table["held"] + key)
 
     return Way(lambda value: table.__setitem__("held", value), f)
 
