@@ -10,7 +10,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import jvp
-from tests.corpus import arrays, structs  # noqa: F401 (they register cases)
+from tests.corpus import arrays, choices, structs  # noqa: F401 (they register cases)
 from tests.corpus import compound as c
 
 Found = dict[tuple[str, bool], dict[str, list[Any]]]

@@ -1,8 +1,8 @@
 """Structs and views under names: what stands for more than one variable, and what fields take.
 
 A struct is a value, as a vector is: assigning it copies its fields. A field for an
-array refers to the array. No array is chosen at run time: inside of branches and loops,
-fields of a variable from outside, and the name of a view, go on referring to the same arrays.
+array refers to the array. Where a branch or loop makes a name from outside, or a field of one,
+refer to another array, it is one of several from then on (`chosen_arrays`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine.frontend.assignment.chosen_arrays import assign_choice, choice_tree, note_choices
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.choices import holds_local, is_array
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.views import settled
 from engine.frontend.operands.kinds import (
@@ -22,6 +24,7 @@ from engine.frontend.operands.kinds import (
     TupleKind,
     accepts,
     decompose,
+    plain,
     slots,
     user_type,
 )
@@ -30,6 +33,7 @@ from engine.frontend.operands.operand import (
     BAD,
     Absent,
     Bad,
+    Choice,
     Dim,
     Operand,
     Root,
@@ -47,7 +51,7 @@ from engine.ir.nodes import Atom, Var
 from engine.lang.structs import ARRAYS, FieldType, StructType, UserType
 from engine.lang.types import ArrayType, ScalarType
 
-AGGREGATES = (Struct, View, Absent)
+AGGREGATES = (Struct, View, Absent, Choice)
 
 
 # ---- construction
@@ -79,7 +83,7 @@ def as_field(
     if not accepts(want, parts[0]):
         mismatch(cx, node, what, want, parts[0])
         return None
-    if isinstance(got, View) and got.is_local:
+    if (isinstance(got, View) and got.is_local) or holds_local(got):
         cx.error("E104", node, f"{what} cannot hold a local array",
                  "pass the array beside the struct")  # fmt: skip
         return None
@@ -113,8 +117,8 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
         mismatch(cx, value, f"`{name}`", user_type(known), kind, "E105")
         return
     local = isinstance(got, View) and got.is_local and got.is_whole
-    plain = name in cx.plan.plain and not local
-    if plain and not (isinstance(got, Struct) and changes_fields(cx, name, got)):
+    bind = name in cx.plan.plain and not local
+    if bind and not (isinstance(got, Struct) and changes_fields(cx, name, got)):
         if isinstance(got, Struct):
             cx.types.setdefault(name, kind)
         cx.bound[name] = cx.keep(got)
@@ -129,14 +133,16 @@ def set_aggregate(cx: Context, target: ast.Name, got: Operand, value: ast.expr) 
         if changed is None and cx.settles(name):
             changed = fresh(cx, name, got)
         if changed is None:
-            _different_arrays(cx, target, name)
+            if not note_choices(cx, target, name, tree, got):
+                _different_arrays(cx, target, name)
             cx.bound[name] = BAD
             return
         tree = changed
     own = decompose(tree)
     assert own is not None
     cx.types[name] = own[0]
-    cx.trees[name] = cx.bound[name] = tree
+    cx.trees[name] = tree
+    cx.bound[name] = plain(tree) if isinstance(tree, View) else tree
 
 
 def _adapted(got: Several, kind: TupleKind) -> Several:
@@ -220,6 +226,9 @@ def _held(cx: Context, name: str, value: Atom) -> Var:
 
 def fresh(cx: Context, name: str, got: Operand) -> Operand:
     """The operand with its values in new variables."""
+    chosen = choice_tree(cx, name, got)
+    if chosen is not None:
+        return chosen
     if isinstance(got, Struct):
         named = zip(got.type.fields, got.items, strict=True)
         return Struct(got.type, tuple(fresh(cx, f"{name}.{f}", item) for f, item in named))
@@ -268,8 +277,8 @@ def replaced(cx: Context, name: str, tree: Operand, got: Operand) -> Operand | N
         ]
         found = tuple(p for p in parts if p is not None)
         return Several(found) if len(found) == len(parts) else None
-    if isinstance(tree, Absent):
-        return fresh(cx, name, got)
+    if isinstance(tree, Choice):
+        return tree if is_array(got) and assign_choice(cx, tree, got) else None
     if isinstance(got, View):
         got = settled(cx, got)
     old_parts, new_parts = decompose(tree), decompose(got)
@@ -360,7 +369,8 @@ def set_field(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> b
     if changed is None and cx.settles(name):
         changed = fresh(cx, text, item)
     if changed is None:
-        _different_arrays(cx, target, text)
+        if not note_choices(cx, target, text, at, item):
+            _different_arrays(cx, target, text)
         return True
     cx.trees[name] = cx.bound[name] = _with(tree, path, changed)
     return True

@@ -9,14 +9,23 @@ from engine.frontend.assignment.aggregates import AGGREGATES, mismatch, set_aggr
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.operands.kinds import (
+    COMPOUND_KINDS,
     Kind,
-    StructKind,
-    TupleKind,
-    ViewKind,
+    as_view,
     decompose,
     user_type,
 )
-from engine.frontend.operands.operand import BAD, Bad, Known, Operand, Several, Struct, Value, View
+from engine.frontend.operands.operand import (
+    BAD,
+    Bad,
+    Choice,
+    Known,
+    Operand,
+    Several,
+    Struct,
+    Value,
+    View,
+)
 from engine.ir.nodes import Atom, Let, Load, Var
 from engine.lang.types import ArrayType, MatrixType, ScalarType, Type, VectorType
 
@@ -45,8 +54,13 @@ def set_name(
     if isinstance(got, Several) and name not in cx.plan.plain and decompose(got) is not None:
         set_aggregate(cx, target, got, value)
         return
+    if isinstance(got, Value) and isinstance(got.type, ArrayType) and name not in cx.plan.plain:
+        view = as_view(got)
+        assert view is not None
+        set_aggregate(cx, target, view, value)
+        return
     t = cx.types.get(name)
-    if isinstance(got, Value) and isinstance(t, (StructKind, TupleKind, ViewKind)):
+    if isinstance(got, Value) and isinstance(t, COMPOUND_KINDS):
         mismatch(cx, value, f"`{name}`", user_type(t), got.type, "E105")
         return
     if isinstance(got, Value) and t is not None:
@@ -62,13 +76,6 @@ def set_name(
         return
     one = cx.one(value, got)
     if isinstance(one, Bad) or isinstance(one.type, ArrayType):
-        if isinstance(one, Value) and cx.bound.get(name) != BAD:
-            cx.error(
-                "E105",
-                target,
-                f"`{name}` would stand for different arrays",
-                "use one name for each array, and `if` / `else` around the code that uses them",
-            )
         cx.bound[name] = BAD
         return
     if one.weak:
@@ -116,7 +123,7 @@ def _is_bound(cx: Context, atom: Atom) -> bool:
         if isinstance(got, Several):
             return any(within(x) for x in got.items)
         return (isinstance(got, Value) and got.atom == atom) or (
-            isinstance(got, (Struct, View)) and atom in (decompose(got) or ((), ()))[1]
+            isinstance(got, (Struct, View, Choice)) and atom in (decompose(got) or ((), ()))[1]
         )
 
     return any(within(got) for got in cx.bound.values())

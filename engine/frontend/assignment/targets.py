@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.frontend.assignment.aggregates import linked_write, set_field, struct_writes
 from engine.frontend.assignment.names import set_name
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.choices import branches
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.local_arrays import write_local
 from engine.frontend.expressions.sequences import items_of
-from engine.frontend.expressions.subscripts import lvalue
-from engine.frontend.operands.lvalues import Element, Linked, Local, LValue, Part, Region
+from engine.frontend.expressions.subscripts import lvalue, part_of
+from engine.frontend.operands.lvalues import Chosen, Element, Linked, Local, LValue, Part, Region
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
     Bad,
+    Choice,
     Operand,
     Several,
     Struct,
@@ -42,15 +44,34 @@ def assign(cx: Context, target: ast.expr, got: Operand, value: ast.expr) -> None
             if set_field(cx, target, got, value):
                 return
             where = lvalue(cx, target)
-            if isinstance(where, Linked):
-                linked_write(cx, target, f"`{cx.source.text(target)}`")
-                return
-            if isinstance(where, Struct):
-                text = f"`{cx.source.text(target)}`"
-                for part, atom in struct_writes(cx, where, got, value, text):
-                    write(cx, target, part, Value(atom), value)
-                return
-        write(cx, target, where, cx.one(value, got), value)
+        give(cx, target, where, got, value)
+
+
+def give(cx: Context, target: ast.expr, where: LValue, got: Operand, value: ast.expr) -> None:
+    """Gives a place a value, which may be a struct; the array may be chosen at run time."""
+    if isinstance(where, Chosen):
+        each_part(cx, where, lambda part: give(cx, target, part, got, value))
+        return
+    with cx.at(target):
+        if isinstance(where, Linked):
+            linked_write(cx, target, f"`{cx.source.text(target)}`")
+            return
+        if isinstance(where, Struct):
+            text = f"`{cx.source.text(target)}`"
+            for part, atom in struct_writes(cx, where, got, value, text):
+                write(cx, target, part, Value(atom), value)
+            return
+    write(cx, target, where, cx.one(value, got), value)
+
+
+def each_part(cx: Context, where: Chosen, use: Callable[[LValue], None]) -> None:
+    """Does something with a part of the array that is chosen."""
+    blocks = []
+    for option in where.choice.options:
+        with cx.nested() as b:
+            use(part_of(cx, where, option))
+        blocks.append(b.block())
+    branches(cx, where.choice.selector, blocks)
 
 
 def _unpack(cx: Context, target: ast.Tuple | ast.List, got: Operand, value: ast.expr) -> None:
@@ -146,7 +167,7 @@ def write(cx: Context, target: ast.expr, where: LValue, got: Value | Bad, value:
             cx.b.set(var, write_local(cx, where, atom))
         if var is not None or atom is None:
             return
-    if isinstance(where, (View, Absent)):
+    if isinstance(where, (View, Absent, Choice)):
         cx.describe(target, where)  # too few indices, mostly: says so
         return
     not_assignable(cx, target)

@@ -16,6 +16,7 @@ from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
 from engine.frontend.calls.atomics import ATOMICS, lower_atomic
+from engine.frontend.calls.chosen_arguments import arguments_apart
 from engine.frontend.calls.constructors import (
     lower_constructor,
     lower_identity,
@@ -240,6 +241,9 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
             f"write `*` for a product, or decorate the function with `@{cx.api}.func`",
         )
     obj = target.obj
+    apart = arguments_apart(cx, node, obj, lambda again: _call(cx, again, statement))
+    if apart is not None:
+        return apart
     if isinstance(obj, UserFunc):
         return call_user(cx, node, obj)
     if isinstance(obj, Gradient):

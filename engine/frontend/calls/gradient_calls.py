@@ -13,6 +13,7 @@ from engine.frontend.context.lowered import lowered
 from engine.frontend.functions.gradient import Gradient
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import (
+    ChoiceKind,
     Kind,
     StructKind,
     TupleKind,
@@ -115,7 +116,7 @@ def _apart(kind: Kind) -> bool:
     """True for what has no derivative by itself: arrays, views, functions."""
     if isinstance(kind, (StructKind, TupleKind)):
         return False
-    return isinstance(kind, (ViewKind, Known)) or all(s.static for s in slots(kind))
+    return isinstance(kind, (ViewKind, ChoiceKind, Known)) or all(s.static for s in slots(kind))
 
 
 def _result(kind: Kind, left: Iterator[Var]) -> Operand:

@@ -34,6 +34,7 @@ from engine.frontend.operands.operand import (
     BAD,
     Absent,
     Bad,
+    Choice,
     Known,
     Operand,
     Several,
@@ -216,7 +217,7 @@ def _results(fn: Function, dsts: tuple[Var, ...], given: list[Atom]) -> list[Ope
 
 def _fitted(cx: Context, at: ast.expr, got: Operand, want: UserType | None) -> Operand | Bad:
     """The operand as an argument for a type that it fits, or an error."""
-    if isinstance(got, (Struct, Absent)) or (isinstance(got, View) and got.ndim):
+    if isinstance(got, (Struct, Absent, Choice)) or (isinstance(got, View) and got.ndim):
         return got
     if isinstance(got, Known) and want is None and callable(got.obj):
         return got

@@ -16,6 +16,7 @@ from engine.frontend.operands.operand import (
     BAD,
     Absent,
     Bad,
+    Choice,
     Dim,
     Known,
     Operand,
@@ -34,13 +35,22 @@ from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
 from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, Type
 
+# An array that a name may stand for: its kind, and the atoms that are arrays.
+Option = tuple[Kind, tuple[Atom, ...]]
+
 
 @dataclass(slots=True)
 class InferredTypes:
-    """Types that one round of lowering found and the next one needs."""
+    """Types that one round of lowering found and the next one needs.
+
+    choices: the arrays among which a name or field stands for one at run time, each by its kind
+    and the arrays that it is made of. arrays: those of the results, in the order of their kinds.
+    """
 
     locals: dict[str, Kind] = field(default_factory=dict)
     results: tuple[Kind, ...] | None = None
+    arrays: tuple[tuple[Atom, ...], ...] = ()
+    choices: dict[str, tuple[Option, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,9 @@ class Context:
         self.types: dict[str, Kind] = dict(inferred.locals)
         # Structs, views and local arrays that names stand for, in variables of their own.
         self.trees: dict[str, Operand] = {}
+        # Arrays among which names and fields stand for one, found in this round; where it was.
+        self.choices: dict[str, tuple[Option, ...]] = {}
+        self.choosing: dict[str, ast.AST] = {}
         # The block of the first assignment to each of them.
         self.homes: dict[str, RangeBuilder] = {}
         # Variables that parts of names can be assigned to.
@@ -274,7 +287,7 @@ class Context:
             return self.describe(node, got)
         return self._not_a_value(node, got)
 
-    def describe(self, node: ast.expr, got: View | Struct | Absent) -> Bad:
+    def describe(self, node: ast.expr, got: View | Struct | Absent | Choice) -> Bad:
         """Says what an operand is that stands where a value is needed."""
         text = self.source.text(node)
         if isinstance(got, Struct):
@@ -292,8 +305,9 @@ class Context:
                 f"`{text}` holds no array here",
                 "assign an array to the field before it is used, or pass the struct to the kernel",
             )
-        need, have = len(got.dims), len(got.dims) - got.ndim
-        if have and not any(isinstance(d, Span) for d in got.dims):
+        dims = got.dims if isinstance(got, View) else ()
+        need, have = len(dims), len(dims) - (got.ndim if isinstance(got, View) else 0)
+        if have and not any(isinstance(d, Span) for d in dims):
             return self.error(
                 "E109",
                 node,
@@ -337,6 +351,9 @@ class Context:
             return Several(tuple(self.keep(x) for x in got.items))
         if isinstance(got, Struct):
             return Struct(got.type, tuple(self.keep(x) for x in got.items))
+        if isinstance(got, Choice):
+            options = tuple(self.keep(x) for x in got.options)
+            return Choice(self.frozen(got.selector), options)
         if isinstance(got, View):
             dims: list[Dim] = []
             for d in got.dims:

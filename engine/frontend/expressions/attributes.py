@@ -13,11 +13,12 @@ from engine.frontend.expressions.views import arith, size
 from engine.frontend.features import missing_feature
 from engine.frontend.operands.captured import describe, operand_of
 from engine.frontend.operands.kinds import as_view, decompose, user_type
-from engine.frontend.operands.lvalues import Element, Local, LValue, Part, Region, Shape
+from engine.frontend.operands.lvalues import Chosen, Element, Local, LValue, Part, Region, Shape
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
     Bad,
+    Choice,
     Known,
     Operand,
     Several,
@@ -53,6 +54,10 @@ def member(cx: Context, node: ast.Attribute, base: LValue) -> LValue:
     """What `base.attr` names."""
     if isinstance(base, Bad):
         return BAD
+    if isinstance(base, Choice):
+        return Chosen(base, (node,))
+    if isinstance(base, Chosen):
+        return Chosen(base.choice, (*base.steps, node))
     if isinstance(base, Known) and base.value is not None and node.attr not in _OF_TYPES:
         base = base.value
     if isinstance(base, Known):

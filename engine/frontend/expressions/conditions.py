@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.choices import per_option
 from engine.frontend.expressions.views import size
 from engine.frontend.operands.kinds import as_view
 from engine.frontend.operands.operand import (
+    BAD,
     QUOTIENT_HELP,
     Absent,
     Bad,
+    Choice,
+    Operand,
     Value,
     View,
     literal,
@@ -38,8 +42,20 @@ def _condition(cx: Context, node: ast.expr) -> Value | Bad:
     got = cx.expr(node)
     if isinstance(got, Absent):
         return literal(False)
+    if isinstance(got, Choice):
+        found = per_option(cx, got, lambda option: _of_array(cx, option))
+        assert isinstance(found, (Value, Bad))
+        return found
     view = as_view(got)
     return truth(cx, node, cx.one(node, got) if view is None else _filled(cx, view))
+
+
+def _of_array(cx: Context, option: Operand) -> Operand:
+    """An option of a choice as a condition."""
+    if isinstance(option, Choice):
+        return per_option(cx, option, lambda inner: _of_array(cx, inner)) or BAD
+    view = as_view(option)
+    return literal(False) if view is None else _filled(cx, view)
 
 
 def _filled(cx: Context, view: View) -> Value:

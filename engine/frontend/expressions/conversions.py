@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from engine.frontend.context.context import Context
-from engine.frontend.operands.kinds import AbsentKind, Kind, StructKind, TupleKind, ViewKind
+from engine.frontend.operands.kinds import COMPOUND_KINDS, Kind
 from engine.frontend.operands.operand import (
     QUOTIENT_HELP,
     Bad,
@@ -36,10 +36,8 @@ def coerce(
     if v.truncated and isinstance(t, ScalarType) and t.kind == "f":
         refuse_quotient(cx, node, [v], code)
         return None
-    compound = isinstance(t, (StructKind, TupleKind, ViewKind, AbsentKind, Known))
-    fitted = (
-        None if isinstance(t, (StructKind, TupleKind, ViewKind, AbsentKind, Known)) else adapt(v, t)
-    )
+    compound = isinstance(t, (*COMPOUND_KINDS, Known))
+    fitted = None if isinstance(t, (*COMPOUND_KINDS, Known)) else adapt(v, t)
     if fitted is not None:
         return fitted.atom
     if not help_text and isinstance(t, ScalarType) and isinstance(v.type, ScalarType):

@@ -11,15 +11,19 @@ import ast
 from collections.abc import Sequence
 
 from engine.frontend.context.context import Context
-from engine.frontend.context.value_ranges import RangeBuilder
+from engine.frontend.expressions.choices import (
+    FREE,
+    FREE_OF_DERIVATIVE,
+    is_array,
+    is_free,
+    merged,
+)
 from engine.frontend.expressions.conditions import condition, truth
 from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.expressions.operators import apply
-from engine.frontend.expressions.views import settled
-from engine.frontend.operands.kinds import Kind, StructKind, compose, decompose, slots
+from engine.frontend.operands.kinds import decompose, user_type
 from engine.frontend.operands.operand import (
     BAD,
-    Absent,
     Bad,
     Operand,
     Several,
@@ -31,24 +35,8 @@ from engine.frontend.operands.operand import (
     unify,
 )
 from engine.frontend.operands.type_names import type_name
-from engine.ir.nodes import Atom, Block, Const, Let, Set, Stmt
+from engine.ir.nodes import Block, Const, Set
 from engine.lang.types import BOOL, ArrayType
-
-# Operations that may run although their result is not wanted: cheap, total, and with
-# derivatives that are finite everywhere (0 * inf would spoil an adjoint).
-_FREE = frozenset(
-    {"add", "sub", "neg", "copy", "eq", "ne", "lt", "le", "gt", "ge", "land", "lor", "lnot"}
-    | {"bitand", "bitor", "bitxor", "select"}
-)
-_FREE_OF_DERIVATIVE = _FREE | {"mul", "shape", "tid", "cast", "scale"}
-
-
-def _free(stmts: Sequence[Stmt], names: frozenset[str]) -> bool:
-    return all(
-        isinstance(s, Let)
-        and (s.op in names or (s.op == "extract" and all(isinstance(a, Const) for a in s.args[1:])))
-        for s in stmts
-    )
 
 
 def lower_bool(cx: Context, node: ast.expr) -> Operand:
@@ -70,7 +58,7 @@ def lower_bool(cx: Context, node: ast.expr) -> Operand:
         if known is not None:
             cx.b.stmts += inner.stmts
             left = value
-        elif _free(inner.stmts, _FREE_OF_DERIVATIVE):
+        elif is_free(inner.stmts, FREE_OF_DERIVATIVE):
             cx.b.stmts += inner.stmts
             left = Value(cx.b.op("land" if is_and else "lor", left.atom, value.atom))
         else:
@@ -124,11 +112,9 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
         no = cx.expr(node.orelse)
     if isinstance(cond, Bad) or isinstance(yes, Bad) or isinstance(no, Bad):
         return BAD
-    if isinstance(yes, (Struct, View, Absent)) and isinstance(no, (Struct, View, Absent)):
-        return _choose(cx, node, cond.atom, (first, yes), (second, no))
-    if isinstance(yes, Several) and isinstance(no, Several):
-        if not all(isinstance(item, Value) for item in (*yes.items, *no.items)):
-            return _choose(cx, node, cond.atom, (first, yes), (second, no))
+    if any(_compound(got) for got in (yes, no)):
+        found = merged(cx, cond.atom, ((first, yes), (second, no)))
+        return _no_common_type(cx, node, yes, no) if found is None else found
     many = isinstance(yes, Several) and isinstance(no, Several)
     left = list(yes.items) if isinstance(yes, Several) and many else [yes]
     right = list(no.items) if isinstance(no, Several) and many else [no]
@@ -149,7 +135,7 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
             return BAD
         pairs.append(pair)
     out: list[Operand] = []
-    if _free(first.stmts, _FREE) and _free(second.stmts, _FREE):
+    if is_free(first.stmts, FREE) and is_free(second.stmts, FREE):
         cx.b.stmts += first.stmts + second.stmts
         for a, b in pairs:
             out.append(Value(cx.b.op("select", cond.atom, a.atom, b.atom)))
@@ -163,51 +149,39 @@ def lower_choice(cx: Context, node: ast.expr) -> Operand:
     return Several(tuple(out)) if many else out[0]
 
 
-Arm = tuple[RangeBuilder, Operand]
+def _compound(got: Operand) -> bool:
+    """Whether one of two such is chosen part by part: structs, arrays, tuples with such."""
+    if isinstance(got, Several):
+        return not all(isinstance(item, Value) and not is_array(item) for item in got.items)
+    return isinstance(got, (Struct, View)) or is_array(got)
 
 
-def _choose(cx: Context, node: ast.IfExp, cond: Atom, yes: Arm, no: Arm) -> Operand:
-    """One of two structs or views, field by field; arrays in them must be the same."""
-    kinds: list[Kind] = []
-    atoms: list[tuple[Atom, ...]] = []
-    for builder, got in (yes, no):
-        outer, cx.b = cx.b, builder
-        parts = decompose(settled(cx, got) if isinstance(got, View) else got)
-        cx.b = outer
-        if parts is None:
-            return BAD
-        kinds.append(parts[0])
-        atoms.append(parts[1])
-    every = slots(kinds[0])
-    same = kinds[0] == kinds[1]
-    pairs = list(zip(every, *atoms, strict=True)) if same else []
-    if not same or any(s.static and a != b for s, a, b in pairs):
-        names = " and ".join(type_name(k) for k in kinds)
-        arrays = kinds[0] == kinds[1] or not isinstance(kinds[0], StructKind)
+def _no_common_type(cx: Context, node: ast.expr, yes: Operand, no: Operand) -> Bad:
+    parts = [decompose(got) for got in (yes, no)]
+    kinds = [p[0] for p in parts if p is not None]
+    if len(kinds) == 2 and user_type(kinds[0]) == user_type(kinds[1]):
         return cx.error(
             "E104",
             node,
-            "the two values of this conditional expression refer to different arrays" if arrays
-            else f"the two values of this conditional expression must have one type, but they "
-            f"are {names}",
+            "the two values of this conditional expression refer to different arrays, of which "
+            "one is local",
             "write `if` / `else` around the code that uses them",
-        )  # fmt: skip
-    out: list[Atom] = []
-    for s, a, b in pairs:
-        if s.static:
-            out.append(a)
-            continue
-        var = cx.result_variable(s.type)
-        yes[0].set(var, a)
-        no[0].set(var, b)
-        out.append(var)
-    cx.branch(cond, yes[0].block(), no[0].block())
-    return compose(kinds[0], out)
+        )
+    shown = " and ".join(type_name(k) for k in kinds) or "of different kinds"
+    return cx.error(
+        "E104",
+        node,
+        f"the two values of this conditional expression must have one type, but they are {shown}",
+        "write `if` / `else` around the code that uses them",
+    )
 
 
 def lower_where(cx: Context, node: ast.Call, name: str) -> Operand:
     """`where(cond, a, b)`, and the older `select(cond, if_false, if_true)`."""
-    args = [cx.scalar_value(a) for a in node.args]
+    found = [cx.expr(a) for a in node.args]
+    if name == "where" and len(found) == 3 and all(is_array(got) for got in found[1:]):
+        return _where_array(cx, node, found)
+    args = [cx.scalar_one(a, got) for a, got in zip(node.args, found, strict=True)]
     values = [a for a in args if isinstance(a, Value)]
     if len(values) != len(args):
         return BAD
@@ -223,3 +197,17 @@ def lower_where(cx: Context, node: ast.Call, name: str) -> Operand:
     if pair is None or isinstance(cond, Bad):
         return BAD
     return apply(cx, node, name, [cond, *pair])
+
+
+def _where_array(cx: Context, node: ast.Call, found: Sequence[Operand]) -> Operand:
+    """`where(cond, a, b)` for arrays: one of them."""
+    cond = truth(cx, node.args[0], cx.scalar_one(node.args[0], found[0]))
+    if isinstance(cond, Bad):
+        return BAD
+    known = number(cond)
+    if known is not None:
+        return found[1] if known else found[2]
+    with cx.nested() as first, cx.nested() as second:
+        pass
+    got = merged(cx, cond.atom, ((first, found[1]), (second, found[2])))
+    return _no_common_type(cx, node, found[1], found[2]) if got is None else got

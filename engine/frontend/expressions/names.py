@@ -10,11 +10,8 @@ from engine.frontend.context.context import Context
 from engine.frontend.expressions.attributes import not_here, unknown
 from engine.frontend.operands.captured import describe, operand_of
 from engine.frontend.operands.kinds import (
-    AbsentKind,
+    COMPOUND_KINDS,
     Kind,
-    StructKind,
-    TupleKind,
-    ViewKind,
     compose,
     slots,
 )
@@ -75,7 +72,7 @@ def _local(cx: Context, node: ast.Name, name: str) -> Operand:
         return cx.bound[name]
     if name in cx.types:
         kind = cx.types[name]
-        if isinstance(kind, (StructKind, TupleKind, ViewKind, AbsentKind)):
+        if isinstance(kind, COMPOUND_KINDS):
             return _tree(cx, name, kind)
         assert not isinstance(kind, Known)  # those are bound
         var = cx.variable(name, kind)

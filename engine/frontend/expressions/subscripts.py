@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context.context import Context
+from engine.frontend.context.lowered import lowered
 from engine.frontend.expressions.adjoint_variables import adjoint_of
 from engine.frontend.expressions.attributes import function_of_object, member
+from engine.frontend.expressions.choices import per_option
 from engine.frontend.expressions.component_slices import (
     chosen_items,
     part_of_region,
@@ -22,11 +24,21 @@ from engine.frontend.expressions.indices import component_index
 from engine.frontend.expressions.local_arrays import local_part, read_local
 from engine.frontend.expressions.views import linked_view, size, subscript
 from engine.frontend.operands.kinds import as_view, plain
-from engine.frontend.operands.lvalues import Element, Linked, Local, LValue, Part, Region, Shape
+from engine.frontend.operands.lvalues import (
+    Chosen,
+    Element,
+    Linked,
+    Local,
+    LValue,
+    Part,
+    Region,
+    Shape,
+)
 from engine.frontend.operands.operand import (
     BAD,
     Absent,
     Bad,
+    Choice,
     Known,
     Operand,
     Several,
@@ -62,6 +74,36 @@ def lvalue(cx: Context, node: ast.expr) -> LValue:
     return cx.expr(node)
 
 
+def part_of(cx: Context, got: Chosen, option: Operand) -> LValue:
+    """The part where an option is the array that is chosen."""
+    base: LValue = option
+    for step in got.steps:
+        with cx.at(step):
+            if isinstance(step, ast.Subscript):
+                base = _subscript(cx, step, _shown(cx, base))
+            else:
+                assert isinstance(step, ast.Attribute)
+                base = member(cx, step, _shown(cx, base))
+    return base
+
+
+def _with_indices(cx: Context, node: ast.Subscript) -> ast.Subscript:
+    """The subscript with its indices lowered, so that each option can have them."""
+
+    def index(n: ast.expr) -> ast.expr:
+        return lowered(cx.keep(cx.expr(n)), n)
+
+    nodes: list[ast.expr] = []
+    for n in _index_nodes(node):
+        if isinstance(n, ast.Slice):
+            lower, upper = (None if part is None else index(part) for part in (n.lower, n.upper))
+            nodes.append(ast.copy_location(ast.Slice(lower, upper, n.step), n))
+        else:
+            nodes.append(index(n))
+    at = ast.copy_location(ast.Tuple(nodes, ast.Load()), node.slice)
+    return ast.copy_location(ast.Subscript(node.value, at, node.ctx), node)
+
+
 def _shown(cx: Context, base: LValue) -> LValue:
     """An array behind a field is read where a part of it is wanted."""
     return linked_view(cx, base) if isinstance(base, Linked) else base
@@ -69,6 +111,13 @@ def _shown(cx: Context, base: LValue) -> LValue:
 
 def read(cx: Context, got: LValue) -> Operand:
     """The value of an lvalue."""
+    if isinstance(got, Chosen):
+        found = per_option(cx, got.choice, lambda option: read(cx, part_of(cx, got, option)))
+        if found is None:
+            at = got.steps[-1]
+            return cx.error("E104", at, f"`{cx.source.text(at)}` has a type that depends on which "
+                            "array is chosen", "write `if` / `else` around the code")  # fmt: skip
+        return found
     if isinstance(got, Element):
         if got.is_row:
             whole = cx.b.load(got.array, got.index, (), got.element)
@@ -121,6 +170,10 @@ def _index_nodes(node: ast.Subscript) -> list[ast.expr]:
 
 
 def _subscript(cx: Context, node: ast.Subscript, base: LValue) -> LValue:
+    if isinstance(base, Choice):
+        return Chosen(base, (_with_indices(cx, node),))
+    if isinstance(base, Chosen):
+        return Chosen(base.choice, (*base.steps, _with_indices(cx, node)))
     nodes = _index_nodes(node)
     if isinstance(base, Known) and base.value is not None:
         base = base.value

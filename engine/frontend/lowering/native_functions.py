@@ -11,7 +11,7 @@ from functools import partial
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.functions.native_function import NativeFunc
 from engine.frontend.lowering.snippet_access import access
-from engine.frontend.operands.kinds import AbsentKind, Kind, StructKind, TupleKind, ViewKind
+from engine.frontend.operands.kinds import COMPOUND_KINDS, AbsentKind, Kind, StructKind, TupleKind
 from engine.frontend.operands.operand import Known
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.parsed_function import ParsedFunction
@@ -136,15 +136,18 @@ def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], 
     for name, t in zip(parsed.annotated, types, strict=True):
         if isinstance(t, Known):
             raise wrong("E104", f"cannot take a function as `{name}`", "pass a value")
-        if isinstance(t, (StructKind, TupleKind, ViewKind, AbsentKind)):
-            what = "a part of an array" if isinstance(t, ViewKind) else "a struct"
+        if isinstance(t, COMPOUND_KINDS):
+            what = "a struct" if isinstance(t, StructKind) else "a part of an array"
+            what = "an array that is not there" if isinstance(t, AbsentKind) else what
             what = "a tuple" if isinstance(t, TupleKind) else what
             raise wrong(
                 "E104",
                 f"cannot take {what} ({type_name(t)}) as `{name}`",
-                {"a struct": "pass the fields", "a tuple": "pass its items"}.get(
-                    what, "pass the array and the indices"
-                ),
+                {
+                    "a struct": "pass the fields",
+                    "a tuple": "pass its items",
+                    "an array that is not there": "pass an array",
+                }.get(what, "pass the array and the indices"),
             )
         if name in _KEYWORDS or name.startswith(("adj_", "v_")):
             raise KernelError(

@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from engine.frontend.assignment.aggregates import changes_fields, fresh
 from engine.frontend.context.context import Context
 from engine.frontend.operands.kinds import (
+    COMPOUND_KINDS,
     AbsentKind,
+    ChoiceKind,
     Kind,
     StructKind,
     TupleKind,
     ViewKind,
+    as_view,
     compose,
     leaf_count,
     slots,
@@ -30,14 +33,15 @@ def enter(cx: Context, name: str, kind: Kind) -> list[Var]:
     if isinstance(kind, Known):
         cx.bound[name] = kind
         return []
-    if not isinstance(kind, (StructKind, TupleKind, ViewKind)):
-        if not slots(kind):
-            raise TypeError(f"a parameter cannot be a {kind}")
+    if not isinstance(kind, COMPOUND_KINDS):
         var = Var(name, slots(kind)[0].type)
         changed = name not in cx.plan.plain or name in cx.plan.components
         if not changed or isinstance(var.type, ArrayType):
             cx.bound[name] = Value(var)
             cx.types[name] = var.type
+            view = as_view(Value(var)) if changed else None
+            if view is not None:
+                cx.trees[name] = fresh(cx, name, view)
         else:
             own = cx.variable(name, var.type)
             cx.b.add(Set(own, var, cx.source.header()))
@@ -89,7 +93,7 @@ def _bind(cx: Context, name: str, kind: Kind, got: Operand, lent: bool) -> None:
 
 def holds_array(kind: Kind | None) -> bool:
     """True for an array or view; structs with arrays inside have other fields too."""
-    return isinstance(kind, (ArrayType, ViewKind))
+    return isinstance(kind, (ArrayType, ViewKind, ChoiceKind))
 
 
 def open_adjoints(cx: Context, wanted: Iterable[tuple[str, Kind | None]]) -> None:

@@ -16,7 +16,7 @@ from engine.frontend.context.context import Context, InferredTypes
 from engine.frontend.context.lowering import Lowering
 from engine.frontend.expressions.names import unassigned
 from engine.frontend.lowering.parameters import enter, holds_array, open_adjoints
-from engine.frontend.operands.kinds import Kind, decompose, kind_of_type, slots
+from engine.frontend.operands.kinds import Kind, decompose, kind_of_type, slots, static_atoms
 from engine.frontend.operands.operand import BAD, zero
 from engine.frontend.parsing.definite_assignment import unassigned_reads
 from engine.frontend.parsing.parsed_function import ParsedFunction
@@ -75,6 +75,11 @@ def lower_body(
             ) from None
         if not _infer(cx, inferred):
             break
+    else:
+        for path, at in cx.choosing.items():
+            cx.error("E105", at, f"`{path}` would stand for different arrays",
+                     "use one name for each array, and `if` / `else` around the code that "
+                     "uses them")  # fmt: skip
     for missing, node in cx.deferred.items():
         if missing not in inferred.locals and missing not in cx.poisoned:
             unassigned(cx, node, missing)
@@ -151,11 +156,12 @@ def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
         if reaches_end(cx.b.block()):
             cx.b.add(Return(cx.adjoint_vars, cx.source.header()))
         return tuple(value_type(v.type) for v in cx.adjoint_vars), ()
-    results = cx.inferred.results
+    results, arrays = cx.inferred.results, cx.inferred.arrays
     if results is None:
-        results = joined(cx)
-        if results:
-            check_annotation(cx, results)
+        found = joined(cx)
+        results, arrays = tuple(k for k, _ in found), tuple(a for _, a in found)
+    if results and cx.returned:
+        check_annotation(cx, results)
     if results and reaches_end(cx.b.block()) and cx.returned:
         # As in Warp, a function that ends without `return` gives zeros.
         nothing = [zero(value_type(s.type)) for k in results for s in slots(k) if not s.static]
@@ -171,7 +177,7 @@ def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
         cx.b.add(Return(lent_atoms(cx), cx.source.header()))
     types = [s.type for k in results for s in slots(k) if not s.static]
     types += [a.type for a in lent_atoms(cx)]
-    return tuple(value_type(t) for t in types), returned_kinds(cx, results)
+    return tuple(value_type(t) for t in types), returned_kinds(results, arrays)
 
 
 def _infer(cx: Context, inferred: InferredTypes) -> bool:
@@ -185,10 +191,21 @@ def _infer(cx: Context, inferred: InferredTypes) -> bool:
     sure = [n for n in found if n not in cx.unsure] or found
     inferred.locals.update({n: cx.types[n] for n in sure})
     more = bool(sure)
+    for path, options in cx.choices.items():
+        if inferred.choices.get(path) != options:
+            inferred.choices[path] = options
+            more = True
     if inferred.results is None and cx.returned and not cx.is_kernel and cx.adjoints is None:
         found_results = joined_quietly(cx)
+        found_kinds = tuple(k for k, _ in found_results)
         given = [kinds_of(values) for _, values in cx.returned]
-        if found_results and any(g != found_results for g in given):
-            inferred.results = found_results
+        arrays = [
+            [static_atoms(*p) for v in values if (p := decompose(v))] for _, values in cx.returned
+        ]
+        own = tuple(a for _, a in found_results)
+        if found_results and any(
+            g != found_kinds or tuple(a) != own for g, a in zip(given, arrays, strict=True)
+        ):
+            inferred.results, inferred.arrays = found_kinds, own
             more = True
     return more

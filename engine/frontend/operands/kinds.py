@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from engine.frontend.operands.operand import (
     Absent,
+    Choice,
     Dim,
     Known,
     Operand,
@@ -35,7 +36,16 @@ from engine.lang.structs import (
     array_of,
     leaves,
 )
-from engine.lang.types import INT32, ArrayType, Type, ValueType, VectorType, scalar_of, shape_of
+from engine.lang.types import (
+    INT32,
+    ArrayType,
+    ScalarType,
+    Type,
+    ValueType,
+    VectorType,
+    scalar_of,
+    shape_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +96,18 @@ class AbsentKind:
     type: UserType
 
 
+@dataclass(frozen=True, slots=True)
+class ChoiceKind:
+    """One of several arrays, and the type of what says which."""
+
+    selector: ScalarType
+    items: tuple[Kind, ...]
+
+
 # A function or type that is passed is known, and is no parameter.
-Kind = Type | StructKind | TupleKind | ViewKind | AbsentKind | Known
+Kind = Type | StructKind | TupleKind | ViewKind | AbsentKind | ChoiceKind | Known
+# What is made of any number of atoms.
+COMPOUND_KINDS = (StructKind, TupleKind, ViewKind, AbsentKind, ChoiceKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +145,10 @@ def _slots(kind: Kind, suffix: str) -> Iterator[Slot]:
         for field, item in zip(kind.type.fields, kind.items, strict=True):
             yield from _slots(item, f"{suffix}.{field}")
     elif isinstance(kind, TupleKind):
+        for k, item in enumerate(kind.items):
+            yield from _slots(item, f"{suffix}.{k}")
+    elif isinstance(kind, ChoiceKind):
+        yield Slot(f"{suffix}.which", kind.selector)
         for k, item in enumerate(kind.items):
             yield from _slots(item, f"{suffix}.{k}")
     elif isinstance(kind, ViewKind):
@@ -191,6 +215,12 @@ def decompose(got: Operand) -> tuple[Kind, tuple[Atom, ...]] | None:
         return (StructKind(got.type, kinds) if isinstance(got, Struct) else TupleKind(kinds)), atoms
     if isinstance(got, View):
         return _decompose_view(got)
+    if isinstance(got, Choice):
+        t = got.selector.type
+        chosen = [decompose(item) for item in got.options]
+        assert isinstance(t, ScalarType)
+        kinds = tuple(p[0] for p in chosen if p is not None)
+        return ChoiceKind(t, kinds), (got.selector, *(a for p in chosen if p for a in p[1]))
     return None
 
 
@@ -226,6 +256,8 @@ def _compose(kind: Kind, atoms: Iterator[Atom]) -> Operand:
         return Several(tuple(_compose(item, atoms) for item in kind.items))
     if isinstance(kind, AbsentKind):
         return Absent(kind.type)
+    if isinstance(kind, ChoiceKind):
+        return Choice(next(atoms), tuple(_compose(item, atoms) for item in kind.items))
     if isinstance(kind, Known):
         return kind
     if not isinstance(kind, ViewKind):
@@ -268,6 +300,8 @@ def user_type(kind: Kind) -> UserType:
         return kind.type
     if isinstance(kind, TupleKind):
         return TupleType(tuple(user_type(k) for k in kind.items if not isinstance(k, Known)))
+    if isinstance(kind, ChoiceKind):
+        return user_type(kind.items[0])
     if isinstance(kind, ViewKind):
         if kind.indexed and kind.ndim:
             return IndexedArrayType(kind.element, kind.ndim)
@@ -280,6 +314,8 @@ def accepts(want: UserType, have: Kind) -> bool:
     if isinstance(want, StructType):
         return isinstance(have, StructKind) and have.type is want
     if isinstance(want, ARRAYS):
+        if isinstance(have, ChoiceKind):
+            return all(accepts(want, item) for item in have.items)
         if isinstance(have, ArrayType) or (isinstance(have, ViewKind) and have.ndim):
             return have.element == want.element and have.ndim == want.ndim
         return isinstance(have, AbsentKind) and have.type == want

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from itertools import product
 
-from engine.frontend.operands.operand import Operand, View, literal
+from engine.frontend.operands.operand import Choice, Operand, View, literal
 from engine.ir.nodes import Atom, Var
 from engine.lang.structs import StructArrayType
 from engine.lang.types import (
@@ -130,7 +131,15 @@ class Linked:
     place: Element
 
 
-LValue = Operand | Element | Part | Region | Local | Shape | Linked
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A part of one of several arrays. steps: the subscripts and attributes that name it."""
+
+    choice: Choice
+    steps: tuple[ast.expr, ...]
+
+
+LValue = Operand | Chosen | Element | Part | Region | Local | Shape | Linked
 
 
 def part_type(t: ValueType, depth: int) -> ValueType:

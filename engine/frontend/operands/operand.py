@@ -136,12 +136,24 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several arrays of one type, which `selector` names at run time.
+
+    selector: a bool (the first option where it is true), or an int32 (the option's number).
+    options: values that are arrays, views, absent arrays, or choices among such.
+    """
+
+    selector: Atom
+    options: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Bad:
     """Something already reported. It meets every demand, so that nothing is told twice."""
 
 
 BAD = Bad()
-Operand = Value | Several | Known | View | Struct | Absent | Bad
+Operand = Value | Several | Known | View | Struct | Absent | Choice | Bad
 
 
 def literal(value: bool | int | float) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from engine.frontend.operands.kinds import (
     AbsentKind,
+    ChoiceKind,
     Kind,
     StructKind,
     TupleKind,
@@ -23,7 +24,7 @@ def type_name(t: Kind | UserType) -> str:
     """The type as a user would write it."""
     if isinstance(t, Known):
         return str(getattr(t.obj, "__name__", "function"))
-    if isinstance(t, (StructKind, ViewKind, AbsentKind)):
+    if isinstance(t, (StructKind, ViewKind, AbsentKind, ChoiceKind)):
         t = user_type(t)
     if isinstance(t, (TupleKind, TupleType)):
         return f"tuple[{type_names(t.items)}]"

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 from engine.frontend.assignment.aggregates import as_field, struct_writes, zero_of
 from engine.frontend.assignment.names import set_name
-from engine.frontend.assignment.targets import assign, not_assignable, write
+from engine.frontend.assignment.targets import assign, each_part, not_assignable, write
 from engine.frontend.calls.dispatch import is_tid, thread_coordinates
 from engine.frontend.calls.user_operators import operator_function, user_operator
 from engine.frontend.context.context import Context
+from engine.frontend.context.lowered import lowered
 from engine.frontend.expressions.arithmetic import binary
 from engine.frontend.expressions.component_slices import written
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.expressions.subscripts import lvalue, read
-from engine.frontend.operands.lvalues import Element, LValue, Region, Shape
+from engine.frontend.operands.lvalues import Chosen, Element, LValue, Region, Shape
 from engine.frontend.operands.operand import (
     BAD,
     Bad,
@@ -29,7 +30,7 @@ from engine.frontend.operands.operand import (
 from engine.frontend.parsing.annotations import BadAnnotation, annotation_of_node, help_text
 from engine.frontend.parsing.local_variables import root_name, target_names
 from engine.ir.nodes import Atomic, AtomicKind
-from engine.lang.structs import ARRAYS, StructType
+from engine.lang.structs import ARRAYS, FieldType, StructType
 from engine.lang.types import scalar_of
 
 
@@ -72,8 +73,11 @@ def lower_annotated(cx: Context, node: ast.stmt) -> None:
         lower_annotated_struct(cx, node, target, t)
         return
     if isinstance(t, ARRAYS):
-        cx.error("E103", node.annotation, "a local variable cannot be an array", help_text(cx.api))
-        cx.spoil(node)
+        array = _annotated_array(cx, node, target, t)
+        if array is None:
+            cx.spoil(node)
+        else:
+            set_name(cx, target, array, node.value or node.annotation)
         return
     got: Operand = Value(zero(t)) if node.value is None and t is not None else BAD
     if node.value is not None:
@@ -82,6 +86,17 @@ def lower_annotated(cx: Context, node: ast.stmt) -> None:
             atom = coerce(cx, node.value, got, t, f"`{target.id}`", "E105")
             got = BAD if atom is None else Value(atom)
     set_name(cx, target, got, node.value or node.annotation)
+
+
+def _annotated_array(
+    cx: Context, node: ast.AnnAssign, target: ast.Name, t: FieldType
+) -> Operand | None:
+    """The array of `x: array(dtype=...) = ...`."""
+    if node.value is None:
+        cx.error("E103", node.annotation, "a local variable for an array needs the array",
+                 "assign one, such as a parameter of the kernel")  # fmt: skip
+        return None
+    return as_field(cx, node.value, cx.expr(node.value), t, f"`{target.id}`")
 
 
 def lower_annotated_struct(
@@ -104,6 +119,15 @@ def lower_augmented(cx: Context, node: ast.stmt) -> None:
     assert isinstance(node, ast.AugAssign)
     with cx.at(node.target):
         where = lvalue(cx, node.target)
+    _augment(cx, node, where)
+
+
+def _augment(cx: Context, node: ast.AugAssign, where: LValue) -> None:
+    if isinstance(where, Chosen):
+        right_side = lowered(cx.keep(cx.expr(node.value)), node.value)
+        again = ast.copy_location(ast.AugAssign(node.target, node.op, right_side), node)
+        each_part(cx, where, lambda part: _augment(cx, again, part))
+        return
     right: Operand | None = None
     if operator_function(cx, node.op) is not None and not isinstance(where, _NO_TARGET):
         left, right = read(cx, where), cx.expr(node.value)

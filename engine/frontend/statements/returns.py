@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from engine.frontend.context.context import Context
+from engine.frontend.assignment.chosen_arrays import is_option, options_of, value_atoms
+from engine.frontend.context.context import Context, Option
+from engine.frontend.expressions.choices import alike, holds_local, is_array
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.operands.kinds import (
+    ChoiceKind,
     Kind,
     StructKind,
+    TupleKind,
     accepts,
     decompose,
     kind_of_type,
@@ -20,6 +24,7 @@ from engine.frontend.operands.kinds import (
 from engine.frontend.operands.operand import (
     Absent,
     Bad,
+    Choice,
     Operand,
     Several,
     Struct,
@@ -30,7 +35,7 @@ from engine.frontend.operands.operand import (
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Return, Var
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType, leaves
-from engine.lang.types import ArrayType, Type, ValueType
+from engine.lang.types import INT32, ArrayType, Type, ValueType
 
 # A result: its kind, and the parameters that the arrays in it are.
 Returned = tuple[Kind, tuple[Atom, ...]]
@@ -97,7 +102,10 @@ def lower_return(cx: Context, node: ast.stmt) -> None:
         )
         return
     at = node.value or node
-    found = [_as_result(cx, at, v, t) for v, t in zip(values, want, strict=True)]
+    arrays = cx.inferred.arrays or ((),) * len(want)
+    found = [
+        _as_result(cx, at, v, t, iter(a)) for v, t, a in zip(values, want, arrays, strict=True)
+    ]
     done = [f for f in found if f is not None]
     cx.failed_return |= len(done) != len(want)
     if len(done) == len(want):
@@ -121,8 +129,11 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
         if _is_array(item) or (isinstance(item, View) and (item.is_whole or not item.is_local)):
             values.append(item)
             continue
-        if isinstance(item, (View, Absent)):
-            part = isinstance(item, View)
+        if isinstance(item, Choice) and not holds_local(item):
+            values.append(item)
+            continue
+        if isinstance(item, (View, Absent, Choice)):
+            part = not isinstance(item, Absent)
             cx.error(
                 "E104",
                 at,
@@ -149,13 +160,28 @@ def _atoms(v: Operand) -> list[Atom]:
     return [a for s, a in zip(slots(parts[0]), parts[1], strict=True) if not s.static]
 
 
-def _as_result(cx: Context, at: ast.AST, v: Operand, want: Kind) -> list[Atom] | None:
+def _as_result(
+    cx: Context, at: ast.AST, v: Operand, want: Kind, arrays: Iterator[Atom]
+) -> list[Atom] | None:
+    """The atoms of a result that are values. arrays: those that results of the kind hold."""
     if isinstance(v, Value) and not _is_array(v):
         atom = coerce(cx, at, v, want, "the result")
         return None if atom is None else [atom]
+    if isinstance(v, (Struct, Several)) and isinstance(want, (StructKind, TupleKind)):
+        if len(v.items) == len(want.items):
+            parts = [_as_result(cx, at, i, k, arrays) for i, k in
+                     zip(v.items, want.items, strict=True)]  # fmt: skip
+            known = [p for p in parts if p is not None]
+            return [a for p in known for a in p] if len(known) == len(parts) else None
+    static = tuple(next(arrays, None) for s in slots(want) if s.static)
     (have,) = kinds_of([v])
-    if have == want:
+    if have == want and (None in static or static == static_atoms(*_parts(v))):
         return _atoms(v)
+    if isinstance(want, ChoiceKind):
+        left = iter(a for a in static if a is not None)
+        options = [(k, tuple(next(left) for s in slots(k) if s.static)) for k in want.items]
+        if set(options_of(v)) <= set(options):
+            return value_atoms(cx, v, options)
     cx.error(
         "E104",
         at,
@@ -165,8 +191,14 @@ def _as_result(cx: Context, at: ast.AST, v: Operand, want: Kind) -> list[Atom] |
     return None
 
 
-def joined(cx: Context) -> tuple[Kind, ...]:
-    """Result types that all `return` statements agree on."""
+def _parts(v: Operand) -> tuple[Kind, tuple[Atom, ...]]:
+    found = decompose(v)
+    assert found is not None
+    return found
+
+
+def joined(cx: Context) -> tuple[Option, ...]:
+    """Result types that all `return` statements agree on, with the arrays in them."""
     if not cx.returned:
         return ()
     first, values = cx.returned[0]
@@ -210,17 +242,42 @@ def _disagreement(have: Kind, before: Kind, line: int) -> tuple[str, str]:
     return what, choose_later
 
 
-def common(column: Sequence[Operand]) -> Kind | None:
-    """The kind that results share; arrays, also those in structs, must be the same ones."""
+def common(column: Sequence[Operand]) -> Option | None:
+    """The kind that results share, and its arrays; of different ones, a choice."""
     values = [v for v in column if isinstance(v, Value) and not _is_array(v)]
     if len(values) == len(column):
         same = unify(values)
-        return None if same is None else same[0].type
+        return None if same is None else (same[0].type, ())
     found = {(parts[0], static_atoms(*parts)) for v in column if (parts := decompose(v))}
-    return next(iter(found))[0] if len(found) == 1 else None
+    if len(found) == 1:
+        return next(iter(found))
+    first = column[0]
+    if isinstance(first, (Struct, Several)):
+        rows = [v.items for v in column if isinstance(v, (Struct, Several))]
+        alikes = all(type(v) is type(first) for v in column)
+        if isinstance(first, Struct):
+            alikes &= all(isinstance(v, Struct) and v.type is first.type for v in column)
+        if not alikes or len({len(row) for row in rows}) != 1:
+            return None
+        every = [common(c) for c in zip(*rows, strict=True)]
+        known = [p for p in every if p is not None]
+        if len(known) != len(every):
+            return None
+        kinds, arrays = tuple(k for k, _ in known), tuple(a for _, found in known for a in found)
+        return (StructKind(first.type, kinds) if isinstance(first, Struct) else TupleKind(kinds)), (
+            arrays
+        )
+    if not all(is_array(v) for v in column):
+        return None
+    options = tuple(dict.fromkeys(o for v in column for o in options_of(v)))
+    if not all(is_option(o) and alike(o[0], options[0][0]) for o in options):
+        return None
+    return ChoiceKind(INT32, tuple(k for k, _ in options)), tuple(
+        a for _, arrays in options for a in arrays
+    )
 
 
-def joined_quietly(cx: Context) -> tuple[Kind, ...]:
+def joined_quietly(cx: Context) -> tuple[Option, ...]:
     """`joined` without saying what is wrong."""
     before = dict(cx.report.diagnostics)
     found = joined(cx)
@@ -253,15 +310,13 @@ def check_annotation(cx: Context, results: Sequence[Kind]) -> None:
             )
 
 
-def returned_kinds(cx: Context, results: Sequence[Kind]) -> tuple[Returned, ...]:
+def returned_kinds(
+    results: Sequence[Kind], arrays: Sequence[tuple[Atom, ...]]
+) -> tuple[Returned, ...]:
     """The results for callers to put together; empty where all are plain values."""
     if all(not isinstance(user_type(k), (StructType, TupleType, *ARRAYS)) for k in results):
         return ()
-    out: list[Returned] = []
-    for k, kind in enumerate(results):
-        arrays: tuple[Atom, ...] = ()
-        for _, values in cx.returned[:1]:
-            parts = decompose(values[k])
-            arrays = static_atoms(*parts) if parts is not None else ()
-        out.append((kind, tuple(a for a in arrays if isinstance(a, Var))))
-    return tuple(out)
+    return tuple(
+        (kind, tuple(a for a in own if isinstance(a, Var)))
+        for kind, own in zip(results, arrays or ((),) * len(results), strict=True)
+    )

@@ -13,6 +13,6 @@ def kernel(a, b: "no_such_type", c: str, d: Any, e: wp.array(dtype=float), *rest
     #                                                                       ^^^^ E103 `*rest`
     x: str = 1.0
     #  ^^^ E103 `str` is not a type
-    y: wp.array(dtype=float) = e
-    #  ^^^^^^^^^^^^^^^^^^^^^ E103 a local variable cannot be an array
+    y: wp.array(dtype=float)
+    #  ^^^^^^^^^^^^^^^^^^^^^ E103 a local variable for an array needs the array
     e[0] = x

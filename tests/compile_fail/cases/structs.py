@@ -36,23 +36,21 @@ def mixed(b: Body, flag: bool):
 
 
 @wp.func
-def two_arrays(x: wp.array(dtype=float), y: wp.array(dtype=float), flag: bool):
-    g = Bag()
-    g.data = x
-    h = Bag()
-    h.data = y
+def two_arrays(x: wp.array(dtype=float), y: wp.array2d(dtype=float), flag: bool):
     if flag:
-        return g
-    return h
-    # ^^^^^^ E104 this Bag refers to other arrays than the one returned on line 45
+        return x
+    return y
+    # ^^^^^^ E104 array(dtype=float32, ndim=2) returned here, but array(dtype=float32) on line 41
 
 
 @wp.func
-def two_views(g: Bag, flag: bool):
+def two_local_arrays(flag: bool):
+    a = wp.zeros(3, dtype=float)
+    b = wp.zeros(4, dtype=float)
     if flag:
-        return g.data[1:]
-    return g.data
-    # ^^^^^^^^^^^ E104 this is another array than the one returned on line 53
+        return a
+    return b
+    # ^^^^^^ E104 this is another array than the one returned on line 51
 
 
 @wp.func
@@ -111,7 +109,8 @@ def kernel(a: wp.array(dtype=Body), o: wp.array(dtype=float), g: Bag):
 
 
 @wp.kernel
-def variables(a: wp.array(dtype=Body), o: wp.array(dtype=float), g: Bag):
+def variables(a: wp.array(dtype=Body), o: wp.array(dtype=float), g: Bag,
+              wide: wp.array2d(dtype=float)):
     b = a[0]
     for i in range(3):
         b = Other()
@@ -131,11 +130,9 @@ def variables(a: wp.array(dtype=Body), o: wp.array(dtype=float), g: Bag):
     h.data = g.data
     if o[0] > 1.0:
         h.data = o
-        # ^^^^ E105 `h.data` would stand for different arrays
     h.data = a
     #        ^ E104 has type array(dtype=float32), but this is array(dtype=Body)
-    k = two_arrays(o, o, False)
-    n = two_arrays(o, g.data, False)
-    two_views(g, True)
+    k = two_arrays(o, wide, False)
+    n = two_local_arrays(False)
     annotated(g)
     part_of_local()

@@ -14,8 +14,10 @@ def kernel(a: wp.array(dtype=float), b: wp.array(dtype=wp.vec3), c: wp.array(dty
     y: int = 1.5
     #        ^^^ E105 `y` has type int32, but this is float32
     target = a
-    # ^^^^ E105 `target` would stand for different arrays
     if n > 0:
+        target = b
+        #        ^ E105 `target` has type array(dtype=float32), but this is array(dtype=vec3)
+    if n > 1:
         target = c
     a[0] = x
     target[0] = 1.0

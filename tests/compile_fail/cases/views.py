@@ -38,13 +38,16 @@ def rebinding(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float),
               o: wp.array(dtype=float), n: int):
     row = x[0]
     if n > 1:
-        row = y[0]
+        row = y
         # ^ E105 `row` would stand for different arrays
     o[0] = row[0]
+    own = wp.zeros((2, 2), dtype=float)
     part = x[0]
     for i in range(n):
         o[1] = part[0]
-        part = x[:, 0]
+        part = own[0]
         # ^^ E105 `part` would stand for different arrays
-    other = x[0] if n > 2 else y[0]
-    #       ^^^^^^^^^^^^^^^^^^^^^^^ E104 refer to different arrays
+    other = x[0] if n > 2 else y
+    #       ^^^^^^^^^^^^^^^^^^^^ E104 must have one type, but they are
+    whole = x if n > 2 else own
+    #       ^^^^^^^^^^^^^^^^^^^ E104 refer to different arrays, of which one is local
