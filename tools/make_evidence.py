@@ -1,12 +1,13 @@
 """Writes docs/evidence.md of docs/evidence.json, and that of what was measured, where it is given.
 
 Usage: python tools/make_evidence.py [--check] [--results FILE...] [--lowered FILE...]
-           [--warp-python PYTHON]
+           [--programs FILE] [--warp-python PYTHON]
 
 --results: files of `compare_with_warp.py`, each called as its package. --lowered: files of
-`measure_sources.py --json`. --warp-python: an interpreter with Warp, which runs the reported
-programs and whose versions are noted. With --check nothing is written; the exit code is 1 where the
-page is out of date.
+`measure_sources.py --json`. --programs: a file of
+`compare_programs.py`. --warp-python: an interpreter with Warp, which runs the reported programs and
+whose versions are noted. With --check nothing is written; the exit code is 1 where the page is out
+of date.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--results", type=Path, nargs="*", default=[], metavar="FILE")
     parser.add_argument("--lowered", type=Path, nargs="*", default=[], metavar="FILE")
+    parser.add_argument("--programs", type=Path, metavar="FILE")
     parser.add_argument("--warp-python", metavar="PYTHON")
     args = parser.parse_args()
     data: dict[str, Any] = {"versions": {}, "packages": [], "lowered": [], "reported": {}}
@@ -49,6 +51,8 @@ def main() -> int:
         data["packages"] = [evidence.summary(p, names) for p in args.results]
     if args.lowered:
         data["lowered"] = [evidence.lowered(p) for p in args.lowered]
+    if args.programs:
+        data["programs"] = evidence.program_rows(args.programs)
     text = evidence.page(data, PROGRAMS)
     if args.check:
         return int(PAGE.read_text(encoding="utf-8") != text)

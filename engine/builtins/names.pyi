@@ -931,7 +931,7 @@ def neg(x: Any, /) -> Any:
 
 def noise(state: Any, p: Any, /) -> Any:
     """noise(state, p): smooth noise at a point p, a number or a vector of 2 to 4 components: 0 at
-    whole coordinates, between -2 and 2, its features about 1 wide. The state, which does not
+    whole coordinates, between -1 and 1, its features about 1 wide. The state, which does not
     change, chooses the field.
 
     noise(state: uint32, p: F) -> F

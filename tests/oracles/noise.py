@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,20 @@ from tests.oracles.random import MASK, pcg
 SPECIAL = "whole coordinates beyond 64 bits have no lattice point"
 
 
-def lattice_vector(h: int, n: int) -> Any:
-    """Components of so many bits, uniform, their mean square length 1."""
-    bits = 8 if n == 4 else 10
-    fields = [(h >> (bits * k)) & (2**bits - 1) for k in range(n)]
-    middle = (2**bits - 1) / 2
-    return (np.array(fields) - middle) / 2 ** (bits - 1) * math.sqrt(3 / n)
+PRIMES = (73856093, 19349663, 53471161, 10000019)
+
+
+def lattice_vector(at: Any, state: int) -> Any:
+    """Uniform in a square or cube around the origin, then of length 1; on a line, uniform."""
+    *first, (x, prime) = zip(at, PRIMES, strict=False)
+    h = (x * prime + state) & MASK
+    for x, prime in first:
+        h ^= (x * prime) & MASK
+    drawn = []
+    for _ in at:
+        h = pcg(h)
+        drawn.append((h >> 8) / 2**24 - 0.5)
+    return np.array(drawn) / np.linalg.norm(drawn) if len(at) > 1 else 2 * np.array(drawn)
 
 
 def noise(state: int, p: Any, *periods: int) -> Any:
@@ -35,10 +42,7 @@ def field(state: int, p: Any, periods: Any = ()) -> tuple[Any, Any]:
     for corner in itertools.product((0, 1), repeat=n):
         at = [int(c) + k for c, k in zip(cell, corner, strict=True)]
         at = [x % m if m > 0 else x for x, m in itertools.zip_longest(at, periods, fillvalue=0)]
-        h = state
-        for x in reversed(at):  # the last axis first
-            h = pcg((x + h) & MASK)
-        g = lattice_vector(h, n)
+        g = lattice_vector(at, state)
         fade = t**3 * (6 * t**2 - 15 * t + 10)
         slope = 30 * t**2 * (t - 1) ** 2
         weights = np.where(corner, fade, 1 - fade)
@@ -58,9 +62,12 @@ def curl(state: int, p: Any, octaves: int, lacunarity: float, gain: float) -> An
         q = p * lacunarity**k
         if len(p) == 2:
             g = field(state, q)[1]
-            total += gain**k * np.array([g[1], -g[0]])
+            total += gain**k * np.array([-g[1], g[0]])
             continue
-        a = [field(pcg((state + c) & MASK), q)[1] for c in range(3)]
+        a = [field(state, q)[1]]
+        for offset in (10019689, 13112221):
+            state = pcg((state + pcg(offset)) & MASK)
+            a.append(field(state, q)[1])
         total += gain**k * np.array([a[2][1] - a[1][2], a[0][2] - a[2][0], a[1][0] - a[0][1]])
     return total
 

@@ -25,6 +25,27 @@ LEFT_OUT = """
 Kernels that did not run were left out, with their reasons in `docs/evidence.json`: random
 arguments cannot be handles of meshes or grids, and some kernels leave every array with them.
 """
+PROGRAMS = """
+## Whole programs of others, beside Warp
+
+Each program runs as it is, on the engine under the alias and on Warp. What its globals lead to at
+the end is compared, arrays with their gradients and numbers, and so is what it prints: *furthest*
+is the largest difference, of the largest number in its array. Where that is over 1e-5, the same
+program runs with float64 everywhere: the next columns say how far from that each of the two is (the
+root of the mean square, in the array that differs most), and *alike* is within a factor of four.
+`tools/compare_programs.py tools/programs.txt` repeats it.
+
+| program | equal bit by bit | furthest | here | in Warp | what float64 says |
+|---|---|---|---|---|---|
+"""
+UNABLE = """
+These did not run on both:
+
+| program | why |
+|---|---|
+"""
+SAID = {"equal": "", "rounding": "", "alike": "alike", "here": "nearer here",
+        "there": "nearer in Warp", "undecided": "undecided"}  # fmt: skip
 REPORTED = """
 ## Faults that users of Warp reported
 
@@ -99,6 +120,31 @@ def facts(program: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+def program_rows(results: Path) -> list[dict[str, Any]]:
+    """What a file of results of `compare_programs.py` comes to."""
+    return [json.loads(x) for x in results.read_text().splitlines()]
+
+
+def program_tables(rows: list[dict[str, Any]]) -> str:
+    """The tables of whole programs."""
+    ran, not_run = [], []
+    for r in rows:
+        name = f"`{r['program']}`"
+        if r["state"] != "ran":
+            here, there = r["here"], r["there"]
+            why = here if not there else f"here: {here or 'runs'}; in Warp: " + (
+                "the same" if there == here else there
+            )  # fmt: skip
+            not_run.append(f"| {name} | {why} |")
+            continue
+        far = f"{r['furthest']:.0e}" if r["furthest"] else "0"
+        _, _, here, there, _ = (r.get("table") or [("", 0.0, None, None, "")])[0]
+        cells = [far, *("" if x is None else f"{x:.0e}" for x in (here, there)), SAID[r["verdict"]]]
+        ran.append(f"| {name} | {r['equal']} of {r['values']} | " + " | ".join(cells) + " |")
+    out = PROGRAMS + "\n".join(ran) + "\n"
+    return out + (UNABLE + "\n".join(not_run) + "\n" if not_run else "")
+
+
 def page(data: dict[str, Any], programs: list[Path]) -> str:
     """docs/evidence.md."""
     out = [HEAD]
@@ -135,6 +181,8 @@ def page(data: dict[str, Any], programs: list[Path]) -> str:
         for p in data["lowered"]:
             (a, b), (c, d) = p["modules"], p["kernels"]
             out.append(f"| {p['package']} | {a} of {b} | {c} of {d} | {p['apart']} |")
+    if data.get("programs"):
+        out.append(program_tables(data["programs"]).rstrip("\n"))
     out.append(REPORTED.format(version=data["reported"]["version"]).rstrip("\n"))
     for program in programs:
         f = facts(program)

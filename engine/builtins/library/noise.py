@@ -2,9 +2,10 @@
 
 K. Perlin, "An Image Synthesizer" (1985), with the interpolation of "Improving Noise" (2002), whose
 second derivative is continuous; R. Bridson et al., "Curl-Noise for Procedural Fluid Flow" (2007).
-The vector at a lattice point is random, with components from a hash of the point; its mean square
-length is 1. The functions below give the noise and its gradient together; what is not used is
-removed by the compiler, and derivatives of both are those of the code.
+The vector at a lattice point is random, of length 1: a sample of a square or cube from a state that
+is the point's hash, after M. Teschner et al., "Optimized Spatial Hashing" (2003), with the numbers
+that give the fields that Warp gives. The functions below give the noise and its gradient together;
+what is not used is removed by the compiler, and derivatives of both are those of the code.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any
 from engine.builtins import infer as i
 from engine.builtins import language as wp
 from engine.builtins.composite import composite, helper
-from engine.builtins.library.random import pcg
 from engine.ir.ops import Domain
 from engine.lang.types import INT32, UINT32, Type, VectorType, scalar_of
 from engine.lang.values import int64, uint32
 
 _STATE = (0.0, 4294967295.0)
 _LINE = (-3.0, 3.0)
+_X, _Y, _Z, _T = 73856093, 19349663, 53471161, 10000019  # of the axes, in keys of lattice points
+_NEXT = (10019689, 13112221)  # offsets of the second and third field of a potential
 
 
 def _vector(t: Type, *lengths: int) -> bool:
@@ -43,23 +45,18 @@ def _at(*lengths: int, more: int = 0) -> Callable[[Sequence[Type]], bool]:
 
 
 @helper
-def lattice_vector(h: Any, like: Any) -> Any:
-    """The vector of a hash: components of 10 or 8 bits, which half precision holds, uniform."""
-    if len(like) == 2:
-        x, y = like.dtype(h & 1023), like.dtype((h >> 10) & 1023)
-        return (type(like)(x, y) - type(like)(511.5)) * (1.224744871391589 / 512.0)
-    if len(like) == 3:
-        x, y, z = like.dtype(h & 1023), like.dtype((h >> 10) & 1023), like.dtype((h >> 20) & 1023)
-        return (type(like)(x, y, z) - type(like)(511.5)) * (1.0 / 512.0)
-    x, y = like.dtype(h & 255), like.dtype((h >> 8) & 255)
-    z, w = like.dtype((h >> 16) & 255), like.dtype(h >> 24)
-    return (type(like)(x, y, z, w) - type(like)(127.5)) * (0.8660254037844386 / 128.0)
+def lattice_vector(key: Any, like: Any) -> Any:
+    """The vector of a key, of length 1."""
+    s, v = key, type(like)()
+    for k in range(len(like)):
+        v[k] = like.dtype(wp.randf(s) - 0.5)
+    return wp.normalize(v)
 
 
 @helper
-def corner(h: Any, d: Any) -> Any:
+def corner(key: Any, d: Any) -> Any:
     """The linear function of one lattice point: value at the offset d from it, and gradient."""
-    g = lattice_vector(h, d)
+    g = lattice_vector(key, d)
     return wp.dot(g, d), g
 
 
@@ -72,40 +69,42 @@ def blend(v: Any, g: Any, w: Any, h: Any, t: Any, axis: Any) -> Any:
 
 
 @helper
-def plane(h: Any, x: Any, x1: Any, y: Any, y1: Any, d: Any) -> Any:
-    """Along the two first axes. d may have more."""
+def plane(low: Any, high: Any, x: Any, x1: Any, d: Any) -> Any:
+    """Along the two first axes. low, high: keys of both sides of the second. d may have more."""
     e0, e1 = type(d)(), type(d)()
     e0[0] = 1.0
     e1[1] = 1.0
-    low, high = pcg(y + h), pcg(y1 + h)
-    v00, g00 = corner(pcg(x + low), d)
-    v10, g10 = corner(pcg(x1 + low), d - e0)
-    v01, g01 = corner(pcg(x + high), d - e1)
-    v11, g11 = corner(pcg(x1 + high), d - e0 - e1)
+    left, right = x * _X, x1 * _X
+    v00, g00 = corner(left ^ low, d)
+    v10, g10 = corner(right ^ low, d - e0)
+    v01, g01 = corner(left ^ high, d - e1)
+    v11, g11 = corner(right ^ high, d - e0 - e1)
     v0, g0 = blend(v00, g00, v10, g10, d[0], e0)
     v1, g1 = blend(v01, g01, v11, g11, d[0], e0)
     return blend(v0, g0, v1, g1, d[1], e1)
 
 
 @helper
-def volume(h: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, d: Any) -> Any:
-    """Along the three first axes."""
+def volume(low: Any, high: Any, x: Any, x1: Any, y: Any, y1: Any, d: Any) -> Any:
+    """Along the three first axes. low, high: keys of both sides of the third."""
     e = type(d)()
     e[2] = 1.0
-    v0, g0 = plane(pcg(z + h), x, x1, y, y1, d)
-    v1, g1 = plane(pcg(z1 + h), x, x1, y, y1, d - e)
+    near, far = y * _Y, y1 * _Y
+    v0, g0 = plane(near ^ low, far ^ low, x, x1, d)
+    v1, g1 = plane(near ^ high, far ^ high, x, x1, d - e)
     return blend(v0, g0, v1, g1, d[2], e)
 
 
 @helper
 def hypervolume(
-    h: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, w: Any, w1: Any, d: Any
+    low: Any, high: Any, x: Any, x1: Any, y: Any, y1: Any, z: Any, z1: Any, d: Any
 ) -> Any:
-    """Along all four axes."""
+    """Along all four axes. low, high: keys of both sides of the last."""
     e = type(d)()
     e[3] = 1.0
-    v0, g0 = volume(pcg(w + h), x, x1, y, y1, z, z1, d)
-    v1, g1 = volume(pcg(w1 + h), x, x1, y, y1, z, z1, d - e)
+    below, above = z * _Z, z1 * _Z
+    v0, g0 = volume(below ^ low, above ^ low, x, x1, y, y1, d)
+    v1, g1 = volume(below ^ high, above ^ high, x, x1, y, y1, d - e)
     return blend(v0, g0, v1, g1, d[3], e)
 
 
@@ -126,7 +125,7 @@ def cell(x: Any, period: Any) -> Any:
 
 _NOISE = (
     "noise(state, p): smooth noise at a point p, a number or a vector of 2 to 4 components: 0 at "
-    "whole coordinates, between -2 and 2, its features about 1 wide. The state, which does not "
+    "whole coordinates, between -1 and 1, its features about 1 wide. The state, which does not "
     "change, chooses the field."
 )
 _PNOISE = (
@@ -162,17 +161,18 @@ def _periodic(n: int) -> Domain:
 @composite(_PNOISE, _at(0, more=1), domain=_periodic(1))
 def pnoise(state: Any, p: Any, px: Any) -> Any:
     n, m, d = cell(p, wp.max(px, 0))
-    low = type(p)(pcg(n + state) & 1023) - 511.5
-    high = type(p)(pcg(m + state) & 1023) - 511.5
+    here, there = n * _X + state, m * _X + state
+    low = type(p)(2.0 * wp.randf(here) - 1.0)
+    high = type(p)(2.0 * wp.randf(there) - 1.0)
     fade = d * d * d * (d * (d * 6.0 - 15.0) + 10.0)
-    return (1.7320508075688772 / 512.0) * wp.lerp(low * d, high * (d - 1.0), fade)
+    return wp.lerp(low * d, high * (d - 1.0), fade)
 
 
 @helper
 def field_2(state: Any, p: Any, px: Any, py: Any) -> Any:
     x, x1, dx = cell(p[0], wp.max(px, 0))
     y, y1, dy = cell(p[1], wp.max(py, 0))
-    return plane(state, x, x1, y, y1, type(p)(dx, dy))
+    return plane(y * _Y + state, y1 * _Y + state, x, x1, type(p)(dx, dy))
 
 
 @helper
@@ -180,7 +180,7 @@ def field_3(state: Any, p: Any, px: Any, py: Any, pz: Any) -> Any:
     x, x1, dx = cell(p[0], wp.max(px, 0))
     y, y1, dy = cell(p[1], wp.max(py, 0))
     z, z1, dz = cell(p[2], wp.max(pz, 0))
-    return volume(state, x, x1, y, y1, z, z1, type(p)(dx, dy, dz))
+    return volume(z * _Z + state, z1 * _Z + state, x, x1, y, y1, type(p)(dx, dy, dz))
 
 
 @helper
@@ -189,7 +189,8 @@ def field_4(state: Any, p: Any, px: Any, py: Any, pz: Any, pt: Any) -> Any:
     y, y1, dy = cell(p[1], wp.max(py, 0))
     z, z1, dz = cell(p[2], wp.max(pz, 0))
     t, t1, dt = cell(p[3], wp.max(pt, 0))
-    return hypervolume(state, x, x1, y, y1, z, z1, t, t1, type(p)(dx, dy, dz, dt))
+    d = type(p)(dx, dy, dz, dt)
+    return hypervolume(t * _T + state, t1 * _T + state, x, x1, y, y1, z, z1, d)
 
 
 @composite(_PNOISE, _at(2, more=2), user="pnoise", domain=_periodic(2))
@@ -235,7 +236,7 @@ def curlnoise(state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain:
     frequency, weight = p.dtype(1.0), p.dtype(1.0)
     for _ in range(int(octaves)):
         _value, g = field_2(state, p * frequency, 0, 0)
-        total += type(p)(g[1], -g[0]) * weight
+        total += type(p)(-g[1], g[0]) * weight
         frequency *= lacunarity
         weight *= gain
     return total
@@ -246,13 +247,15 @@ def curlnoise_3(
     state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain: Any = 0.5
 ) -> Any:
     total = type(p)()
-    frequency, weight = p.dtype(1.0), p.dtype(1.0)
+    frequency, weight, s = p.dtype(1.0), p.dtype(1.0), state
     for _ in range(int(octaves)):
         for k in range(3):
             # One component of the potential: its gradient goes round to the two others.
-            _value, g = field_3(pcg(state + uint32(k)), p * frequency, 0, 0, 0)
+            _value, g = field_3(s, p * frequency, 0, 0, 0)
             total[(k + 1) % 3] += g[(k + 2) % 3] * weight
             total[(k + 2) % 3] -= g[(k + 1) % 3] * weight
+            if k < 2:
+                s = wp.rand_init(s, _NEXT[k])
         frequency *= lacunarity
         weight *= gain
     return total
@@ -263,12 +266,14 @@ def curlnoise_4(
     state: Any, p: Any, octaves: Any = 1, lacunarity: Any = 2.0, gain: Any = 0.5
 ) -> Any:
     total = type(wp._part_vec3(p, 0))()
-    frequency, weight = p.dtype(1.0), p.dtype(1.0)
+    frequency, weight, s = p.dtype(1.0), p.dtype(1.0), state
     for _ in range(int(octaves)):
         for k in range(3):
-            _value, g = field_4(pcg(state + uint32(k)), p * frequency, 0, 0, 0, 0)
+            _value, g = field_4(s, p * frequency, 0, 0, 0, 0)
             total[(k + 1) % 3] += g[(k + 2) % 3] * weight
             total[(k + 2) % 3] -= g[(k + 1) % 3] * weight
+            if k < 2:
+                s = wp.rand_init(s, _NEXT[k])
         frequency *= lacunarity
         weight *= gain
     return total
