@@ -208,7 +208,7 @@ def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
     """
     if not isinstance(element, StructType):
         return ArrayType(element, ndim)
-    indexed = _indexed_field(element)
+    indexed = indexed_field(element)
     if indexed:
         raise LaunchError(
             Diagnostic(
@@ -222,11 +222,12 @@ def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
     return StructArrayType(element, ndim)
 
 
-def _indexed_field(kind: StructType) -> str:
+def indexed_field(kind: StructType) -> str:
+    """The path of a field that is for an indexed array; empty where there is none."""
     for field, t in kind.fields.items():
         if isinstance(t, IndexedArrayType):
             return field
-        inner = _indexed_field(t) if isinstance(t, StructType) else ""
+        inner = indexed_field(t) if isinstance(t, StructType) else ""
         if inner:
             return f"{field}.{inner}"
     return ""

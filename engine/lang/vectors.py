@@ -7,6 +7,7 @@ Classes are made per type and cached: `vector_class(VectorType(FLOAT32, 3))` is
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -341,14 +342,19 @@ def _with_storage(
     name: str, base: type[Components], members: dict[str, Any], kind: t.VectorType | t.MatrixType
 ) -> Any:
     """The class with memory for its components."""
-    if kind.scalar.name not in _OF_C:
-        return type(name, (_Halves, base), members)
     shape, dtype = t.shape_of(kind), kind.scalar.numpy
-    storage: Any = _OF_C[kind.scalar.name]
+    # As Warp's classes have it: all components one after the other, halves as their bits.
+    flat = {"_length_": math.prod(shape), "_type_": _OF_C.get(kind.scalar.name, ctypes.c_uint16)}
+    if kind.scalar.name not in _OF_C:
+        return type(name, (_Halves, base), members | flat)
+    storage: Any = flat["_type_"]
     for n in reversed(shape):
         storage = storage * n
     members["_data"] = property(lambda self: np.frombuffer(self, dtype).reshape(shape))
-    return type(storage)(name, (base, storage), members)
+    made = type(storage)(name, (base, storage), members)
+    for attribute, value in flat.items():
+        setattr(made, attribute, value)  # not before: it would decide on the memory
+    return made
 
 
 _OF_C = {

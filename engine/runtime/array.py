@@ -254,6 +254,15 @@ class array(ArrayBase, Operators):
         self.storage.expose_for_ever()
         return ctype_of(self)
 
+    def cptr(self) -> Any:
+        """A C pointer to the first element, None of an empty array; see `array.__ctype__`.
+
+        Raises LaunchError (E206) for an array that is not contiguous, or not on the CPU.
+        """
+        from engine.runtime.descriptors import pointer_to
+
+        return pointer_to(self)
+
     # ---- who read and wrote it (`config.verify_autograd_array_access`)
 
     @property

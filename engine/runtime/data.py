@@ -32,7 +32,7 @@ def shape_from(shape: Any) -> tuple[int, ...]:
     if not 1 <= len(dims) <= MAX_DIMS:
         raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got shape {dims}")
     if any(n < 0 for n in dims):
-        raise fail("E206", f"dimensions cannot be negative, got shape {dims}")
+        raise fail("E206", f"Array shapes must be non-negative, got {dims}")
     return dims
 
 

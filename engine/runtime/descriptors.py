@@ -22,6 +22,7 @@ from engine.lang.structs import (
 from engine.lang.types import FLOAT32, ArrayType
 from engine.runtime.annotation import element_info
 from engine.runtime.array import array
+from engine.runtime.launch_errors import fail
 from engine.runtime.links import array_at, descriptor, from_record
 from engine.runtime.pack import Mismatch, shown_value
 
@@ -38,9 +39,44 @@ def ctype_of(value: Any) -> ctypes.Structure:
     return made
 
 
+def pointer_to(a: array) -> Any:
+    """A ctypes pointer to elements, which keeps them alive. Nothing guards its bounds."""
+    if not a.size:
+        return None
+    if not a.device.is_cpu or not a.is_contiguous:
+        raise fail("E206", "a C pointer is only to be had to contiguous arrays on the CPU",
+                   help="take one to a copy: a.contiguous().to('cpu')")  # fmt: skip
+    a.__ctype__()  # from now on somebody else may write it
+    info = a._info
+    of = _class(info.numpy)
+    for n in reversed(info.inner):
+        of = of * n
+    found = ctypes.cast(a.ptr, ctypes.POINTER(of))
+    found._keeps = a
+    return found
+
+
 @cache
 def _class(dtype: np.dtype[Any]) -> Any:
-    return np.ctypeslib.as_ctypes_type(dtype)
+    return np.ctypeslib.as_ctypes_type(_without_halves(dtype))
+
+
+def _without_halves(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type with uint16 in place of float16, which C has not."""
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        return np.dtype((_without_halves(inner), shape))
+    if dtype.fields is None:
+        return np.dtype(np.uint16) if dtype == np.float16 else dtype
+    parts = [dtype.fields[name] for name in dtype.names or ()]
+    return np.dtype(
+        {
+            "names": list(dtype.names or ()),
+            "formats": [_without_halves(p[0]) for p in parts],
+            "offsets": [p[1] for p in parts],
+            "itemsize": dtype.itemsize,
+        }
+    )
 
 
 def value_of(given: Any, kind: UserType) -> Any:

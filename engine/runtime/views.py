@@ -73,16 +73,22 @@ def sliced(a: array, index: Any) -> Any:
 
 
 def indexed(a: array, parts: tuple[Any, ...]) -> Any:
-    """`a[i, j]` with arrays of indices: an indexed array. A full slice leaves a dimension."""
+    """`a[i, 1:, j]` with arrays of indices: an indexed array of the view that the rest gives."""
+    from engine.runtime.array import array
     from engine.runtime.indexed import indexedarray
 
     whole = slice(None)
-    for p in parts:
-        if isinstance(p, (int, slice)) and p != whole:
-            raise fail("E206", f"arrays of indices cannot be mixed with {p!r}",
-                       help="slice first, and index the result: a[1:][indices]")  # fmt: skip
-    indices = [None if isinstance(p, slice) else p for p in parts]
-    return indexedarray(a, indices)
+    key = _index(a, tuple(whole if isinstance(p, array) else p for p in parts))
+    if key.count(Ellipsis) > 1:
+        raise index_error("an index has `...` only once")
+    if Ellipsis in key:
+        at = key.index(Ellipsis)
+        rest = (whole,) * (a.ndim - len(key) + 1)
+        key, parts = (key[:at] + rest + key[at + 1 :]), (parts[:at] + rest + parts[at + 1 :])
+    part = a if all(p == whole for p in key) else kept(a, key)
+    indices = [p if isinstance(p, array) else None
+               for p, k in zip(parts, key, strict=True) if isinstance(k, slice)]  # fmt: skip
+    return indexedarray(part, indices)
 
 
 def kept(a: array, index: Any) -> array:
@@ -108,8 +114,8 @@ def reshape(a: array, shape: Any) -> array:
         total *= dims[wild[0]]
     if total != a.size:
         raise fail(
-            "E206", f"an array of shape {a.shape} cannot take shape {shape}",
-            f"expected {a.size} elements, got {total}",
+            "E206", f"cannot reshape array of shape {a.shape} (size {a.size}) into shape "
+            f"{tuple(dims)} (size {total})",
         )  # fmt: skip
     target = tuple(operator.index(n) for n in dims)
 

@@ -11,7 +11,7 @@ from engine.frontend.expressions.conversions import integer
 from engine.frontend.expressions.indices import component_index, dimension, within, wrapped_index
 from engine.frontend.operands.kinds import element_leaves, leaf_count
 from engine.frontend.operands.lvalues import Element, Linked, Local, LValue
-from engine.frontend.operands.operand import BAD, Bad, Dim, Root, Span, Struct, Value, View, number
+from engine.frontend.operands.operand import BAD, Bad, Dim, Root, Span, Struct, View
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Const, Var
 from engine.lang.structs import (
@@ -243,16 +243,15 @@ def _inside(cx: Context, node: ast.expr, view: View, k: int, index: Atom) -> boo
 
 def _span(cx: Context, node: ast.Slice, n: Atom) -> Span | Bad | None:
     """What `start:stop:step` selects of n places, as Python does. None for all of them."""
-    step = 1
+    step: Atom = _int(1)
     if node.step is not None:
-        got = cx.value(node.step, "the step of a slice")
-        found = number(got) if isinstance(got, Value) else None
-        if isinstance(got, Bad):
+        found = integer(cx, node.step, cx.value(node.step, "the step of a slice"), "a step")
+        if found is None:
             return BAD
-        if not isinstance(found, int) or isinstance(found, bool) or found == 0:
-            return cx.error("E104", node.step, "the step of a slice must be a constant integer "
-                            "other than 0", "write the number itself, such as 2 or -1")  # fmt: skip
-        step = found
+        if _known(found) == 0:
+            return cx.error("E104", node.step, "Slice step cannot be zero",
+                            "write 1 for all elements, -1 to turn them around")  # fmt: skip
+        step = as_int32(cx, found)
     ends = []
     for bound in (node.lower, node.upper):
         atom = None
@@ -261,15 +260,42 @@ def _span(cx: Context, node: ast.Slice, n: Atom) -> Span | Bad | None:
             if atom is None:
                 return BAD
         ends.append(atom)
-    if ends == [None, None] and step == 1:
+    if ends == [None, None] and _known(step) == 1:
         return None
-    low, high = (_int(0), n) if step > 0 else (_int(-1), arith(cx, "sub", n, _int(1)))
-    first, last = (low, high) if step > 0 else (high, low)
+    up = _Direction(cx, step)
+    low, high = up.chosen(_int(0), _int(-1)), up.chosen(n, arith(cx, "sub", n, _int(1)))
+    first, last = up.chosen(low, high), up.chosen(high, low)
     start = first if ends[0] is None else _bound(cx, as_int32(cx, ends[0]), n, low, high)
     stop = last if ends[1] is None else _bound(cx, as_int32(cx, ends[1]), n, low, high)
-    room = arith(cx, "sub", stop, start) if step > 0 else arith(cx, "sub", start, stop)
-    room = arith(cx, "max", room, _int(0))
-    return Span(start, _int(step), _divided_up(cx, room, abs(step)))
+    room = up.chosen(arith(cx, "sub", stop, start), arith(cx, "sub", start, stop))
+    return Span(start, step, up.divided(arith(cx, "max", room, _int(0))))
+
+
+class _Direction:
+    """Whether the step of a slice goes up, known here or at run time."""
+
+    def __init__(self, cx: Context, step: Atom) -> None:
+        self.cx = cx
+        self.step = step
+        self.known = _known(step)
+        self.up = cx.b.op("gt", step, _int(0)) if self.known is None else None
+
+    def chosen(self, up: Atom, down: Atom) -> Atom:
+        """One of two, by the direction."""
+        if self.known is not None:
+            return up if self.known > 0 else down
+        assert self.up is not None
+        return up if up == down else self.cx.b.op("select", self.up, up, down)
+
+    def divided(self, room: Atom) -> Atom:
+        """How many steps there are in it. A step that turns out to be 0 selects nothing."""
+        if self.known is not None:
+            return _divided_up(self.cx, room, abs(self.known))
+        cx, step = self.cx, self.step
+        size = arith(cx, "max", step, arith(cx, "sub", _int(0), step))
+        size = arith(cx, "max", size, _int(1))
+        count = cx.b.op("div", arith(cx, "add", room, arith(cx, "sub", size, _int(1))), size)
+        return cx.b.op("select", cx.b.op("eq", step, _int(0)), _int(0), count)
 
 
 def _bound(cx: Context, at: Atom, n: Atom, low: Atom, high: Atom) -> Atom:

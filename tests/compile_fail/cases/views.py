@@ -13,10 +13,10 @@ def kernel(x: wp.array2d(dtype=float), o: wp.array(dtype=float), n: int):
     #      ^^^^^^^^^ E104 a value is needed here, but `x[0:2, 1]` is an array
     o[1] = x[0][1][2]
     #      ^^^^^^^^^^ E109 a number takes no indices
-    o[2] = x[::n][0, 0]
-    #          ^ E104 the step of a slice must be a constant integer other than 0
+    o[2] = x[::0.5][0, 0]
+    #          ^^^ E104 a step must be an integer, but this is float32
     o[3] = x[::0][0, 0]
-    #          ^ E104 the step of a slice must be a constant integer other than 0
+    #          ^ E104 Slice step cannot be zero
     o[4] = x[0.5:][0, 0]
     #        ^^^ E104 a bound of a slice must be an integer, but this is float32
     o[5] = total(x)

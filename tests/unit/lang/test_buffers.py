@@ -41,3 +41,20 @@ def test_halves_hold_components_of_their_own():
     np.asarray(v)[1] = 5.0
     assert v == wp.vec3h(1.0, 5.0, 3.0)
     assert copy.deepcopy(v) == v
+
+
+@pytest.mark.parametrize(
+    ("cls", "count", "of"),
+    [(wp.vec3, 3, ctypes.c_float), (wp.mat22d, 4, ctypes.c_double), (wp.quat, 4, ctypes.c_float),
+     (wp.vec2h, 2, ctypes.c_uint16), (wp.types.matrix((2, 3), wp.int8), 6, ctypes.c_int8)],
+)  # fmt: skip
+def test_classes_know_their_components(cls, count, of):
+    """`_length_` and `_type_`, which programs for Warp ask for, count all of them."""
+    assert (cls._length_, cls._type_) == (count, of)
+
+    class Own(cls):
+        pass
+
+    values = np.arange(1, count + 1).reshape(cls._shape_)
+    np.testing.assert_array_equal(np.array(Own(*values.ravel().tolist())).ravel(), values.ravel())
+    assert Own(*values.ravel().tolist()) == cls(*values.ravel().tolist())

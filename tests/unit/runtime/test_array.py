@@ -250,6 +250,28 @@ def test_pointer():
     assert b.list() == [0, 2]
 
 
+@wp.struct
+class Pixel:
+    half: wp.float16
+    colour: wp.vec3
+
+
+def test_c_pointers():
+    p = Pixel(1.5, wp.vec3(1.0, 2.0, 3.0))
+    pixels = wp.array([p, p], dtype=Pixel).cptr()
+    assert pixels[1].colour == p.colour
+    assert pixels[1].half == p.__ctype__().half == 0x3E00  # the bits of 1.5
+    numbers = wp.array([1, 2, 3], dtype=int)
+    pointer = numbers.cptr()
+    pointer[1] = 9
+    assert numbers.list() == [1, 9, 3] and wp.zeros(0).cptr() is None
+    assert list(wp.array([[1.0, 2.0]], dtype=wp.vec2).cptr()[0]) == [1.0, 2.0]
+    made = wp.array([7.0, 8.0], dtype=wp.float64).cptr()  # its memory lives as long
+    assert (made[0], made[1]) == (7.0, 8.0)
+    with pytest.raises(LaunchError, match=r"E206.*contiguous"):
+        numbers[::2].cptr()
+
+
 def test_text():
     a = wp.array([1.0, 2.0], dtype=float)
     assert str(a) == "[1. 2.]"

@@ -50,7 +50,10 @@ def test_writes_from_the_host():
         (lambda x: wp.indexedarray([1.0], [None]), "needs an array"),
         (lambda x: wp.indexedarray(x, [None], dtype=int), "dtype"),
         (lambda x: wp.indexedarray3d(x), "3 dimensions"),
-        (lambda x: x[wp.array([1], dtype=int), 1], "cannot be mixed"),
+        (lambda x: x[wp.array([1], dtype=int), 4], "outside an array of shape (3, 4)"),
+        (lambda x: x[wp.array([1], dtype=int), ..., ...], "only once"),
+        (lambda x: x[wp.array([1], dtype=int), 0, 0], "too many indices"),
+        (lambda x: x[wp.array([3], dtype=int), 1:], "outside"),
     ],
 )
 def test_what_does_not_fit(make, word):
@@ -73,6 +76,28 @@ def test_gradients_flow_to_the_underlying_array():
     assert out.list() == [8.0 * 11.0 + 2.0, 2.0]
     tape.backward(grads={out: np.ones(2, np.float32)})
     assert x.grad.numpy().tolist() == [[3, 0, 0, 0], [0, 0, 0, 0], [11, 0, 0, 8]]
+
+
+def test_indices_beside_slices_and_numbers():
+    values = np.arange(60, dtype=np.float32).reshape(5, 3, 4)
+    x = wp.array(values, requires_grad=True)
+    i, j = wp.array([4, 0], dtype=int), wp.array([3, 0, 1], dtype=int)
+    v = values
+    for got, expected in [
+        (x[i, 1:, 2], v[[4, 0], 1:, 2]), (x[1, ..., j], v[1][:, [3, 0, 1]]),
+        (x[..., j], v[..., [3, 0, 1]]), (x[i, ::-1], v[[4, 0], ::-1]),
+        (x[1:4, :, j], v[1:4][:, :, [3, 0, 1]]), (x[i, 2, j], v[[4, 0], 2][:, [3, 0, 1]]),
+    ]:  # fmt: skip
+        assert type(got) is wp.indexedarray
+        np.testing.assert_array_equal(got.numpy(), expected)
+    out = wp.zeros(2, dtype=float, requires_grad=True)
+    part = x[i, 2, 1:]
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=2, inputs=[part, out])
+    tape.backward(grads={out: wp.array([1.0, 10.0], dtype=float)})
+    expected = np.zeros_like(values)
+    expected[4, 2, [1, 3]], expected[0, 2, [1, 3]] = v[4, 2, [3, 1]], 10 * v[0, 2, [3, 1]]
+    np.testing.assert_allclose(x.grad.numpy(), expected)
 
 
 def test_launches_refuse_other_arrays():

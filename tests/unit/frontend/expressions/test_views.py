@@ -71,6 +71,68 @@ def test_slices_are_those_of_python(copies) -> None:
             assert got[10] == expected[-1] * 10 + expected[1:][-1]
 
 
+@wp.kernel
+def stepped(x: wp.array(dtype=int), lo: int, hi: int, step: int, out: wp.array2d(dtype=int)):
+    whole, low, high, part = x[::step], x[lo::step], x[:hi:step], x[lo:hi:step]
+    out[0, 0] = len(whole)
+    out[1, 0] = len(low)
+    out[2, 0] = len(high)
+    out[3, 0] = len(part)
+    for i in range(len(whole)):
+        out[0, i + 1] = whole[i]
+    for i in range(len(low)):
+        out[1, i + 1] = low[i]
+    for i in range(len(high)):
+        out[2, i + 1] = high[i]
+    for i in range(len(part)):
+        out[3, i + 1] = part[-1 - i]
+
+
+def test_steps_that_are_known_at_run_time() -> None:
+    x = wp.array(np.arange(SIZE) + 1, dtype=int)
+    out = wp.zeros((4, SIZE + 1), dtype=int)
+    bounds = (-9, -3, 0, 2, 6, 11)
+    for lo, hi in [(lo, hi) for lo in bounds for hi in bounds]:
+        for step in (1, 2, 3, 9, -1, -2, -4, -9):
+            wp.launch(stepped, dim=1, inputs=[x, lo, hi, step, out])
+            v = x.numpy()
+            parts = [v[::step], v[lo::step], v[:hi:step], v[lo:hi:step][::-1]]
+            for row, expected in zip(out.numpy(), parts, strict=True):
+                np.testing.assert_array_equal(row[1 : 1 + row[0]], expected)
+                assert row[0] == len(expected)
+    wp.launch(stepped, dim=1, inputs=[x, 0, 7, 0, out])
+    assert not out.numpy()[:, 0].any()  # a step of 0 selects nothing
+
+
+@wp.kernel
+def products(x: wp.array2d(dtype=float), step: int, column: int, y: wp.array(dtype=float)):
+    i = wp.tid()
+    view = x[::step, column]
+    if i < view.shape[0]:
+        turned = y[::-step]
+        turned[i] += view[i] * view[i] * float(x.shape[2] + 2)
+
+
+@pytest.mark.parametrize("step", [2, -2, 3])
+def test_gradients_through_such_steps(step: int) -> None:
+    data = np.arange(1.0, 15.0, dtype=np.float32).reshape(7, 2)
+    x = wp.array(data, dtype=float, requires_grad=True)
+    y = wp.zeros(7, dtype=float, requires_grad=True)
+    weights = np.arange(1.0, 8.0, dtype=np.float32)
+    with wp.Tape() as tape:
+        wp.launch(products, dim=7, inputs=[x, step, 1, y])
+    expected = np.zeros(7, dtype=np.float32)
+    expected[::-step] += 2.0 * data[::step, 1] ** 2
+    np.testing.assert_allclose(y.numpy(), expected)
+    tape.backward(grads={y: wp.array(weights, dtype=float)})
+    slope = np.zeros_like(data)
+    slope[::step, 1] = 4.0 * data[::step, 1] * weights[::-step]
+    np.testing.assert_allclose(x.grad.numpy(), slope)
+    assert wp.autograd.gradcheck(
+        products, dim=7, inputs=[x, step, 1], outputs=[y], show_summary=False
+    )
+
+
 @wp.func
 def total(a: wp.array(dtype=float)):
     s = float(0.0)
