@@ -46,6 +46,7 @@ from engine.frontend import grad, lower_composite, static
 from engine.lang.generics import Float, Int, Scalar
 from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
 from engine.lang.names import __all__ as _type_names
+from engine.lang.references import ref
 from engine.lang.values import (
     bfloat16,
     constant,
@@ -297,7 +298,7 @@ __all__ = [
     "ones", "ones_like", "zeros", "zeros_like",
     "fixedarray", "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d",
     "indexedarray4d",
-    "struct",
+    "ref", "struct",
     # kernels and tapes
     "Function", "Kernel", "Launch", "Module", "Tape", "adjoint", "func", "func_grad", "func_native",
     "func_replay", "grad",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from engine.diagnostics import LaunchError
+from engine.lang.references import Reference
 from engine.lang.structs import ARRAYS, IndexedArrayType, TupleType, UserType
 from engine.lang.types import MatrixType, ScalarType, VectorType
 from engine.lang.values import to_ir_type
@@ -159,6 +160,8 @@ def pattern_of(obj: Any) -> Pattern | None:
     """The pattern of an annotation object; None where it names one type, or none at all."""
     if obj is Any or isinstance(obj, TypeVar):
         return ANYTHING
+    if isinstance(obj, Reference):
+        return pattern_of(obj.dtype)
     if isinstance(obj, Form):
         return Pattern(form=obj)
     if isinstance(obj, Marker):

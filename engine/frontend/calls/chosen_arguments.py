@@ -21,6 +21,7 @@ from engine.frontend.expressions.choices import (
 from engine.frontend.functions.native_function import NativeFunc
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.operand import BAD, Choice, Known, Operand
+from engine.frontend.parsing.builtin_arguments import changed_arguments
 from engine.frontend.parsing.local_variables import root_name
 from engine.frontend.parsing.scope import struct_of, type_of
 from engine.lang.types import BOOL
@@ -38,7 +39,8 @@ def arguments_apart(
     if getattr(target, "__builtin_name__", None) in ("static", "where", "select"):
         return None
     nodes = [*node.args, *(w.value for w in node.keywords)]
-    given = [_argument(cx, n, target) for n in nodes]
+    changed = {id(n) for n in changed_arguments(cx.scope, node)}
+    given = [None if id(n) in changed else _argument(cx, n, target) for n in nodes]
     found = [c for got in given if got is not None for c in choices_in(got)]
     if not found or (_takes_choices(target) and not any(map(holds_local, found))):
         lowered_all = zip(nodes, given, strict=True)

@@ -134,6 +134,8 @@ def _result(kind: Kind, left: Iterator[Var]) -> Operand:
 
 def _wrong_call(fn: Function, given: Arguments) -> tuple[str, str] | None:
     """Why a function has no derivative as a function, and what to do about it."""
+    if given.references:
+        return "changes its arguments, so `grad` cannot call it", "return the values instead"
     if given.lent:
         return (
             "is called with a local array, by which there is no derivative here",

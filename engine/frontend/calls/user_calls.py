@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 
 from engine.diagnostics import KernelError
 from engine.frontend.assignment.aggregates import fresh
+from engine.frontend.calls.references import (
+    Place,
+    may_refer,
+    place_of,
+    with_place,
+    write_back,
+)
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.views import settled
 from engine.frontend.functions.overloads import (
@@ -43,6 +50,7 @@ from engine.frontend.operands.operand import (
     View,
     adapt,
 )
+from engine.frontend.parsing.builtin_arguments import changed_arguments, references_of
 from engine.ir.nodes import Atom, Call, Function, Var
 from engine.lang.generics import ANYTHING
 from engine.lang.structs import COMPOUND, StructType, UserType
@@ -53,11 +61,13 @@ class Arguments:
     """Kinds and atoms of a call's arguments.
 
     lent: the local arrays among them. Functions get them by value and give them back.
+    references: those that the function takes by reference: where each comes from, its kind.
     """
 
     kinds: list[Kind] = field(default_factory=list)
     atoms: list[Atom] = field(default_factory=list)
     lent: list[tuple[Atom, ...]] = field(default_factory=list)
+    references: list[tuple[Place, Kind]] = field(default_factory=list)
 
     def add(self, cx: Context, got: Operand) -> None:
         if isinstance(got, Several):
@@ -121,12 +131,15 @@ def _called(cx: Context, fn: Function, given: Arguments) -> list[Operand]:
     dsts = tuple(cx.b.temp(t) for t in fn.results)
     given.atoms += tables_of(cx, fn)
     cx.b.add(Call(dsts, fn, tuple(given.atoms), cx.b.span))
-    returned = sum(len(roots) for roots in given.lent)
-    own = dsts[: len(dsts) - returned]
     changed = [a for roots in given.lent for a in roots]
-    for var, value in zip(changed, dsts[len(own) :], strict=True):
+    by_reference = sum(len(slots(kind)) for _, kind in given.references)
+    own = dsts[: len(dsts) - len(changed) - by_reference]
+    back = iter(dsts[len(own) :])
+    for var in changed:
         assert isinstance(var, Var)
-        cx.b.set(var, value)
+        cx.b.set(var, next(back))
+    for place, kind in given.references:
+        write_back(cx, place, compose(kind, [next(back) for _ in slots(kind)]))
     return _results(fn, own, given.atoms)
 
 
@@ -160,6 +173,7 @@ def _instance(
             _refuse(cx, chosen)
             return None
         f, bound = chosen
+        names = references_of(f.function.func)
         for name, (at, got) in bound.items():
             problem = misfit(f, name, (at, got))
             fitted: Operand = BAD
@@ -173,7 +187,11 @@ def _instance(
                 bad = True
             else:
                 given.add(cx, fitted)
+                if name in names:
+                    given.references.append((place_of(cx, at), given.kinds[-1]))
         if bad:
+            return None
+        if given.references and not may_refer(cx, node, f.function, given.references, given.atoms):
             return None
         return cx.lowering.instance(f.function, given.kinds, cx.b.span), given
     except KernelError as error:
@@ -183,8 +201,11 @@ def _instance(
 
 def _arguments(cx: Context, node: ast.Call) -> Given:
     """Lowers the arguments of a call."""
+    referred = {id(a) for a in changed_arguments(cx.scope, node)}
 
     def argument(at: ast.expr) -> Argument:
+        if id(at) in referred:
+            at = with_place(cx, at)
         got = cx.expr(at)
         zero = got.value if isinstance(got, Known) else None
         return at, got if zero is None else zero

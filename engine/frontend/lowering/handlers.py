@@ -6,6 +6,7 @@ import ast
 
 from engine.frontend.assignment.targets import lower_walrus
 from engine.frontend.calls.dispatch import lower_call
+from engine.frontend.calls.references import PlacedExpression
 from engine.frontend.context.lowered import LoweredExpression, lower_lowered
 from engine.frontend.context.lowering import ExpressionHandler, StatementHandler
 from engine.frontend.expressions.arithmetic import lower_binary, lower_tuple, lower_unary
@@ -40,6 +41,7 @@ EXPRESSIONS: dict[type[ast.AST], ExpressionHandler] = {
     ast.NamedExpr: lower_walrus,
     ast.Call: lower_call,
     LoweredExpression: lower_lowered,
+    PlacedExpression: lower_lowered,
 }
 STATEMENTS: dict[type[ast.AST], StatementHandler] = {
     ast.Assign: lower_assign,

@@ -188,6 +188,15 @@ class Instances:
                     "query in another function, and pass on what was found",
                 )
             )
+        if own is not None and self._parsed[function].references:
+            raise KernelError(
+                Diagnostic(
+                    "E110",
+                    f"`{function.name}` takes a reference, and has a gradient or replay of its own",
+                    primal.span,
+                    "return the value instead",
+                )
+            )
         inside = self._inside(key, primal)
         if function.grad_func is not None:
             text, forward = self._parse(function.grad_func, needs), self._parsed[function]

@@ -121,6 +121,9 @@ def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], 
             raise wrong("E106", "has a body besides its snippet", "write `...` as its body")
     if "return" in function.func.__annotations__ and parsed.results is None:
         raise wrong("E103", "has a result of no single type", "annotate it with one type")
+    if parsed.references:
+        raise wrong("E112", "takes a reference: this is not supported",
+                    "pass an array, or return the new value")  # fmt: skip
     if parsed.results and isinstance(parsed.results[0], COMPOUND):
         raise wrong(
             "E103",

@@ -173,7 +173,7 @@ def _finish(cx: Context) -> tuple[tuple[ValueType, ...], tuple[Returned, ...]]:
             f"`{cx.name}` is annotated with a result but returns nothing",
             "write `return value`, or remove the annotation of the result",
         )
-    if cx.lent and reaches_end(cx.b.block()):
+    if lent_atoms(cx) and reaches_end(cx.b.block()):
         cx.b.add(Return(lent_atoms(cx), cx.source.header()))
     types = [s.type for k in results for s in slots(k) if not s.static]
     types += [a.type for a in lent_atoms(cx)]

@@ -11,8 +11,16 @@ from engine.frontend.parsing.report import Report
 from engine.frontend.parsing.scope import Scope, type_of
 from engine.frontend.parsing.source import Source
 from engine.lang.generics import ANYTHING, NOT_OF_KERNELS, Pattern, pattern_of
+from engine.lang.references import Reference
 from engine.lang.stand_ins import StandIn, plural, stand_in_of
-from engine.lang.structs import FieldType, IndexedArrayType, StructArrayType, StructType, UserType
+from engine.lang.structs import (
+    ARRAYS,
+    FieldType,
+    IndexedArrayType,
+    StructArrayType,
+    StructType,
+    UserType,
+)
 from engine.lang.types import ArrayType, MatrixType, ScalarType, VectorType
 
 _KINDS = (
@@ -48,6 +56,8 @@ def to_type(obj: Any) -> FieldType | None:
     missing = stand_in_of(obj)
     if missing is not None:
         raise _not_here(missing)
+    if isinstance(obj, Reference):
+        return to_type(obj.dtype)
     if obj is inspect.Parameter.empty or pattern_of(obj) is not None:
         return None
     found = getattr(obj, "__ir_type__", None)
@@ -111,6 +121,8 @@ def parameter_types(
         try:
             value = evaluate(notes[name], scope)
             out[name] = to_type(value)
+            if isinstance(value, Reference):
+                _check_reference(value, out[name], kernel)
             pattern = pattern_of(value) if kernel else None
             if pattern is not None and pattern.role in NOT_OF_KERNELS:
                 raise BadAnnotation(f"a kernel cannot take a {pattern.role} as an argument")
@@ -119,6 +131,15 @@ def parameter_types(
             advice = error.help or help_text(scope.api)
             report.add(error.code, arg, f"parameter `{name}`: {error}", advice)
     return out
+
+
+def _check_reference(value: Reference, t: UserType | None, kernel: bool) -> None:
+    """Raises BadAnnotation for a reference that no parameter can be."""
+    if kernel:
+        raise BadAnnotation("a kernel cannot take a reference", help="pass an array")
+    if isinstance(t, ARRAYS):
+        raise BadAnnotation("an array refers to its elements: a reference to it is not supported",
+                            help="pass the array itself")  # fmt: skip
 
 
 def patterns(

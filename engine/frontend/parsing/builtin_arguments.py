@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from engine.builtins.argument_names import placed
 from engine.builtins.composite import COMPOSITES
 from engine.builtins.queries import QUERIES
 from engine.frontend.parsing.scope import Scope
+from engine.lang.references import positions_of, reference_names
 
 
 def by_position(name: str, node: ast.Call) -> ast.Call | None:
@@ -32,6 +34,23 @@ def changed_arguments(scope: Scope, node: ast.Call) -> Iterator[ast.expr]:
     elif positions and node.keywords:
         node = by_position(name, node) or node
     yield from (a for k, a in enumerate(node.args) if k in positions)
+    yield from _referred(_known(scope, node.func), node)
+
+
+def _referred(target: object, node: ast.Call) -> Iterator[ast.expr]:
+    """The arguments that a function takes by reference."""
+    for overload in getattr(target, "overloads", ()):
+        func = getattr(overload, "func", None)
+        names = references_of(func) if callable(func) else ()
+        if names and func is not None:
+            positions = positions_of(names, func)
+            yield from (a for k, a in enumerate(node.args) if k in positions)
+            yield from (w.value for w in node.keywords if w.arg in names)
+
+
+def references_of(func: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters of a Python function that are references, in order."""
+    return reference_names(func, lambda note: Scope(func).evaluate(note))
 
 
 def changed_by_query(name: str, node: ast.Call) -> Iterator[ast.expr]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from engine.frontend.parsing.annotations import no_result, parameter_types, patterns, result_types
-from engine.frontend.parsing.builtin_arguments import changed_arguments
+from engine.frontend.parsing.builtin_arguments import changed_arguments, references_of
 from engine.frontend.parsing.desugar import desugar, is_idle
 from engine.frontend.parsing.fence import Rejected, fence
 from engine.frontend.parsing.local_variables import LocalPlan, plan_locals
@@ -28,7 +28,8 @@ class ParsedFunction:
 
     rejected: ids of nodes that the fence refused, which `report` tells. annotated: the type
     of each parameter, None where there is none. patterns: what those take. results: the
-    annotated ones, None where the `return` statements tell.
+    annotated ones, None where the `return` statements tell. references: parameters whose changes
+    the caller sees, in order.
     """
 
     source: Source
@@ -41,6 +42,7 @@ class ParsedFunction:
     is_kernel: bool
     patterns: dict[str, Pattern]
     statics: StaticExpressions
+    references: tuple[str, ...] = ()
 
 
 def is_stub(func: Callable[..., Any]) -> bool:
@@ -74,8 +76,10 @@ def parse_function(
             results = result_types(func, source, scope, report)
         static = {at: found.names for at, found in statics.items()}
         plan = plan_locals(source.tree, partial(changed_arguments, scope), static)
+        refs = () if is_kernel else references_of(func)
+        plan = replace(plan, plain=plan.plain - set(refs))
     except RecursionError:
         raise too_deep(source) from None
     return ParsedFunction(
-        source, scope, rejected, plan, report, annotated, results, is_kernel, open_, statics
+        source, scope, rejected, plan, report, annotated, results, is_kernel, open_, statics, refs
     )

@@ -56,8 +56,17 @@ def known_results(annotated: Sequence[UserType] | None) -> tuple[Kind, ...] | No
 
 
 def lent_atoms(cx: Context) -> tuple[Atom, ...]:
-    """The local arrays among the parameters, as they are now, in the order of the call."""
-    return tuple(a for k in sorted(cx.lent) for a in cx.lent[k])
+    """What the caller gets back: local arrays in the order of the call, then references."""
+    local = tuple(a for k in sorted(cx.lent) for a in cx.lent[k])
+    return (*local, *(a for name in cx.function.references for a in _reference_atoms(cx, name)))
+
+
+def _reference_atoms(cx: Context, name: str) -> tuple[Atom, ...]:
+    """The present value of a parameter that is a reference."""
+    if name in cx.vars:
+        return (cx.vars[name],)
+    parts = decompose(cx.trees[name]) if name in cx.trees else None
+    return () if parts is None else parts[1]
 
 
 def kinds_of(values: Sequence[Operand]) -> tuple[Kind, ...]:
