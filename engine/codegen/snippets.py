@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engine.codegen.spelling import local
 from engine.ir import nodes as n
@@ -24,19 +25,24 @@ def snippet_body(f: n.Function, result: str) -> list[str]:
     native = f.native
     out = ["    using namespace wp;"]
     if native.inputs is None:
-        out += [_seen(f, p) for p in f.params]
-        return [*out, *_text(f)]
+        return [*out, *_declared([_seen(f, p) for p in f.params]), *_text(f)]
     cotangents = [p.name for p in f.params if p.name.startswith("adj_") and not _is_array(p)]
     own = {p.name for p in f.params}
-    for p in f.params:
-        gradient = _is_array(p) and p.name.startswith("adj_")
-        out.append(_seen(f, p, gradient))
-        adjoint = f"adj_{p.name}"
-        if p.name in native.inputs:
-            out.append(f"    {_type(p.type)} {adjoint}{{}};")
-        elif adjoint not in own and p.name not in cotangents and not gradient:
+    gradients = {p.name: _seen(f, p, True) for p in f.params
+                 if _is_array(p) and p.name.startswith("adj_")}  # fmt: skip
+    primals = [p for p in f.params if p.name not in gradients]
+    out += _declared([_seen(f, p) for p in primals])
+    adjoints: list[_Declared] = []  # in the order of the primals, for structs
+    for p in primals:
+        name = f"adj_{p.name}"
+        if name in gradients:
+            adjoints.append(gradients[name])
+        elif p.name in native.inputs:
+            adjoints.append(_Declared(_type(p.type), name))
+        elif name not in own and p.name not in cotangents:
             # It has no derivative, but snippets may name it.
-            out.append(f"    [[maybe_unused]] {_nothing(p.type)} {adjoint}{{}};")
+            adjoints.append(_Declared(_nothing(p.type), name))
+    out += _declared(adjoints)
     for name in cotangents:
         out.append(f"    [[maybe_unused]] const auto& {name}_0 = {name};")
     # A function of its own, so that the snippet may return early.
@@ -47,6 +53,54 @@ def snippet_body(f: n.Function, result: str) -> list[str]:
     elif results:
         out.append(f"    return {results[0]};")
     return out
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A variable that snippets see: its type, its name and what it is made from; else it is zero.
+
+    name: of a field of a struct with the struct before it. before: a statement that it needs.
+    """
+
+    type: str
+    name: str
+    value: str = ""
+    before: str = ""
+
+
+def _declared(variables: Sequence[_Declared]) -> list[str]:
+    """The declarations; fields of one struct make one variable."""
+    out = [f"    {d.before}" for d in variables if d.before]
+    done: set[str] = set()
+    for d in variables:
+        root = d.name.partition(".")[0]
+        if "." not in d.name:
+            value = f"({d.value})" if d.value else "{}"
+            out.append(f"    [[maybe_unused]] {d.type} {d.name}{value};")
+        elif root not in done:
+            done.add(root)
+            fields = [(x.name.split(".")[1:], x) for x in variables
+                      if x.name.startswith(f"{root}.")]  # fmt: skip
+            body, values = _struct(fields)
+            out.append(f"    [[maybe_unused]] struct {{ {body} }} {root}{{{values}}};")
+    return out
+
+
+def _struct(fields: Sequence[tuple[list[str], _Declared]]) -> tuple[str, str]:
+    """The members of a struct and the values that they are made from, in order."""
+    members: list[str] = []
+    values: list[str] = []
+    for name in dict.fromkeys(path[0] for path, _ in fields):
+        own = [(path[1:], d) for path, d in fields if path[0] == name]
+        d = own[0][1]
+        if own[0][0]:
+            body, inner = _struct(own)
+            members.append(f"struct {{ {body} }} {name};")
+            values.append(f"{{{inner}}}")
+        else:
+            members.append(f"{d.type} {name};")
+            values.append(f"{d.type.removeprefix('const ')}({d.value})")
+    return " ".join(members), ", ".join(values)
 
 
 def _is_array(p: n.Var) -> bool:
@@ -70,18 +124,19 @@ def _nothing(t: Type) -> str:
     return f"wp::array_t<{_type(t.element)}, {t.ndim}, FLAT, true, false>"
 
 
-def _seen(f: n.Function, p: n.Var, gradient: bool = False) -> str:
-    """Declares a parameter under the user's name."""
+def _seen(f: n.Function, p: n.Var, gradient: bool = False) -> _Declared:
+    """A parameter under the user's name."""
     name, given = p.name, local(p)
     if not isinstance(p.type, ArrayType):
-        return f"    [[maybe_unused]] {_type(p.type)} {name} = {given};"
+        return _Declared(_type(p.type), name, given)
     assert f.native is not None
     absent, guarded = name in f.native.absent, f.native.guarded
     element = _type(p.type.element)
     flags = f"{'true' if gradient else 'false'}, {'true' if guarded else 'false'}"
     spare = ""
     if absent or guarded:
-        spare = f"{element} {name}_spare{{}}; "
-        given += f", &{name}_spare, {'true' if absent else 'false'}"
+        other = f"{name.replace('.', '_')}_spare"
+        spare = f"{element} {other}{{}};"
+        given += f", &{other}, {'true' if absent else 'false'}"
     kind = f"wp::array_t<{element}, {p.type.ndim}, FLAT, {flags}>"
-    return f"    {spare}[[maybe_unused]] const {kind} {name}({given});"
+    return _Declared(f"const {kind}", name, given, spare)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
 
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.functions.native_function import NativeFunc
 from engine.frontend.lowering.snippet_access import access
-from engine.frontend.operands.kinds import COMPOUND_KINDS, AbsentKind, Kind, StructKind, TupleKind
+from engine.frontend.operands.kinds import (
+    COMPOUND_KINDS,
+    AbsentKind,
+    Kind,
+    StructKind,
+    TupleKind,
+    slots,
+)
 from engine.frontend.operands.operand import Known
 from engine.frontend.operands.type_names import type_name
 from engine.frontend.parsing.parsed_function import ParsedFunction
@@ -50,7 +57,7 @@ def lower_native(function: NativeFunc, parsed: ParsedFunction, types: Sequence[K
     span = _place(parsed.source)
     _check(function, parsed, types, span)
     named = dict(zip(parsed.annotated, types, strict=True))
-    params = tuple(Var(n, _plain(t)) for n, t in named.items())
+    params = tuple(Var(n + s.suffix, _plain(s.type)) for n, t in named.items() for s in slots(t))
     results = tuple(value_type(_plain(t)) for t in parsed.results or ())
     grad = None
     if snippets.adjoint is not None:
@@ -139,27 +146,27 @@ def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], 
     for name, t in zip(parsed.annotated, types, strict=True):
         if isinstance(t, Known):
             raise wrong("E104", f"cannot take a function as `{name}`", "pass a value")
-        if isinstance(t, COMPOUND_KINDS):
-            what = "a struct" if isinstance(t, StructKind) else "a part of an array"
-            what = "an array that is not there" if isinstance(t, AbsentKind) else what
-            what = "a tuple" if isinstance(t, TupleKind) else what
+        bad = _not_taken(t)
+        if bad is not None:
+            absent = isinstance(bad, AbsentKind)
+            what = "an array that is not there" if absent else "a part of an array"
+            what = "a tuple" if isinstance(bad, TupleKind) else what
             raise wrong(
                 "E104",
-                f"cannot take {what} ({type_name(t)}) as `{name}`",
+                f"cannot take {what} ({type_name(bad)}) as `{name}`",
                 {
-                    "a struct": "pass the fields",
                     "a tuple": "pass its items",
                     "an array that is not there": "pass an array",
                 }.get(what, "pass the array and the indices"),
             )
-        if name in _KEYWORDS or name.startswith(("adj_", "v_")):
+        if _is_taken(name, parsed.annotated):
             raise KernelError(
                 Diagnostic(
                     "E103",
                     f"parameter `{name}` of native function `{function.name}` has a name that "
                     "its C++ text cannot use",
                     source.parameter(name),
-                    "choose another name: C++ keywords, `adj_...` and `v_...` are taken",
+                    "choose another name: C++ keywords, `adj_...`, and `v_x` beside `x` are taken",
                 )
             )
     texts = {"snippet": snippets.forward, "replay_snippet": snippets.replay}
@@ -170,6 +177,19 @@ def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], 
                 f"has a result, but its {what} has no `return`",
                 "return the result, or remove the annotation of it",
             )
+
+
+def _not_taken(t: Kind) -> Kind | None:
+    """What of an argument has no form in C++; None where all has."""
+    if isinstance(t, StructKind):
+        return next((bad for item in t.items if (bad := _not_taken(item)) is not None), None)
+    return t if isinstance(t, (*COMPOUND_KINDS, Known)) else None
+
+
+def _is_taken(name: str, others: Container[str]) -> bool:
+    """Whether the C++ text of a function cannot use a name of a parameter."""
+    prefixed = name.startswith("v_") and name[2:] in others
+    return prefixed or name in _KEYWORDS or name.startswith("adj_")
 
 
 def _plain(t: Kind | UserType) -> Type:

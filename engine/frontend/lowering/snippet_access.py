@@ -68,6 +68,7 @@ def access(text: str, arrays: Iterable[str]) -> Access:
     """The accesses of a snippet to its array parameters."""
     tokens = [t for t in _TOKEN.findall(text) if not t.startswith(("//", "/*", '"', "'"))]
     arrays = tuple(arrays)
+    tokens, loose = _fields_joined(tokens, arrays)
     known = {*arrays, "else", "auto", "shape"}
     reads: set[str] = set()
     writes: set[str] = set()
@@ -77,7 +78,7 @@ def access(text: str, arrays: Iterable[str]) -> Access:
     opaque = opaque or not _OPAQUE.isdisjoint(tokens)
     for name in arrays:
         kinds = {_kind(tokens, k) for k, t in enumerate(tokens) if t == name}
-        if opaque and kinds:
+        if (opaque and kinds) or name.partition(".")[0] in loose:
             kinds = {"any"}
         if kinds & {"read", "any"}:
             reads.add(name)
@@ -94,6 +95,29 @@ def access(text: str, arrays: Iterable[str]) -> Access:
         )
     )
     return Access(frozenset(reads), frozenset(writes), frozenset(updates), pure)
+
+
+def _fields_joined(tokens: Sequence[str], arrays: Sequence[str]) -> tuple[list[str], set[str]]:
+    """The tokens with fields of structs as one each: `s.a`; and structs named by themselves.
+
+    arrays: those that are fields have such names.
+    """
+    roots = {a.partition(".")[0] for a in arrays if "." in a}
+    out: list[str] = []
+    loose: set[str] = set()
+    k = 0
+    while k < len(tokens):
+        name = tokens[k]
+        k += 1
+        if name in roots and _at(out, len(out) - 1) not in (".", "->", "::"):
+            root = name
+            while name not in arrays and _at(tokens, k) == "." and k + 1 < len(tokens):
+                name += f".{tokens[k + 1]}"
+                k += 2
+            if name == root or any(a.startswith(f"{name}.") for a in arrays):
+                loose.add(root)
+        out.append(name)
+    return out, loose
 
 
 def _at(tokens: Sequence[str], k: int) -> str:

@@ -39,7 +39,8 @@ def changed_arguments(scope: Scope, node: ast.Call) -> Iterator[ast.expr]:
 
 def _referred(target: object, node: ast.Call) -> Iterator[ast.expr]:
     """The arguments that a function takes by reference."""
-    for overload in getattr(target, "overloads", ()):
+    overloads = getattr(target, "overloads", None)
+    for overload in overloads if isinstance(overloads, tuple) else ():
         func = getattr(overload, "func", None)
         names = references_of(func) if callable(func) else ()
         if names and func is not None:
