@@ -40,10 +40,13 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 BITS = ("atomic_and", "atomic_or", "atomic_xor")
 UNORDERED = (wp.quatd, wp.transform)  # have no minimum
 MESSAGES = "tests/unit/runtime/test_messages.py"
+TILES = "tests/corpus/test_tiles.py"
 # Tested in files of their own: what they do is no value.
 ELSEWHERE = {
     "tid": "tests/unit/runtime/test_launch.py",
     **dict.fromkeys(("print", "printf", "expect_eq", "expect_neq", "expect_near"), MESSAGES),
+    **dict.fromkeys(("tile", "untile", "block_dim"), TILES),
+    **dict.fromkeys(("tile_reduce", "tile_sum", "tile_min", "tile_max"), TILES),
 }
 
 Array = np.ndarray[Any, Any]

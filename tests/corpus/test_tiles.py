@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,45 @@ def test_values_and_gradients() -> None:
     gx = seed[:, 1][:, None, :] * weights[:, None, None] ** 3 + least * seed[:, 0][:, None, :]
     np.testing.assert_allclose(x.grad.numpy(), gx, rtol=1e-5)
     assert wp.autograd.gradcheck_tape(tape)
+
+
+SCALARS = [wp.float16, wp.float32, wp.float64, wp.int8, wp.uint16, wp.int32, wp.uint64]
+TYPES = [*SCALARS, wp.vec2h, wp.vec3i, wp.mat22d]
+
+
+@wp.kernel
+def sums(x: wp.array2d(dtype=Any), out: wp.array2d(dtype=Any)):
+    row, lane = wp.tid()
+    v = wp.tile(x[row, lane], preserve_type=True)
+    out[row, 0] = wp.tile_sum(v)[0] + wp.tile_reduce(wp.add, v)[0]
+    out[row, 1] = wp.untile(v)
+
+
+@wp.kernel
+def extremes(x: wp.array2d(dtype=Any), out: wp.array2d(dtype=Any)):
+    row, lane = wp.tid()
+    out[row, 0] = wp.tile_min(wp.tile(x[row, lane]))[0]
+    out[row, 1] = wp.tile_max(wp.tile(x[row, lane]))[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dtype"), [*((sums, t) for t in TYPES), *((extremes, t) for t in SCALARS)]
+)
+def test_types(kernel: wp.Kernel, dtype: Any) -> None:
+    """A block of one thread: sums and extremes are its value, their derivative one."""
+    shape = (2, 1, *getattr(dtype, "_shape_", ()))
+    data = np.arange(1, 1 + np.prod(shape), dtype=int).reshape(shape)
+    smooth = dtype not in (wp.vec3i, *SCALARS[3:])
+    x = wp.array(data, dtype=dtype, requires_grad=smooth)
+    out = wp.zeros((2, 2), dtype=dtype, requires_grad=smooth)
+    with wp.Tape() as tape:
+        wp.launch_tiled(kernel, dim=2, inputs=[x], outputs=[out], block_dim=32)
+    first = data[:, 0] * (2 if kernel is sums else 1)
+    np.testing.assert_array_equal(out.numpy(), np.stack([first, data[:, 0]], 1))
+    if smooth:
+        seed = np.stack([data[:, 0], 3 * data[:, 0]], 1)
+        tape.backward(grads={out: wp.array(seed, dtype=dtype)})
+        np.testing.assert_array_equal(x.grad.numpy(), (5 if kernel is sums else 4) * data)
 
 
 @wp.kernel
