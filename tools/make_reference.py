@@ -1,5 +1,5 @@
-"""Writes the reference of the kernel language, docs/language/*.md, and the stubs of its builtins,
-engine/builtins/names.pyi, from the registry.
+"""Writes the reference of the kernel language, docs/language/*.md, the tables of docs/from-warp.md,
+and the stubs of builtins, engine/builtins/names.pyi, from the registry.
 
 Usage: python tools/make_reference.py [--check]. The examples are run, and what they print is
 shown. With --check nothing is written; the exit code is 1 where a page is out of date.
@@ -18,6 +18,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from engine.builtins.families import FAMILIES  # noqa: E402
+from tools.reference import from_warp  # noqa: E402
 from tools.reference.pages import EXAMPLES, index, page  # noqa: E402
 from tools.reference.stubs import stubs  # noqa: E402
 
@@ -35,7 +36,7 @@ def run(path: Path) -> str:
 
 def files() -> dict[str, str]:
     """The text of every file, by its path in the project."""
-    made = {f"{LANGUAGE}/index.md": index(), STUBS: stubs()}
+    made = {f"{LANGUAGE}/index.md": index(), STUBS: stubs(), from_warp.PAGE: from_warp.page(ROOT)}
     for family in FAMILIES:
         output = run(ROOT / LANGUAGE / EXAMPLES / f"{family.name}.py")
         made[f"{LANGUAGE}/{family.name}.md"] = page(family, output)

@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 from engine.lang.stand_ins import StandIn, StandInModule, make_stand_in, plural
 
 __all__ = [
+    "FEATURES",
     "Finder",
     "Loader",
     "is_missing_module",
@@ -17,7 +18,7 @@ __all__ = [
 ]
 
 # (names, or patterns with "*"; the feature; what to write instead).
-_FEATURES: tuple[tuple[str, str, str], ...] = (
+FEATURES: tuple[tuple[str, str, str], ...] = (
     # ---- in kernels
     ("tile_*", "tiles",
      "loop over the elements with one thread for each result"),
@@ -62,8 +63,8 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 
 
-_EXACT = {n: row[1:] for row in _FEATURES for n in row[0].split() if "*" not in n}
-_PATTERNS = [(n, row[1:]) for row in _FEATURES for n in row[0].split() if "*" in n]
+_EXACT = {n: row[1:] for row in FEATURES for n in row[0].split() if "*" not in n}
+_PATTERNS = [(n, row[1:]) for row in FEATURES for n in row[0].split() if "*" in n]
 
 
 def missing_feature(name: str) -> tuple[str, str] | None:
