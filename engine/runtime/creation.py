@@ -22,6 +22,7 @@ from engine.lang.values import to_element_type, to_value_type
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from, steps
 from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.indexed import indexedarray
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import bystanders
 from engine.runtime.storage import allocate
@@ -235,11 +236,14 @@ def _spaced(
 def _like(
     src: Any, device: DeviceLike, requires_grad: bool | None, retain_grad: bool, zero: bool
 ) -> array:
-    if not isinstance(src, array):
-        src = array(src, copy=False)
-    place = src.device if device is None else get_device(device)
-    out = array._allocate(src.shape, src._ir.element, zero, place)
-    wanted = src.requires_grad if requires_grad is None else requires_grad
+    if isinstance(src, indexedarray):
+        shape, of = src.shape, src.data
+    else:
+        of = src if isinstance(src, array) else array(src, copy=False)
+        shape = of.shape
+    place = of.device if device is None else get_device(device)
+    out = array._allocate(shape, of._ir.element, zero, place)
+    wanted = of.requires_grad if requires_grad is None else requires_grad
     if wanted and (requires_grad or out._info.floating):
         out.requires_grad = True
     out.retain_grad = retain_grad

@@ -105,15 +105,30 @@ def _plain_name(name: str) -> str:
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
-def _from_lambda(func: types.FunctionType) -> Any:
+def named_function(func: Any) -> UserFunc:
+    """A function that kernels can call; a lambda gets a name that its text decides.
+
+    Raises KernelError for what is no function of Python in the kernel language.
+    """
+    if isinstance(func, types.FunctionType) and func.__code__.co_name == "<lambda>":
+        text = ast.unparse(_lambda_node(func))
+        name = f"func_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return UserFunc(_from_lambda(func, name))
+    called = functions_of(func, 0)[1]
+    if not isinstance(called, UserFunc):
+        raise _refused(f"{func!r} is no function of Python", "kernels can call it as it is")
+    return called
+
+
+def _from_lambda(func: types.FunctionType, name: str = "lambda_") -> Any:
     """A function with a name that does what a lambda does."""
     node = _lambda_node(func)
     code = func.__code__
     scope = dict(func.__globals__)
     scope.update(zip(code.co_freevars, (_content(c) for c in func.__closure__ or ()), strict=True))
-    lines = [f"def lambda_({ast.unparse(node.args)}):", f"    return {ast.unparse(node.body)}"]
+    lines = [f"def {name}({ast.unparse(node.args)}):", f"    return {ast.unparse(node.body)}"]
     where = f"lambda at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
-    made = define("lambda_", lines, scope, where)
+    made = define(name, lines, scope, where)
     made.__defaults__ = func.__defaults__
     return made
 
@@ -148,4 +163,4 @@ def _contains(node: ast.expr, position: tuple[int, int, int, int]) -> bool:
 
 
 def _refused(message: str, help: str) -> KernelError:
-    return KernelError(Diagnostic("E103", f"map: {message}", call_span(), help))
+    return KernelError(Diagnostic("E103", message, call_span(), help))

@@ -15,12 +15,14 @@ from engine.utils.colouring import (
     graph_coloring_get_groups,
 )
 from engine.utils.common import UtilityError, transform_expand
+from engine.utils.functions import create_warp_function
 from engine.utils.reductions import array_inner, array_sum
 from engine.utils.sorting import radix_sort_pairs, runlength_encode, segmented_sort_pairs
 from engine.utils.streams import array_cast, array_scan
 
 __all__ = [
     "GraphColoringAlgorithm", "ScopedTimer", "UtilityError", "transform_expand", "array_cast",
-    "array_inner", "array_scan", "array_sum", "graph_coloring_assign", "graph_coloring_balance",
-    "graph_coloring_get_groups", "radix_sort_pairs", "runlength_encode", "segmented_sort_pairs",
+    "array_inner", "array_scan", "array_sum", "create_warp_function", "graph_coloring_assign",
+    "graph_coloring_balance", "graph_coloring_get_groups", "radix_sort_pairs", "runlength_encode",
+    "segmented_sort_pairs",
 ]  # fmt: skip

@@ -89,6 +89,11 @@ class UserFunc:
     def __repr__(self) -> str:
         return f"<engine function {self.name}>"
 
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         if len(self.overloads) > 1:
             from engine.frontend.functions.overloads import for_host  # late: rarely needed

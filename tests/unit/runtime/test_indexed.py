@@ -100,6 +100,16 @@ def test_indices_beside_slices_and_numbers():
     np.testing.assert_allclose(x.grad.numpy(), expected)
 
 
+def test_arrays_like_them():
+    x = wp.zeros((3, 2), dtype=wp.vec3h, requires_grad=True)
+    part = x[wp.array([2], dtype=int)]
+    for made in (wp.zeros_like(part), wp.empty_like(part), wp.full_like(part, wp.vec3h(1.0))):
+        assert (made.shape, made.dtype, made.requires_grad) == ((1, 2), wp.vec3h, True)
+    assert wp.zeros_like(part, requires_grad=False).requires_grad is False
+    nothing = x[wp.empty(0, dtype=int)]
+    assert wp.ones_like(nothing).shape == (0, 2)
+
+
 def test_launches_refuse_other_arrays():
     out = wp.zeros(2, dtype=float)
     for wrong, code in ((data(), "E202"), (wp.indexedarray(wp.zeros(3, dtype=float)), "E203"),
