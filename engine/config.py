@@ -72,7 +72,8 @@ mode: Literal["release", "debug"] = "release"
 # raise an error at the end of the launch, or nothing, as in Warp.
 expect: Literal["raise", "print"] = "raise"
 # "strict": integers of a NumPy array that the array to be made has no place for are refused (E206),
-# and so is `requires_grad` of integers. "lenient", as in Warp: they wrap, and it means nothing.
+# and `requires_grad` of integers, which means nothing, is warned of. "lenient", as in Warp: they
+# wrap, and nobody is warned.
 integers: Literal["strict", "lenient"] = "strict"
 # Check the IR between passes.
 verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")

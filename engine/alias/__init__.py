@@ -52,9 +52,9 @@ DIFFERENCES = (
     ),
     Difference(
         "integers", "lenient",
-        "integers that an array to be made has no place for are refused (E206), and so is "
-        "`requires_grad` of integers",
-        "those of a NumPy array wrap, and `requires_grad` of integers means nothing",
+        "integers that an array to be made has no place for are refused (E206), and "
+        "`requires_grad` of integers, which means nothing, is warned of",
+        "those of a NumPy array wrap, and nobody is warned",
     ),
 )  # fmt: skip
 

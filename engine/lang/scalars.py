@@ -7,12 +7,14 @@ number that has been rounded (or wrapped) to the class's width.
 from __future__ import annotations
 
 import builtins
+import ctypes
 import operator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from engine.lang import types as t
+from engine.lang.scalar_arithmetic import give_arithmetic
 
 
 class _Scalar:
@@ -20,6 +22,8 @@ class _Scalar:
 
     __slots__ = ()
     __ir_type__: ClassVar[t.ScalarType]
+    # What C has for it, by the name that programs for Warp know; of half precision the bits.
+    _type_: ClassVar[Any]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self!s})"
@@ -175,3 +179,13 @@ SCALAR_CLASSES: dict[t.ScalarType, type] = {
         float32, float64,
     )
 }  # fmt: skip
+
+for _kind, _class in SCALAR_CLASSES.items():
+    _class._type_ = getattr(  # type: ignore[attr-defined]
+        ctypes, {"float16": "c_uint16", "bfloat16": "c_uint16", "float32": "c_float",
+                 "float64": "c_double"}.get(_kind.name, f"c_{_kind.name}"))  # fmt: skip
+    if _kind.kind == "f":
+        _width = np.float32 if _class is bfloat16 else _kind.numpy.type
+        give_arithmetic(_class, float, float if _class is float32 else None, _width)
+    elif _kind.kind in "iu":
+        give_arithmetic(_class, int, int if _class is int32 else None)

@@ -128,6 +128,15 @@ class Components:
     def __rtruediv__(self, other: object) -> Any:
         return self._scaled(_divide(self._dtype), other, swap=True)
 
+    def __mod__(self, other: object) -> Any:
+        # The remainder of kernels: it has the sign of what is divided, and is 0 for integers by 0.
+        with np.errstate(all="ignore"):
+            return self._elementwise(np.fmod, other)
+
+    def __rmod__(self, other: object) -> Any:
+        with np.errstate(all="ignore"):
+            return self._elementwise(np.fmod, other, swap=True)
+
     def __matmul__(self, other: object) -> Any:
         if not isinstance(other, Components) or self._dtype != other._dtype:
             return NotImplemented
@@ -167,6 +176,12 @@ class Vector(Components):
     """A column of scalars: indexable, sliceable, with x, y, z, w for the first four."""
 
     __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Else components that it has not, and several at once, would be mere attributes.
+        if not (set(name) - _LETTERS or hasattr(type(self), name)):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        super().__setattr__(name, value)
 
     def __str__(self) -> str:
         return str(self._data.tolist())
@@ -268,6 +283,9 @@ def _is_composite(args: tuple[Any, ...]) -> bool:
     return all(isinstance(a, Components) for a in args)
 
 
+_LETTERS = frozenset("xyzw")
+
+
 def _component(i: int) -> property:
     def get(self: Vector) -> Any:
         return self._data[i].item()
@@ -313,6 +331,7 @@ def vector_class(kind: t.VectorType | t.MatrixType) -> type[Components]:
             # Names that programs for Warp know from its classes.
             "_wp_scalar_type_": SCALAR_CLASSES[kind.scalar],
             "_shape_": t.shape_of(kind),
+            "_length_": t.shape_of(kind)[0],
         }
         if isinstance(kind, t.VectorType) and kind.tag != "transform":
             members.update((c, _component(i)) for i, c in enumerate("xyzw"[: kind.length]))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import config
+from engine.diagnostics.site import call_span
 from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
@@ -192,7 +194,10 @@ class ArrayBase:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this array; setting False drops the gradient."""
+        """Whether gradients flow to this array; setting False drops the gradient.
+
+        Setting it True means nothing where elements are no floats, and warns (UserWarning).
+        """
         if self._flag and self._origin is not None:
             return self._origin[0].requires_grad
         return self._flag
@@ -200,12 +205,9 @@ class ArrayBase:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and not self._info.floating:
-            if config.integers == "lenient":
-                return
-            raise fail(
-                "E206", f"elements of type {self.dtype.__name__} have no gradient",
-                help="requires_grad needs float elements",
-            )  # fmt: skip
+            if config.integers == "strict":
+                _warn_of_integers(self.dtype)
+            return
         if value and self._origin is not None and not self._origin[0].requires_grad:
             self._origin = None
         self._flag = bool(value)
@@ -257,6 +259,11 @@ class ArrayBase:
                 f"expected shape {self.shape} of {self.dtype.__name__}, "
                 f"got {value.shape} of {value.dtype.__name__}",
             )  # fmt: skip
+        if not self._info.floating:
+            if config.integers == "lenient":
+                return
+            raise fail("E206", f"elements of type {self.dtype.__name__} have no gradient",
+                       help="gradients are of floats")  # fmt: skip
         self.requires_grad = True
         self._origin = None
         self._grad = value
@@ -275,6 +282,14 @@ class ArrayBase:
         if self._grad_view is None or self._grad_view[0] is not whole:
             self._grad_view = (whole, views.apply(whole, operation, self._ir.element))
         return self._grad_view[1]
+
+
+def _warn_of_integers(dtype: type) -> None:
+    at = call_span()
+    warnings.warn_explicit(
+        f"requires_grad means nothing here: elements of type {dtype.__name__} have no gradient",
+        UserWarning, at.file if at else "engine", at.line if at else 1,
+    )  # fmt: skip
 
 
 class Placed(Protocol):

@@ -61,15 +61,18 @@ SHOWN = {
     ),
     "integers": (
         """
+        import warnings
         import numpy as np
-        for data, more in ([3, 2**32 + 5], {}), ([1, 2], {"requires_grad": True}):
-            try:
-                print(wp.array(np.array(data), dtype=int, **more).numpy())
-            except wp.EngineError as error:
-                print(error.diagnostics[0].code)
+        try:
+            print(wp.array(np.array([3, 2**32 + 5]), dtype=int).numpy())
+        except wp.EngineError as error:
+            print(error.diagnostics[0].code)
+        with warnings.catch_warnings(record=True) as seen:
+            a = wp.array([1, 2], dtype=int, requires_grad=True)
+        print(a.numpy(), a.grad, len(seen))
         """,
-        "E206 E206",
-        "[3 5] [1 2]",
+        "E206 [1 2] None 1",
+        "[3 5] [1 2] None 0",
     ),
 }
 

@@ -1,6 +1,8 @@
 """Scalar, vector and matrix values on the host."""
 
 import copy
+import math
+import operator
 import pickle
 import sys
 
@@ -247,3 +249,79 @@ def test_tables_of_types() -> None:
     assert types.type_scalar_type(wp.array(dtype=wp.mat22)) is wp.float32
     assert types.type_scalar_type(int) is wp.int32
     assert wp.vec3 in types.vector_types and wp.quatd in types.vector_types
+
+
+ARITHMETIC = ["add", "sub", "mul", "truediv", "mod"]
+
+
+@wp.kernel
+def small(a: wp.array(dtype=wp.int8), b: wp.array(dtype=wp.int8), out: wp.array2d(dtype=wp.int8)):
+    i = wp.tid()
+    out[0, i] = a[i] + b[i]
+    out[1, i] = a[i] - b[i]
+    out[2, i] = a[i] * b[i]
+    out[3, i] = a[i] / b[i]
+    out[4, i] = a[i] % b[i]
+    out[5, i] = -a[i]
+
+
+def test_arithmetic_of_sized_integers_is_that_of_kernels():
+    values = np.array([-128, -7, -2, 0, 1, 3, 100, 127], np.int8)
+    a, b = (v.ravel() for v in np.meshgrid(values, values[values != 0]))
+    keep = (a != -128) | (b != -1)  # whose quotient has no place, and traps elsewhere
+    a, b = a[keep], b[keep]
+    out = wp.zeros((6, len(a)), dtype=wp.int8)
+    wp.launch(small, len(a), inputs=[wp.array(a), wp.array(b)], outputs=[out])
+    for i in range(len(a)):
+        x, y = wp.int8(int(a[i])), wp.int8(int(b[i]))
+        found = [getattr(operator, name)(x, y) for name in ARITHMETIC] + [-x]
+        assert all(type(f) is wp.int8 for f in found)
+        assert found == out.numpy()[:, i].tolist()
+
+
+def test_arithmetic_of_sized_floats_rounds_to_their_width():
+    for cls, dtype in (wp.float16, np.float16), (wp.float64, np.float64):
+        x, y = cls(-7.3), cls(0.7)
+        for name in ARITHMETIC[:4]:
+            found = getattr(operator, name)(x, y)
+            assert type(found) is cls and found == getattr(operator, name)(dtype(-7.3), dtype(0.7))
+        assert x % y == math.fmod(x, y) and -x == -float(x)
+    a = wp.bfloat16(1.0) + wp.bfloat16(2.0**-7)
+    assert type(a) is wp.bfloat16 and a == 1.0078125
+
+
+def test_the_types_of_literals_give_plain_numbers():
+    for found, value in (
+        (wp.int32(7) / 2, 3), (7 / wp.int32(2), 3), (wp.int32(2**31 - 1) + 1, -(2**31)),
+        (wp.int32(-7) % wp.int32(4), -3),
+    ):  # fmt: skip
+        assert type(found) is int and found == value
+    third = wp.float32(0.1) + 0.2
+    assert type(third) is float and third == np.float32(0.1) + np.float32(0.2)
+    # Nothing is known of other pairs: Python's own arithmetic.
+    assert type(wp.int8(100) + 100) is int and wp.int8(100) + 100 == 200
+    assert wp.int8(100) + wp.int16(100) == 200 and wp.int32(7) / 2.0 == 3.5
+    for name in "truediv", "floordiv", "mod":
+        with pytest.raises(ZeroDivisionError):
+            getattr(operator, name)(wp.int16(1), wp.int16(0))
+
+
+def test_remainders_of_vectors_and_matrices():
+    v = wp.vec3(-7.0, 5.0, 3.5) % wp.vec3(3.0, -3.0, 2.0)
+    assert v == wp.vec3(-1.0, 2.0, 1.5)
+    assert wp.vec3i(-7, 5, 3) % wp.vec3i(3, -3, 0) == wp.vec3i(-1, 2, 0)
+    v[:2] %= wp.vec2(0.75, 0.5)
+    assert v == wp.vec3(-0.25, 0.0, 1.5)
+    with pytest.raises(TypeError):
+        v % 2.0
+
+
+def test_vectors_take_no_components_that_they_have_not():
+    v = wp.vec2(1.0, 2.0)
+    for name in "z", "xy", "wx":
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            setattr(v, name, 9.0)
+        assert not hasattr(v, name)
+    v.note = 9
+    v.y = 3.0
+    assert v.note == 9 and v == wp.vec2(1.0, 3.0)

@@ -80,7 +80,7 @@ def test_shape_argument():
         lambda: wp.array2d([1, 2, 3]),
         lambda: wp.array(shape=3),
         lambda: wp.array(),
-        lambda: wp.array([1, 2], dtype=int, requires_grad=True),
+        lambda: wp.array([1, 2], dtype=int, grad=wp.zeros(2, dtype=int)),
         lambda: wp.zeros(-1),
         lambda: wp.zeros((2, -1)),
         lambda: wp.zeros(2.5),
@@ -311,8 +311,15 @@ def test_setting_requires_grad():
     assert a.grad is not None
     a.requires_grad = False
     assert a.grad is None
-    with pytest.raises(LaunchError):
-        wp.zeros(2, dtype=int).requires_grad = True
+
+
+def test_requires_grad_of_integers_is_warned_of_and_means_nothing():
+    with pytest.warns(UserWarning, match="elements of type int32 have no gradient") as seen:
+        a = wp.array([1, 2], dtype=int, requires_grad=True)
+    assert seen[0].filename == __file__
+    assert not a.requires_grad and a.grad is None
+    with pytest.raises(LaunchError, match="have no gradient"):
+        a.grad = wp.zeros(2, dtype=int)
 
 
 def test_setting_grad():
