@@ -48,8 +48,15 @@ def give_arithmetic(cls: type, python: type, plain: type | None, width: Any = No
             made = _operator(cls, python, plain, width, getattr(python, spelled), compute, swap)
             made.__name__ = spelled
             setattr(cls, spelled, made)
-    finish = cls if plain is None else lambda x: plain(cls(x))
-    setattr(cls, "__neg__", lambda self: finish(-python(self)))  # noqa: B010
+    setattr(cls, "__neg__", _negation(cls, python, plain))  # noqa: B010
+
+
+def _negation(cls: Any, python: Any, plain: Any) -> Callable[[Any], Any]:
+    def negative(self: Any) -> Any:
+        found = cls(-python(self))
+        return found if plain is None else plain(found)
+
+    return negative
 
 
 def _operator(
