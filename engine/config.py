@@ -75,6 +75,9 @@ expect: Literal["raise", "print"] = "raise"
 # and `requires_grad` of integers, which means nothing, is warned of. "lenient", as in Warp: they
 # wrap, and nobody is warned.
 integers: Literal["strict", "lenient"] = "strict"
+# The element types that `atomic_add` and its like take: "all" numbers, or only those that Warp's
+# take, "native" to GPUs: no integers of 8 or 16 bits, and halves for sums alone (E104).
+atomics: Literal["all", "native"] = "all"
 # Check the IR between passes.
 verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
 # Accepted for programs written for Warp; loops are unrolled by the C++ compiler.

@@ -56,6 +56,12 @@ DIFFERENCES = (
         "`requires_grad` of integers, which means nothing, is warned of",
         "those of a NumPy array wrap, and nobody is warned",
     ),
+    Difference(
+        "atomics", "native",
+        "`atomic_add` and its like take arrays of any numbers",
+        "they refuse (E104) integers of 8 and 16 bits, and, but for sums, float16 (bfloat16: but "
+        "for sums, `atomic_min` and `atomic_max`)",
+    ),
 )  # fmt: skip
 
 

@@ -181,6 +181,8 @@ SCALAR_CLASSES: dict[t.ScalarType, type] = {
 }  # fmt: skip
 
 for _kind, _class in SCALAR_CLASSES.items():
+    if _class is not bfloat16:
+        _class.__numpy_dtype__ = np.dtype(_kind.numpy)  # type: ignore[attr-defined]
     _class._type_ = getattr(  # type: ignore[attr-defined]
         ctypes, {"float16": "c_uint16", "bfloat16": "c_uint16", "float32": "c_float",
                  "float64": "c_double"}.get(_kind.name, f"c_{_kind.name}"))  # fmt: skip

@@ -30,6 +30,12 @@ def wrong(code: str, message: str, *notes: str) -> LaunchError:
     return LaunchError(Diagnostic(code, message, notes=notes))
 
 
+class BadKey(KeyError, IndexError, TypeError):
+    """A component is asked for by what names none."""
+
+    __str__ = Exception.__str__
+
+
 class Components:
     """Base of vectors and matrices: `_data` are the components, an array of the type's dtype.
 
@@ -70,7 +76,9 @@ class Components:
     def __setitem__(self, index: Any, value: Any) -> None:
         part, found = self._data[_checked(index, self._shape)], numbers(value)
         if found.shape not in ((), part.shape) or number_kind(found.dtype) not in "biuf":
-            raise wrong("E109", f"{part.shape} components cannot be set to {value!r}")
+            place = f"components of shape {part.shape}" if part.shape else "a component"
+            given = f"{value!r} of type {type(value).__name__}"
+            raise wrong("E109", f"{place} of {type(self).__name__} cannot be set to {given}")
         self._data[index] = _fitted(type(self), found)
 
     def __iter__(self) -> Iterator[Any]:
@@ -215,8 +223,10 @@ class Matrix(Components):
 def _checked(index: Any, shape: tuple[int, ...]) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
     if len(parts) > len(shape):
-        raise IndexError(f"too many indices: {len(parts)} for shape {shape}")
+        raise BadKey(f"too many indices: {len(parts)} for shape {shape}")
     for part, n in zip(parts, shape, strict=False):
+        if not isinstance(part, slice) and not hasattr(part, "__index__"):
+            raise BadKey(f"a component is named by an integer or a slice, not by {part!r}")
         if not isinstance(part, slice) and not -n <= int(part) < n:
             raise IndexError(f"index {part} is out of range for {n} components")
     return index

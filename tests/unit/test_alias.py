@@ -15,6 +15,7 @@ from engine.alias import DIFFERENCES, VERSION, install
 
 KERNELS = """
 import warp as wp
+from typing import Any
 
 @wp.kernel
 def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
@@ -29,6 +30,18 @@ def fill(x: wp.array(dtype=float)):
 def expects(x: wp.array(dtype=float)):
     wp.expect_eq(x[0], 1.0)
     x[1] = 7.0
+
+@wp.kernel
+def add_one(x: wp.array(dtype=Any)):
+    wp.atomic_add(x, 0, x.dtype(1))
+
+@wp.kernel
+def keep_least(x: wp.array(dtype=Any)):
+    wp.atomic_min(x, 0, x.dtype(1))
+
+@wp.kernel
+def exchange(x: wp.array(dtype=Any)):
+    wp.atomic_exch(x, 0, x.dtype(1))
 """
 # By setting: a program, what it prints by the engine's own name, and by that of Warp.
 SHOWN = {
@@ -73,6 +86,20 @@ SHOWN = {
         """,
         "E206 [1 2] None 1",
         "[3 5] [1 2] None 0",
+    ),
+    "atomics": (
+        """
+        for dtype in (wp.int8, wp.uint16, wp.float16, wp.int64):
+            for use in (add_one, keep_least, exchange):
+                try:
+                    x = wp.full(1, 3, dtype=dtype)
+                    wp.launch(wp.overload(use, [wp.array(dtype=dtype)]), 1, [x])
+                    print(int(x.numpy()[0]))
+                except wp.EngineError as error:
+                    print(error.diagnostics[0].code)
+        """,
+        "4 1 1 4 1 1 4 1 1 4 1 1",
+        "E104 E104 E104 E104 E104 E104 4 E104 E104 4 1 1",
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from engine import config
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import coerce, integer
 from engine.frontend.expressions.local_arrays import read_local, write_local
@@ -14,7 +15,7 @@ from engine.frontend.operands.lvalues import Element, Local, component_indices
 from engine.frontend.operands.operand import BAD, Bad, Operand, Several, Struct, Value, View
 from engine.frontend.operands.type_names import type_name
 from engine.ir.nodes import Atom, Atomic, AtomicKind, Var
-from engine.lang.types import BOOL, ScalarType, Type, ValueType, scalar_of
+from engine.lang.types import BFLOAT16, BOOL, ArrayType, ScalarType, Type, ValueType, scalar_of
 
 ATOMICS: dict[str, AtomicKind] = {
     "atomic_add": "add",
@@ -117,10 +118,29 @@ def _takes(cx: Context, node: ast.Call, name: str, kind: AtomicKind, t: Type) ->
         what = f"`{name}` does not work on arrays of bool"
     elif kind in _BITS and scalar.kind == "f":
         what = f"`{name}` changes bits of integers, but this is {type_name(t)}"
+    elif config.atomics == "native" and not (_native(kind, scalar) or _is_ours(cx)):
+        elements = type_name(t.element if isinstance(t, ArrayType) else t)
+        what = f"`{name}` of {elements} is not there in Warp"
+        help_text = 'use 32 or 64 bits; `config.atomics = "all"` allows the others here'
+        cx.error("E104", node, what, help_text)
+        return False
     else:
         return True
     cx.error("E104", node, what, "use an array of integers")
     return False
+
+
+def _is_ours(cx: Context) -> bool:
+    """Whether the function comes with the engine."""
+    return str(cx.scope.globals.get("__name__", "")).startswith("engine.")
+
+
+def _native(kind: AtomicKind, scalar: ScalarType) -> bool:
+    """Whether Warp has this update for elements of such scalars."""
+    if scalar.bits >= 32:
+        return True
+    sums = kind in ("add", "sub")
+    return scalar.kind == "f" and (sums or (kind in ("min", "max") and scalar == BFLOAT16))
 
 
 def _swap(

@@ -367,6 +367,13 @@ def _not_callable(cx: Context, node: ast.Call, obj: object) -> Bad:
     if module.split(".")[0] == "engine" and missing_feature(name):
         return _unsupported(cx, node, name)
     api = cx.api
+    if module.split(".")[0] == "engine" and name == "array":
+        return cx.error(
+            "E112",
+            node,
+            f"`{text}`: arrays made of pointers are not supported in kernels",
+            f"pass the array, or make a local one: `{api}.zeros(shape=..., dtype=...)`",
+        )
     if obj is range:
         help_text = "use `range` in a `for` statement only"
     elif obj is round:

@@ -85,6 +85,11 @@ def may_refer(
                      "give it a name first: `x = ...`")  # fmt: skip
             return False
         elements: list[Element | None] = [*_elements(place.where)]
+        root = root_name(place.node)
+        if not elements and root not in cx.plan.touched:
+            cx.error("E106", place.node, f"`{target.name}` changes `{root}`, but has another name "
+                     "here", f"call it by its own name: `{target.name}(...)`")  # fmt: skip
+            return False
         for one in elements or [None]:
             if one is not None and one.array in arrays:
                 return _twice(cx, place, f"`{one.array.name}` is passed as an array too")

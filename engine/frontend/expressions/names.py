@@ -20,6 +20,7 @@ from engine.frontend.operands.operand import (
     Bad,
     Known,
     Operand,
+    Struct,
     Value,
     literal,
 )
@@ -41,6 +42,14 @@ def lower_constant(cx: Context, node: ast.expr) -> Operand:
 
 def lower_name(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.Name)
+    got = named(cx, node)
+    # An assignment inside the same expression may change the variable after this read.
+    changes = node.id in cx.plan.touched and (node.id not in cx.bound or isinstance(got, Struct))
+    return cx.keep(got) if changes else got
+
+
+def named(cx: Context, node: ast.Name) -> Operand:
+    """What a name stands for: a variable itself."""
     name = node.id
     if name in cx.plan.assigned:
         return _local(cx, node, name)
@@ -75,9 +84,7 @@ def _local(cx: Context, node: ast.Name, name: str) -> Operand:
         if isinstance(kind, COMPOUND_KINDS):
             return _tree(cx, name, kind)
         assert not isinstance(kind, Known)  # those are bound
-        var = cx.variable(name, kind)
-        # An assignment inside the same expression may change the variable after this read.
-        return Value(cx.frozen(var) if name in cx.plan.walrus else var)
+        return Value(cx.variable(name, kind))
     if any(name in cx.plan.stored_in[id(loop)] for loop in cx.loops):
         # Assigned further down in a loop: its type is known after this round.
         cx.deferred.setdefault(name, node)

@@ -22,6 +22,7 @@ from engine.frontend.expressions.component_slices import (
 from engine.frontend.expressions.conversions import integer
 from engine.frontend.expressions.indices import component_index
 from engine.frontend.expressions.local_arrays import local_part, read_local
+from engine.frontend.expressions.names import named
 from engine.frontend.expressions.views import linked_view, size, subscript
 from engine.frontend.operands.kinds import as_view, plain
 from engine.frontend.operands.lvalues import (
@@ -51,6 +52,7 @@ from engine.frontend.operands.operand import (
     zero,
 )
 from engine.frontend.operands.type_names import type_name
+from engine.frontend.parsing.local_variables import root_name
 from engine.ir.nodes import Atom, Const
 from engine.lang.structs import ARRAYS, ElementType, StructType
 from engine.lang.types import MatrixType, ScalarType, VectorType
@@ -61,17 +63,25 @@ def lvalue(cx: Context, node: ast.expr) -> LValue:
     if id(node) in cx.function.rejected:
         return BAD
     if isinstance(node, ast.Subscript):
-        base = lvalue(cx, node.value)
+        base = _base(cx, node.value)
         with cx.at(node):
             return _subscript(cx, node, _shown(cx, base))
     if isinstance(node, ast.Attribute):
         function = function_of_object(cx, node)
         if function is not None:
             return function
-        base = lvalue(cx, node.value)
+        base = _base(cx, node.value)
         with cx.at(node):
             return member(cx, node, _shown(cx, base))
     return cx.expr(node)
+
+
+def _base(cx: Context, node: ast.expr) -> LValue:
+    """What a part is taken of: a variable itself, whatever the expression changes."""
+    if isinstance(node, ast.Name) and node.id in cx.plan.touched:
+        with cx.at(node):
+            return named(cx, node)
+    return lvalue(cx, node)
 
 
 def part_of(cx: Context, got: Chosen, option: Operand) -> LValue:
@@ -159,7 +169,8 @@ def _constant_part(got: Part) -> Value | None:
 
 
 def lower_lvalue(cx: Context, node: ast.expr) -> Operand:
-    return read(cx, lvalue(cx, node))
+    got = read(cx, lvalue(cx, node))
+    return cx.keep(got) if root_name(node) in cx.plan.touched else got
 
 
 # ---- subscripts

@@ -22,8 +22,9 @@ class LocalPlan:
     """assigned: every local name. plain: see above. components: names with an assignment
     to a part of them (`v[0] = ...`). walrus: names assigned inside expressions, also by a
     call that changes its arguments (the state of random numbers). stored_in: names assigned
-    in a loop, by the id of the loop's node. fields: for names in `components`, the
-    attributes after the name, and whether an index follows these.
+    in a loop, by the id of the loop's node. touched: those in `walrus`, and names of which a
+    call changes a part: what an expression reads of them is to be kept. fields: for names in
+    `components`, the attributes after the name, and whether an index follows these.
     """
 
     assigned: frozenset[str]
@@ -32,6 +33,7 @@ class LocalPlan:
     walrus: frozenset[str]
     stored_in: dict[int, frozenset[str]]
     fields: dict[str, frozenset[tuple[tuple[str, ...], bool]]]
+    touched: frozenset[str] = frozenset()
 
 
 def target_names(target: ast.expr) -> Iterator[str]:
@@ -191,4 +193,5 @@ def plan_locals(
         frozenset(walrus),
         loops,
         {name: frozenset(found) for name, found in fields.items()},
+        frozenset(walrus | {r for a in by_calls if (r := root_name(a)) is not None} & assigned),
     )

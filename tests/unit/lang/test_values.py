@@ -325,3 +325,33 @@ def test_vectors_take_no_components_that_they_have_not():
     v.note = 9
     v.y = 3.0
     assert v.note == 9 and v == wp.vec2(1.0, 3.0)
+
+
+def test_scalar_classes_are_types_of_numpy_and_of_c() -> None:
+    import ctypes
+
+    for cls, scalar in wp.types.warp_type_to_np_dtype.items():
+        if cls is wp.bfloat16:
+            assert not hasattr(cls, "__numpy_dtype__")
+            continue
+        assert cls.__numpy_dtype__ == np.dtype(scalar)
+        assert ctypes.sizeof(cls._type_) == np.dtype(scalar).itemsize
+        if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4):
+            assert np.zeros(2, dtype=cls).dtype == np.dtype(scalar)
+            assert wp.array(np.ones(2, dtype=cls), dtype=cls).numpy().tolist() == [1, 1]
+
+
+def test_what_names_no_component() -> None:
+    v, m = wp.vec3(1.0, 2.0, 3.0), wp.mat22(1.0, 2.0, 3.0, 4.0)
+    for key in (None, "x", 1.5):
+        for value in (v, m):
+            with pytest.raises(KeyError, match="by an integer or a slice"):
+                value[key]
+            with pytest.raises(IndexError, match="by an integer or a slice"):
+                value[key] = 0.0
+    with pytest.raises(KeyError, match="too many indices: 3"):
+        m[0, 1, 0]
+    with pytest.raises(LaunchError, match=r"a component of vec3f cannot be set to '1' of type str"):
+        v[0] = "1"
+    with pytest.raises(LaunchError, match=r"components of shape \(2,\) of vec3f cannot be set"):
+        v[1:] = [1.0, 2.0, 3.0]

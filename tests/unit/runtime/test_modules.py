@@ -91,6 +91,25 @@ def test_loading_tells_of_all_kernels_that_cannot_be():
         wp.force_load(["cpu"], [module])
 
 
+def test_loading_leaves_what_is_missing_to_launches():
+    module = wp.get_module("tests.missing")
+
+    def needs_more(x: wp.array(dtype=float)):
+        part = wp.array(ptr=x.ptr, shape=(2,), dtype=float)
+        x[0] = part[1]
+
+    def simple(x: wp.array(dtype=float)):
+        x[0] = 3.0
+
+    first, second = (wp.Kernel(f, module=module) for f in (needs_more, simple))
+    wp.load_module("tests.missing")
+    x = wp.zeros(2, dtype=float)
+    wp.launch(second, dim=1, inputs=[x])
+    assert x.numpy()[0] == 3.0
+    with pytest.raises(KernelError, match=r"E112.*made of pointers"):
+        wp.launch(first, dim=1, inputs=[x])
+
+
 def test_modules_that_are_not_there():
     with pytest.raises(LaunchError, match=r"E202.*'tests.nowhere' has no kernels"):
         wp.load_module("tests.nowhere")

@@ -41,7 +41,7 @@ def made(n: int):
 def kernel(out: wp.array(dtype=float), n: int):
     a = wp.zeros(shape=(4,), dtype=float)
     out[0] = float(fill(a, 1.0))
-    out[1] = a[3] + float(len(a)) + float(a.shape[0] * a.ndim * a.size)
+    out[1] = a[3] + float(len(a)) + float(a.shape[0] * a.ndim * a.size + a.shape[1] + a.shape[3])
     out[2] = float(fill(a, 7.0))
     out[3] = a[n] + a[-1]
     b = a
