@@ -269,6 +269,10 @@ class array(ArrayBase, Operators):
     def _is_read(self) -> bool:
         return reads.is_read(self)
 
+    def mark_init(self) -> None:
+        """Forgets that launches have read it."""
+        reads.unmark(self)
+
     def mark_read(self) -> None:
         """Notes that an operation given to `Tape.record_func` reads the array."""
         reads.mark_read(self)

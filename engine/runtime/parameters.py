@@ -27,15 +27,20 @@ class Parameter:
 
     @property
     def is_read(self) -> bool:
-        """Whether launches read elements of the array; raises KernelError as a launch does."""
-        plan = self._kernel.plan
-        return any(plan.params[i].name == self.label for i in plan.reads)
+        """Whether launches read elements of the array, or of one in the struct.
+
+        Raises KernelError as a launch does.
+        """
+        return self._among(self._kernel.plan.reads)
 
     @property
     def is_write(self) -> bool:
-        """Whether launches write elements of the array; raises KernelError as a launch does."""
-        plan = self._kernel.plan
-        return any(plan.params[i].name == self.label for i in plan.writes)
+        """Whether launches write elements of it, as above."""
+        return self._among(self._kernel.plan.writes)
+
+    def _among(self, places: tuple[int, ...]) -> bool:
+        names = (self._kernel.plan.params[i].name for i in places)
+        return any(name.partition(".")[0] == self.label for name in names)
 
 
 @dataclass(frozen=True, slots=True)

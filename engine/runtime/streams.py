@@ -27,6 +27,7 @@ class Stream:
         self.device = get_device(device)
         self.priority = priority
         self.is_complete = True  # what it has to do is done when the call returns
+        self.is_blocking = True
 
     @property
     def is_capturing(self) -> bool:

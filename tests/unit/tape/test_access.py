@@ -23,6 +23,18 @@ def first_of_two(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = x[i] * x[i]
 
 
+@wp.struct
+class Two:
+    x: wp.array(dtype=float)
+    y: wp.array(dtype=float)
+
+
+@wp.kernel
+def within_a_struct(s: Two):
+    i = wp.tid()
+    s.y[i] = s.x[i]
+
+
 @pytest.fixture(autouse=True)
 def _flag() -> Iterator[None]:
     config.verify_autograd_array_access = True
@@ -165,6 +177,20 @@ def test_kernels_say_which_arguments_they_read_and_write() -> None:
     assert (x.is_read, x.is_write, y.is_read, y.is_write) == (True, False, False, True)
     (x,) = square_in_place.adj.args
     assert x.is_read and x.is_write
+    (s,) = within_a_struct.adj.args
+    assert s.is_read and s.is_write
+
+
+def test_marks_can_be_taken_away() -> None:
+    x, y, _ = arrays()
+
+    def program() -> None:
+        with wp.Tape():
+            wp.launch(square, 4, [x], [y])
+            x.mark_init()
+            x.zero_()
+
+    assert warned(program) == []
 
 
 def test_functions_that_are_recorded_say_it_themselves() -> None:
