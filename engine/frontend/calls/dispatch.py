@@ -44,6 +44,8 @@ from engine.frontend.calls.tile_calls import (
 from engine.frontend.calls.type_factories import factory_of, lower_factory, makes_value
 from engine.frontend.calls.user_calls import call_user
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.addresses import array_at, is_array_class
+from engine.frontend.expressions.attributes import not_here
 from engine.frontend.expressions.local_arrays import lower_zeros
 from engine.frontend.expressions.logic import lower_where
 from engine.frontend.expressions.operators import apply
@@ -71,6 +73,7 @@ from engine.frontend.parsing.builtin_arguments import by_position
 from engine.frontend.parsing.fence import is_text
 from engine.frontend.parsing.scope import MISSING, struct_of, type_of
 from engine.ir.nodes import Const
+from engine.lang.stand_ins import StandIn
 from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, MatrixType, VectorType
 from engine.lang.values import value_class
@@ -257,6 +260,8 @@ def _call(cx: Context, node: ast.Call, statement: bool) -> Operand:
     name = _builtin_name(obj)
     if obj is print:
         return lower_print(cx, node)
+    if is_array_class(obj):
+        return array_at(cx, node)
     if name == "zeros":
         return lower_zeros(cx, node)
     if name is None and obj is len:
@@ -364,6 +369,8 @@ def _not_callable(cx: Context, node: ast.Call, obj: object) -> Bad:
     name = str(getattr(obj, "__name__", "") or type(obj).__name__)
     module = str(getattr(obj, "__module__", "") or "")
     text = cx.source.text(node.func)
+    if isinstance(obj, StandIn):
+        return not_here(cx, node, obj, text)
     if module.split(".")[0] == "engine" and missing_feature(name):
         return _unsupported(cx, node, name)
     api = cx.api

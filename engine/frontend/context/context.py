@@ -32,6 +32,7 @@ from engine.frontend.parsing.parsed_function import ParsedFunction
 from engine.frontend.parsing.report import Report
 from engine.ir.builder import Names
 from engine.ir.nodes import Atom, Block, Break, Continue, If, Return, Var
+from engine.lang.stand_ins import StandIn, plural
 from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, Type
 
@@ -321,6 +322,9 @@ class Context:
 
     def _not_a_value(self, node: ast.expr, got: Known) -> Bad:
         text = self.source.text(node)
+        if isinstance(got.obj, StandIn):
+            what = f"`{text}`: {plural(got.obj.missing_feature)} not supported"
+            return self.error("E112", node, what, got.obj.missing_help)
         if callable(got.obj):
             return self.error(
                 "E106",

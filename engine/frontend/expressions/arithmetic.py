@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.addresses import moved
 from engine.frontend.expressions.conversions import refuse_quotient
 from engine.frontend.expressions.logic import lower_not
 from engine.frontend.expressions.operators import apply
@@ -63,6 +64,9 @@ def _integer_power(cx: Context, base: Value, power: int) -> Value:
 def lower_binary(cx: Context, node: ast.expr) -> Operand:
     assert isinstance(node, ast.BinOp)
     given = [(n, cx.expr(n)) for n in (node.left, node.right)]
+    address = moved(cx, node, given[0][1], given[1][1])
+    if address is not None:
+        return address
     own = cx.lowering.user_operator(cx, node, node.op, given)
     if own is not None:
         return own

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.frontend.context.context import Context
+from engine.frontend.expressions.addresses import address_of_view
 from engine.frontend.expressions.component_slices import component_of_region, named_part, region_of
 from engine.frontend.expressions.local_arrays import local_part
 from engine.frontend.expressions.views import arith, size
@@ -146,6 +147,8 @@ def _array_member(cx: Context, node: ast.Attribute, view: View) -> LValue | None
     if node.attr == "dtype":
         element = view.root.element
         return Known(element.cls) if isinstance(element, StructType) else _class_of(element)
+    if node.attr == "ptr":
+        return address_of_view(cx, node, view)
     if node.attr == "size":
         total = size(cx, view, 0)
         for d in range(1, view.ndim):

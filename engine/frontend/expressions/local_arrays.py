@@ -49,7 +49,7 @@ def lower_zeros(cx: Context, node: ast.Call) -> Operand:
         words[word.arg] = word.value
     if "shape" not in words or len(node.args) > 2:
         return cx.error("E109", node, "a local array takes a shape and a dtype", usage)
-    shape = _shape(cx, words["shape"], usage)
+    shape = shape_of_local(cx, words["shape"], usage)
     element: ElementType | None = FLOAT32
     if "dtype" in words:
         found = cx.expr(words["dtype"])
@@ -83,7 +83,8 @@ def lower_zeros(cx: Context, node: ast.Call) -> Operand:
     return View(root, (None,) * len(shape))
 
 
-def _shape(cx: Context, node: ast.expr, usage: str) -> tuple[int, ...] | None:
+def shape_of_local(cx: Context, node: ast.expr, usage: str) -> tuple[int, ...] | None:
+    """A shape of constant numbers, or an error."""
     got = cx.expr(node)
     if isinstance(got, Bad):
         return None

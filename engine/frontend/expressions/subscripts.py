@@ -323,6 +323,8 @@ def _item(cx: Context, node: ast.Subscript, base: Shape | Several, nodes: list[a
         return _item_at_run_time(cx, node, base, nodes[0], got)
     if isinstance(base, Shape) and count <= k < 4:
         return literal(0)  # as in Warp, whose shapes have four entries
+    if isinstance(base, Shape) and count <= k < 4:
+        return literal(0)  # as in Warp, where shapes have four numbers
     if not -count <= k < count:
         return cx.error(
             "E104", node, f"index {k} is out of range for {count} values", f"use 0 to {count - 1}"
