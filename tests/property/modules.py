@@ -73,6 +73,7 @@ class Body(Expressions):
             (2, self.view),
             (1, self.local),
             (0.6 if self.nets() else 0, self.net),
+            (1.5 if self.scope.arrays else 0, self.choose),
             (2, self.component),
             (1, self.swap),
             (3, self.define),
@@ -369,6 +370,29 @@ class Body(Expressions):
         self.scope.add("Net", name)
         self.scope.arrays.append(f"{name}.w")
         self.scope.pairs.append(f"{name}.c")
+
+    def choose(self) -> None:
+        """A name, or a struct's field, that comes to mean one of several arrays."""
+        names = [a for a in self.scope.arrays if a[0] == "h"]
+        fields = [x for x in self.nets() if x[0] == "o"]
+        if fields and self.r.random() < 0.3:
+            x = self.r.choice(fields)
+            return self.line(self.r.choice([
+                f"{x}.w = {self.r.choice(self.scope.arrays)}", f"{x}.w = {self.chosen_array()}",
+                f"{x} = {self.r.choice(self.nets())} if {self.test()} else {x}",
+            ]))  # fmt: skip
+        if len(names) > 1 and self.r.random() < 0.3:
+            x, y = self.r.sample(names, 2)
+            return self.line(f"{x}, {y} = {y}, {x}")
+        if names and self.r.random() < 0.5:
+            return self.line(f"{self.r.choice(names)} = {self.r.choice(self.scope.arrays)}")
+        name = self.fresh("h")
+        self.line(f"{name} = {self.chosen_array()}")
+        self.scope.arrays.append(name)
+        if self.r.random() < 0.5:
+            self.line(f"if {self.test(0)}:")
+            self.line(f"{INDENT}{name} = {self.r.choice(self.scope.arrays)}")
+        return None
 
     def local(self) -> None:
         name = self.fresh("l")

@@ -80,6 +80,16 @@ def line(x: wp.array2d(dtype=F), k: int) -> wp.array(dtype=F):
 
 
 @wp.func
+def either(x: wp.array(dtype=F), y: wp.array(dtype=F), k: int):
+    if k % 2 == 0:
+        return x
+    for j in range(k):
+        if j > 1:
+            return y[1:]
+    return y
+
+
+@wp.func
 def moved(n: Net, x: wp.array(dtype=F)):
     n.w = x
     n.p.g *= F(0.5)
@@ -249,9 +259,24 @@ class Expressions:
             return self.of(t, depth)
         if t == "array" and self.scope.grids and self.r.random() < 0.2:
             return f"line({self.r.choice(self.scope.grids)}, {self.index()})"
+        if t == "array" and self.r.random() < 0.2:
+            return self.chosen_array()
         if t == "Net" and self.scope.arrays and self.r.random() < 0.3:
             return f"moved({self.r.choice(found)}, {self.r.choice(self.scope.arrays)})"
         return self.r.choice(found)
+
+    def chosen_array(self) -> str:
+        """One of two arrays, which one is known at run time."""
+        x, y = (self.r.choice(self.scope.arrays) for _ in range(2))
+        if self.scope.grids and self.r.random() < 0.4:
+            grid = self.r.choice(self.scope.grids)
+            y = self.r.choice([f"{grid}[{self.index()}]", f"{grid}[:, {self.index()}]"])
+        kind = self.r.random()
+        if kind < 0.2:
+            return f"wp.where({self.test(0)}, {x}, {y})"
+        if kind < 0.5:
+            return f"either({x}, {y}, {self.whole()})"
+        return f"({x} if {self.test(0)} else {y})"
 
     def arrays(self) -> dict[str, list[str]]:
         """What can be passed for arrays, and structs with arrays."""

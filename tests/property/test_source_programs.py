@@ -325,10 +325,10 @@ def _one_by_one(cx: Any, node: ast.Assign) -> None:
 EXACT: dict[type[ast.AST], Any] = {**EXPRESSIONS, **STATEMENTS}
 # What a frontend might take a node for, and a program that shows it.
 WRONG = [
-    (ast.Continue, _break, 101),
-    (ast.Compare, _or_equal, 101),
-    (ast.BinOp, _truncated, 100),
-    (ast.Assign, _one_by_one, 104),
+    (ast.Continue, _break, 116),
+    (ast.Compare, _or_equal, 100),
+    (ast.BinOp, _truncated, 101),
+    (ast.Assign, _one_by_one, 108),
 ]
 
 
