@@ -4,7 +4,8 @@ Usage: python tools/compare_programs.py LIST... --results FILE [--warp-python PY
            [--seconds N]
 
 A list has a line for each program: a module, as `python -m` takes it, and its arguments; with
-`module:call()` the call is run instead of the module as a program. tools/programs.txt is one.
+`module:call()` the call is run instead of the module as a program, and after ` ## ` is what to say
+where it runs on neither side. tools/programs.txt is one.
 Each runs in processes of its own. The arrays and numbers that its globals lead to at the end, and
 the numbers that it prints, are compared; where they differ by more than rounding, the same program
 runs again with float64 everywhere, and says which of the two is nearer. One JSON line for each goes

@@ -11,7 +11,11 @@ from engine import config
 from engine.compile.backend import Backend
 from engine.compile.cpu import CPU
 from engine.diagnostics import LaunchError
+from engine.lang.stand_ins import make_stand_in
 from engine.runtime.launch_errors import fail
+
+# They may be mentioned; what uses them is refused.
+_ALLOCATORS = ("default_allocator", "pinned_allocator", "get_allocator")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +49,8 @@ class Device:
     arch = sm_count = max_shared_memory_per_block = 0
     is_primary = is_uva = is_ipc_supported = is_cubin_supported = has_context = False
     is_mempool_supported = is_mempool_enabled = is_managed_memory_supported = False
+    is_concurrent_managed_access_supported = is_cpu_gpu_atomic_supported = False
+    is_cpu_memory_access_from_gpu_supported = is_gpu_memory_access_from_cpu_supported = False
     context = uuid = pci_bus_id = null_stream = None
 
     @property
@@ -76,6 +82,13 @@ class Device:
     def can_access(self, other: Device) -> bool:
         """Whether kernels here can use memory of another device."""
         return self == other
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _ALLOCATORS:
+            raise AttributeError(f"'Device' object has no attribute {name!r}")
+        return make_stand_in(
+            f"Device.{name}", "memory pools and allocators", "leave out what sets allocators"
+        )
 
     def __str__(self) -> str:
         return self.alias

@@ -72,7 +72,7 @@ LIST = """
 program 9
 program:forward(4)
 tiled
-fails
+fails ## of no use
 """
 
 
@@ -126,9 +126,12 @@ def test_what_does_not_run(rows: dict[str, dict[str, Any]]) -> None:
 def test_the_table(rows: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     results = tmp_path / "programs.jsonl"
     results.write_text("".join(json.dumps(r) + "\n" for r in rows.values()))
-    text = evidence.program_tables(evidence.program_rows(results))
+    found = evidence.program_rows(results)
+    text = evidence.program_tables(found)
     assert "| `program:forward(4)` |" in text and "| 2 of 2 |" in text
-    assert "nearer here" in text and "| `fails` | here: ValueError: no; in Warp: the same |" in text
+    assert "nearer here" in text and "| `fails` | of no use |" in text
+    del found[-1]["note"]
+    assert "| `fails` | here: ValueError: no; in Warp: the same |" in evidence.program_tables(found)
 
 
 def test_distances() -> None:
@@ -138,8 +141,12 @@ def test_distances() -> None:
     assert apart(x, np.array([1.0, -4.0, 2.0])) == np.inf == off(x, np.array([1.0, -4.0, 2.0]))
     assert off(np.array([1.0, 2.0]), np.array([1.0, 4.0])) == pytest.approx(2**0.5 / 4)
     assert [nearer(0.1, 0.5), nearer(0.5, 0.1), nearer(0.1, 0.15), nearer(0.0, 1e-8)] == [
-        "here", "there", "alike", "alike",
-    ]  # fmt: skip
+        "here",
+        "there",
+        "alike",
+        "alike",
+    ]
+    assert nearer(3.0, 0.2) == "lost"  # fmt: skip
 
 
 def test_numbers_of_lines() -> None:
@@ -148,4 +155,4 @@ def test_numbers_of_lines() -> None:
 
 
 def test_lists_of_programs() -> None:
-    assert all(len(p[0].split(".")) >= 4 for p in listed(ROOT / "tools" / "programs.txt"))
+    assert all(len(p[0].split(".")) >= 4 for p, _ in listed(ROOT / "tools" / "programs.txt"))

@@ -33,6 +33,7 @@ the end is compared, arrays with their gradients and numbers, and so is what it 
 is the largest difference, of the largest number in its array. Where that is over 1e-5, the same
 program runs with float64 everywhere: the next columns say how far from that each of the two is (the
 root of the mean square, in the array that differs most), and *alike* is within a factor of four.
+Arrays of which rounding leaves nothing in either (forces that cancel) are counted as *lost*.
 `tools/compare_programs.py tools/programs.txt` repeats it.
 
 | program | equal bit by bit | furthest | here | in Warp | what float64 says |
@@ -45,7 +46,7 @@ These did not run on both:
 |---|---|
 """
 SAID = {"equal": "", "rounding": "", "alike": "alike", "here": "nearer here",
-        "there": "nearer in Warp", "undecided": "undecided"}  # fmt: skip
+        "there": "nearer in Warp", "lost": "", "undecided": "undecided"}  # fmt: skip
 REPORTED = """
 ## Faults that users of Warp reported
 
@@ -135,11 +136,13 @@ def program_tables(rows: list[dict[str, Any]]) -> str:
             why = here if not there else f"here: {here or 'runs'}; in Warp: " + (
                 "the same" if there == here else there
             )  # fmt: skip
-            not_run.append(f"| {name} | {why} |")
+            not_run.append(f"| {name} | {r.get('note') or why} |")
             continue
         far = f"{r['furthest']:.0e}" if r["furthest"] else "0"
-        _, _, here, there, _ = (r.get("table") or [("", 0.0, None, None, "")])[0]
-        cells = [far, *("" if x is None else f"{x:.0e}" for x in (here, there)), SAID[r["verdict"]]]
+        here, there = next((x[2:4] for x in r.get("table", []) if x[4] != "lost"), (None, None))
+        said, lost = SAID[r["verdict"]], r.get("marks", {}).get("lost")
+        said += f"{', ' if said else ''}{lost} lost" if lost else ""
+        cells = [far, *("" if x is None else f"{x:.0e}" for x in (here, there)), said]
         ran.append(f"| {name} | {r['equal']} of {r['values']} | " + " | ".join(cells) + " |")
     out = PROGRAMS + "\n".join(ran) + "\n"
     return out + (UNABLE + "\n".join(not_run) + "\n" if not_run else "")

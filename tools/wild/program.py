@@ -3,7 +3,7 @@
 A process for each run: `python -m tools.wild.program SIDE ANSWER MODULE[:CALL] [ARGUMENT]...`, SIDE
 one of `engine`, `wide` (all of float32 is float64) and `warp`. The numbers and arrays that can be
 reached from the program's globals when it ends go to ANSWER; what it prints is the caller's.
-Arrays of `empty` are zeros, and the global generators of NumPy and Python are seeded.
+Arrays of `empty` are zeros, of NumPy too, and the global generators of NumPy and Python are seeded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEPTH = 5  # of attributes and items, below a global
 ITEMS = 200  # of one list or dictionary
 # In names of what differs from run to run.
 CLOCKS = ("timer", "fps", "elapsed", "duration", "wall_", "per_s", "start_time", "stop_time")
-TREES = ("group_roots",)  # nodes of trees, of which either has its own
+OTHERS = ("group_roots",)  # nodes of trees, of which either has its own
 
 
 class Wide(importlib.abc.MetaPathFinder):
@@ -84,6 +84,8 @@ def prepare(side: str) -> Any:
 
     warp.config.quiet = True
     warp.empty, warp.empty_like = warp.zeros, warp.zeros_like
+    for name in ("empty", "empty_like"):
+        setattr(np, name, getattr(np, name.replace("empty", "zeros")))
     return warp
 
 
@@ -108,7 +110,8 @@ class Found:
     def walk(self, name: str, o: Any, depth: int = 0) -> None:
         """Adds what is at `o` and below it."""
         if isinstance(o, (bool, int, float)):
-            self.add(name, np.asarray(o))
+            if not name.endswith(".id"):  # a handle
+                self.add(name, np.asarray(o))
             return
         if depth > DEPTH or id(o) in self.seen:
             return
@@ -136,7 +139,7 @@ class Found:
         elif (
             value.dtype != np.uint64
             and value.dtype.kind in "fiub"
-            and not any(c in name.lower() for c in (*CLOCKS, *TREES))
+            and not any(c in name.lower() for c in (*CLOCKS, *OTHERS))
         ):
             self.values[name] = value.copy()
 

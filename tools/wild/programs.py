@@ -95,7 +95,12 @@ def off(a: Any, exact: Any) -> float:
 
 
 def nearer(here: float, there: float) -> str:
-    """Who is nearer to float64: within a factor of four, or both within rounding, neither."""
+    """Who is nearer to float64: within a factor of four, or both within rounding, neither.
+
+    `lost`: what float64 gives is small beside the rounding of both, forces that cancel, say.
+    """
+    if min(here, there) > 0.1:
+        return "lost"
     if max(here, there) <= 1e-6 or 0.25 * there <= here <= 4.0 * there:
         return "alike"
     return "here" if here < there else "there"
@@ -130,22 +135,28 @@ def compare(program: Sequence[str], python: str, scratch: Path, seconds: int) ->
         if n in exact.values:
             a, b = (off(s.values[n], exact.values[n]) for s in (here, there))
             table.append([n, far[n], a, b, nearer(a, b)])
-    order = ("undecided", "there", "here", "alike")
+    order = ("undecided", "there", "here", "alike", "lost")
     table.sort(key=lambda x: order.index(x[-1]))
     marks = Counter(x[-1] for x in table)
     marks["undecided"] += len(doubtful) - len(table)
     verdict = next(m for m in order if marks[m])
+    lost = {x[0] for x in table if x[-1] == "lost"}
+    row["furthest"] = max((x for n, x in far.items() if n not in lost), default=0.0)
     return {**row, "verdict": verdict, "marks": dict(marks), "table": table[:6]}
 
 
-def listed(file: Path) -> list[list[str]]:
-    """The programs of a list: lines of a module, `:` and a call or nothing, and arguments."""
-    lines = (x.strip() for x in file.read_text(encoding="utf-8").splitlines())
-    return [shlex.split(x) for x in lines if x and not x.startswith("#")]
+def listed(file: Path) -> list[tuple[list[str], str]]:
+    """The programs of a list: a module, `:` and a call or nothing, and arguments; ` ## ` a note."""
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        text, _, note = line.partition(" ## ")
+        if text.strip() and not text.startswith("#"):
+            found.append((shlex.split(text), note.strip()))
+    return found
 
 
 def main_loop(
-    programs: list[list[str]], results: Path, scratch: Path, python: str, seconds: int
+    programs: list[tuple[list[str], str]], results: Path, scratch: Path, python: str, seconds: int
 ) -> None:
     """Adds a row for each program that has none yet with its arguments."""
     done = set()
@@ -153,10 +164,12 @@ def main_loop(
         rows = [json.loads(x) for x in results.read_text().splitlines()]
         done = {(r["program"], r["arguments"]) for r in rows}
     with results.open("a") as out:
-        for program in programs:
+        for program, note in programs:
             if (program[0], shlex.join(program[1:])) in done:
                 continue
             row = compare(program, python, scratch, seconds)
+            if note:
+                row["note"] = note
             out.write(json.dumps(row) + "\n")
             out.flush()
             print(row["state"], row.get("verdict", ""), program[0], file=sys.stderr, flush=True)

@@ -36,7 +36,18 @@ def test_the_cpu_as_a_device():
     assert (cpu.arch, cpu.sm_count, cpu.max_shared_memory_per_block) == (0, 0, 0)
     assert not (cpu.is_mempool_supported or cpu.is_uva or cpu.is_primary)
     assert cpu.total_memory >= cpu.free_memory > 0
-    assert cpu.can_access(cpu)
+    assert cpu.can_access(cpu) and not cpu.is_cpu_gpu_atomic_supported
+    assert not hasattr(cpu, "no_such_thing")
+
+
+@pytest.mark.parametrize(
+    "use", [lambda d: d.default_allocator.allocate(8), lambda d: d.get_allocator()]
+)
+def test_allocators_may_be_mentioned(use):
+    assert wp.get_device("cpu").pinned_allocator is not None
+    with pytest.raises(wp.LaunchError) as e:
+        use(wp.get_device("cpu"))
+    assert e.value.diagnostics[0].code == "E112"
 
 
 @pytest.mark.parametrize(
