@@ -1,7 +1,7 @@
 """Runs the kernels of a folder of sources on the engine and on Warp, and says who is right.
 
 Usage: python tools/compare_with_warp.py FOLDER --results FILE [--warp-python PYTHON]
-           [--skip PATTERN]...
+           [--skip PATTERN]... [--retry STATE]
 
 Arguments are random, of the types that annotations say; each kernel runs in a process of its own.
 What differs, forward or in gradients, is judged by the kernel's float64 form in the interpreter of
@@ -31,9 +31,10 @@ def main() -> int:
     parser.add_argument("--warp-python", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--skip", action="append", default=[], metavar="PATTERN")
     parser.add_argument("--seconds", type=int, default=120, help="for one run of a kernel")
+    parser.add_argument("--retry", metavar="STATE", help='only what ended in it: "not planned"')
     args = parser.parse_args()
     pythons = (sys.executable, args.warp_python)
-    options = {"skip": args.skip, "seconds": args.seconds}
+    options = {"skip": args.skip, "seconds": args.seconds, "retry": args.retry}
     with tempfile.TemporaryDirectory() as scratch:
         beside.main_loop(args.folder.resolve(), args.results, Path(scratch), pythons, options)
     return 0

@@ -146,7 +146,9 @@ def test_distances() -> None:
         "alike",
         "alike",
     ]
-    assert nearer(3.0, 0.2) == "lost"  # fmt: skip
+    assert nearer(3.0, 0.2) == "lost" and nearer(300.0, 0.2) == "there"
+    zero = np.zeros(1)
+    assert off(np.array([1e-8]), zero) > 1e100 and off(zero, zero) == 0.0
 
 
 def test_numbers_of_lines() -> None:

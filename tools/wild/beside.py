@@ -220,18 +220,21 @@ def versions(python: str) -> dict[str, str]:
 def main_loop(
     folder: Path, results: Path, scratch: Path, pythons: tuple[str, str], options: dict[str, Any]
 ) -> None:
-    """Adds a row for each kernel that has none yet."""
-    done = {json.loads(x).get("kernel") for x in results.read_text().splitlines()} if (
-        results.exists()
-    ) else set()  # fmt: skip
+    """Adds a row for each kernel that has none yet; with `retry`, replaces those of that state."""
+    rows = {}
+    if results.exists():
+        rows = {r["kernel"]: r for r in map(json.loads, results.read_text().splitlines())}
     told = {"folder": str(folder), "skip": options["skip"], "seconds": 120}
     here = Server("engine", pythons[0], told, scratch)
     there = Server("warp", pythons[1], told, scratch)
     known = set(there.kernels)
+    wanted = [k for k in here.kernels if k not in rows]
+    if options.get("retry"):
+        wanted = [k for k in here.kernels if rows.get(k, {}).get("state") == options["retry"]]
+        kept = [r for k, r in rows.items() if k not in wanted]
+        results.write_text("".join(json.dumps(r) + "\n" for r in kept))
     with results.open("a") as out:
-        for kernel in here.kernels:
-            if kernel in done:
-                continue
+        for kernel in wanted:
             if kernel in known:
                 row = compare(here, there, kernel, options["seconds"])
             else:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
+TINY = float(np.finfo(np.float64).tiny)
 ROUNDING = 1e-5  # of the largest number in an array
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\d)")
 PASSING = re.compile(r"took|\bms\b|\d s\b|/s\b|seconds|\b[GMk]i?B\b|fps|warp|CUDA|cache", re.I)
@@ -91,7 +92,7 @@ def off(a: Any, exact: Any) -> float:
         return float("inf")
     largest = np.abs(y[fine]).max(initial=0.0)
     mean = np.mean((x[fine] - y[fine]) ** 2) if fine.any() else 0.0
-    return float(np.sqrt(mean) / (largest or 1.0))
+    return float(np.sqrt(mean) / (largest or TINY)) if mean else 0.0
 
 
 def nearer(here: float, there: float) -> str:
@@ -99,7 +100,7 @@ def nearer(here: float, there: float) -> str:
 
     `lost`: what float64 gives is small beside the rounding of both, forces that cancel, say.
     """
-    if min(here, there) > 0.1:
+    if min(here, there) > 0.1 and 0.01 * there <= here <= 100.0 * there:
         return "lost"
     if max(here, there) <= 1e-6 or 0.25 * there <= here <= 4.0 * there:
         return "alike"
