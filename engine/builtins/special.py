@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.builtins.bits import reinterpretable
 from engine.ir.ops import OPS
+from engine.lang.stand_ins import make_stand_in
 from engine.lang.types import (
     MatrixType,
     ScalarType,
@@ -29,6 +30,15 @@ class Special:
 
     doc: str
     host: Callable[..., Any]
+
+
+def tile_annotation() -> Any:
+    """What `tile[dtype, rows, columns]` is: a type may be mentioned, what needs it is E112."""
+    return make_stand_in("tile", "tiles", "loop over the elements with one thread for each result")
+
+
+def _tile(value: Any = None, preserve_type: bool = False, **of: Any) -> Any:
+    return tile_annotation() if value is None and of else (value,)
 
 
 def _refuse(name: str, *args: Any) -> NoReturn:
@@ -120,7 +130,7 @@ SPECIAL: dict[str, Special] = {
         "tile(value, preserve_type=False): a tile of the values that the threads of a block have. "
         "On the CPU a block has one thread, and a tile one value, which `t[0]` gives. Of vectors "
         "and matrices with preserve_type=True.",
-        lambda value, preserve_type=False: (value,),
+        _tile,
     ),
     "untile": Special("untile(t): the thread's own value of a tile.", lambda t: t[0]),
     "tile_reduce": Special(

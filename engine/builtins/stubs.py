@@ -20,7 +20,7 @@ from engine.builtins.generic_constructors import (
 )
 from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import describe, names, resolve, suggest
-from engine.builtins.special import SPECIAL
+from engine.builtins.special import SPECIAL, tile_annotation
 from engine.diagnostics import Diagnostic, EngineError
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
@@ -125,6 +125,11 @@ class Builtin:
 
     def __repr__(self) -> str:
         return f"<engine builtin {self.__builtin_name__}>"
+
+    def __getitem__(self, key: object) -> Any:
+        if self.__builtin_name__ == "tile":
+            return tile_annotation()
+        raise TypeError(f"{self!r} is not subscriptable")
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         name = self.__builtin_name__

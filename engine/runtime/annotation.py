@@ -130,6 +130,8 @@ class ArrayAnnotation:
     def __or__(self, other: object) -> Any:
         return self
 
+    __ror__ = __or__
+
 
 class fixedarray(ArrayAnnotation):
     """The type of an array of fixed size that a function makes: `fixedarray((2, 3), float)`.

@@ -263,6 +263,8 @@ class IndexedArrayAnnotation:
     def __or__(self, other: object) -> Any:
         return self
 
+    __ror__ = __or__
+
 
 class _OfDim:
     """`indexedarray2d` and its like."""

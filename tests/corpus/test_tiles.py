@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 import engine as wp
-from engine.diagnostics import KernelError, LaunchError
+from engine.diagnostics import EngineError, KernelError, LaunchError
 
 
 @wp.kernel
@@ -127,3 +127,21 @@ def test_the_block_is_named(options: dict[str, object]) -> None:
         wp.launch_tiled(bounds, dim=4, inputs=[None] * 3, **options)
     with pytest.raises(LaunchError, match="E205"):
         wp.launch_tiled(bounds, dim=(1, 1, 1, 1), inputs=[None] * 3, block_dim=4)
+
+
+@wp.func
+def passed(t: wp.tile[float, Literal[8], Literal[4]]) -> wp.tile(dtype=float, shape=(8, 4)):
+    return t
+
+
+@wp.kernel
+def passes_a_tile(x: wp.array(dtype=float)):
+    x[0] = passed(x[0])
+
+
+def test_types_of_tiles_may_be_mentioned() -> None:
+    with pytest.raises(EngineError, match="parameter `t`: `tile`: tiles are not supported") as e:
+        wp.launch(passes_a_tile, 1, inputs=[wp.zeros(1, dtype=float)])
+    assert {d.code for d in e.value.diagnostics} == {"E112"}
+    with pytest.raises(TypeError, match="builtin sin> is not subscriptable"):
+        wp.sin[float]

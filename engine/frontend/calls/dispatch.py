@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engine.builtins.argument_names import argument_names
 from engine.builtins.composite import COMPOSITES, HELPERS
 from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIES
@@ -78,8 +80,9 @@ from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, MatrixType, VectorType
 from engine.lang.values import value_class
 
-# Functions of Python and `math` that mean a builtin of the language.
-_PYTHON: dict[object, str] = {abs: "abs", min: "min", max: "max", pow: "pow"}
+# Functions of Python, `math` and NumPy that mean a builtin of the language. Halves are rounded away
+# from zero, as in Warp, not to even numbers.
+_PYTHON: dict[object, str] = {abs: "abs", min: "min", max: "max", pow: "pow", round: "round"}
 _SAME_IN_MATH = (
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log",
     "log2", "log10", "sqrt", "pow", "floor", "ceil", "trunc", "cbrt", "erf", "erfc", "copysign",
@@ -90,6 +93,9 @@ _MATH: dict[object, str] = {
     math.fabs: "abs",
     math.fmod: "mod",
 }
+_NUMPY: dict[object, str] = {
+    getattr(np, n): n for n in _SAME_IN_MATH if isinstance(getattr(np, n, None), np.ufunc)
+}
 
 
 def _builtin_name(obj: object) -> str | None:
@@ -97,7 +103,7 @@ def _builtin_name(obj: object) -> str | None:
     if isinstance(name, str):
         return name
     try:
-        return _PYTHON.get(obj) or _MATH.get(obj)
+        return _PYTHON.get(obj) or _MATH.get(obj) or _NUMPY.get(obj)
     except TypeError:  # not hashable
         return None
 
@@ -383,8 +389,6 @@ def _not_callable(cx: Context, node: ast.Call, obj: object) -> Bad:
         )
     if obj is range:
         help_text = "use `range` in a `for` statement only"
-    elif obj is round:
-        help_text = f"write `{api}.round(x)` (half away from zero) or `{api}.rint(x)`"
     elif name in BUILTINS and module.split(".")[0] != "engine":
         help_text = f"write `{api}.{name}(...)`"
     elif type(obj).__name__ == "Kernel":

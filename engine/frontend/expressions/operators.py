@@ -82,6 +82,8 @@ def _operand_advice(cx: Context, types: Sequence[Type]) -> str:
     for t, other in zip(types, reversed(types), strict=True):
         if isinstance(t, VectorType) and isinstance(other, ScalarType):
             return f"make a vector of the number: `{cx.api}.{type_name(t)}(s)`"
+    if len(types) == 2 and types[0] == types[1]:
+        return "write it for each component"
     if len(types) == 2:
         return "both operands must have one type"
     return "use a number of another type"

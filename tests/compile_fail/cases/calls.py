@@ -24,10 +24,10 @@ def nothing(x: float):
 def kernel(a: wp.array(dtype=float), n: int):
     a[0] = plain(a[0])
     #      ^^^^^^^^^^^ E106 `plain` cannot be called in a kernel
-    a[0] = np.sin(a[0])
-    #      ^^^^^^^^^^^^ E106 `np.sin` cannot be called in a kernel
-    a[0] = round(a[0])
-    #      ^^^^^^^^^^^ E106 `round` cannot be called in a kernel
+    a[0] = np.sinc(a[0])
+    #      ^^^^^^^^^^^^^ E106 `np.sinc` cannot be called in a kernel
+    a[0] = round(a[0], 2)
+    #      ^^^^^^^^^^^^^^ E104 `round` does not take (float32, int32)
     a[0] = math.gamma(a[0])
     #      ^^^^^^^^^^^^^^^^ E106 `math.gamma` cannot be called in a kernel
     a[0] = wp.clamp(a[0], low=0.0, hi=1.0)

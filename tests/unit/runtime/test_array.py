@@ -155,6 +155,11 @@ def test_annotations():
     assert not isinstance(wp.array(dtype=float), wp.array)
 
 
+def test_annotations_stand_beside_others_in_either_order():
+    for made in wp.array[float], wp.indexedarray[wp.vec3]:
+        assert (made | None) is made and (None | made) is made and (float | made) is made
+
+
 def test_annotations_take_attributes():
     a = wp.array(dtype=float, ndim=2)
     a.shape = ("rows", 3)
