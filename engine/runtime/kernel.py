@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import typing
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from engine import config
 from engine.diagnostics import Diagnostic, KernelError, Span
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from engine.runtime.parameters import Parameters
     from engine.runtime.plan import Plan
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _lock = Lock()
 # What `@func` makes; as an annotation, a parameter of a function that takes a function.
 Function = UserFunc
@@ -332,6 +335,26 @@ _FOR_GPUS = (
 )  # fmt: skip
 
 
+@typing.overload
+def func(
+    f: Callable[P, R],
+    *,
+    name: str | None = None,
+    module: Any = None,
+    inline: bool | None = None,
+) -> Callable[P, R]: ...
+
+
+@typing.overload
+def func(
+    f: None = None,
+    *,
+    name: str | None = None,
+    module: Any = None,
+    inline: bool | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
 def func(
     f: Callable[..., Any] | None = None,
     *,
@@ -355,6 +378,7 @@ def func(
         _check_function(function, "func")
         made = UserFunc(function, defined_before(function))
         group = modules.find(function.__module__ if module is None else module, function)
+        made.module = group
         group.define(group.functions, name or key_of(function), made)
         return made
 

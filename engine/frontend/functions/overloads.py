@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from engine.diagnostics import Diagnostic, KernelError
+import numpy as np
+
+from engine.diagnostics import Diagnostic, KernelError, LaunchError
+from engine.diagnostics.site import call_span
 from engine.frontend.operands.captured import describe, operand_of
 from engine.frontend.operands.kinds import accepts, decompose, user_type
 from engine.frontend.operands.operand import (
@@ -23,11 +26,12 @@ from engine.frontend.operands.operand import (
     adapt,
 )
 from engine.frontend.operands.type_names import pattern_name, type_name
-from engine.frontend.parsing.signature import Signature, signature_of
+from engine.frontend.parsing.signature import Signature
 from engine.frontend.parsing.source import source_of
 from engine.frontend.parsing.text import FunctionText
 from engine.lang.generics import ANYTHING, Pattern
 from engine.lang.structs import ARRAYS, COMPOUND, UserType
+from engine.lang.types import MatrixType, ScalarType, VectorType
 
 Argument = tuple[ast.expr, Operand]
 
@@ -38,6 +42,10 @@ class Definition(Protocol):
     func: Callable[..., Any]
     name: str
     text: FunctionText | None
+
+    @property
+    def signature(self) -> Signature:
+        """Its parameters."""
 
 
 F = TypeVar("F", bound=Definition)
@@ -285,16 +293,41 @@ def best(
 
 
 def for_host(definitions: Sequence[F], args: Sequence[Any], named: Mapping[str, Any]) -> F:
-    """The overload that a call in Python means: by types as in kernels, else the last one."""
-    node = ast.Call(ast.Name("f", ast.Load()), [], [])
+    """The overload that a call in Python means: by types as in kernels, else the last one.
 
-    def argument(value: Any) -> Argument:
-        return node, operand_of(value) or BAD
+    Raises LaunchError E104 for a number in place of a vector, and other values of a wrong form.
+    Numbers may have any width: Python has one.
+    """
+    chosen = definitions[-1]
+    if len(definitions) > 1:
+        node = ast.Call(ast.Name("f", ast.Load()), [], [])
 
-    given = Given(tuple(argument(a) for a in args), {k: argument(v) for k, v in named.items()})
-    found = candidates(definitions, lambda f: signature_of(f.func, kernel=False))
-    chosen = best(node, given, found)
-    return definitions[-1] if chosen is None else chosen[0].function
+        def argument(value: Any) -> Argument:
+            return node, operand_of(value) or BAD
+
+        given = Given(tuple(argument(a) for a in args), {k: argument(v) for k, v in named.items()})
+        found = best(node, given, candidates(definitions, lambda f: f.signature))
+        chosen = chosen if found is None else found[0].function
+    types = chosen.signature.types
+    for name, value in (*zip(types, args, strict=False), *named.items()):
+        want = types.get(name)
+        if isinstance(want, (ScalarType, VectorType, MatrixType)) and not _has_form(value, want):
+            have = getattr(value, "__ir_type__", None)
+            shown = type_name(have) if have is not None else f"a {type(value).__name__}"
+            message = (
+                f"parameter `{name}` of `{chosen.name}` has type {type_name(want)}, got {shown}"
+            )
+            raise LaunchError(Diagnostic("E104", message, call_span(), "convert the argument"))
+    return chosen
+
+
+def _has_form(value: object, want: ScalarType | VectorType | MatrixType) -> bool:
+    """Whether a value can be one of a type, as far as its class tells."""
+    have = getattr(type(value), "__ir_type__", None)
+    composite = isinstance(have, (VectorType, MatrixType))
+    if isinstance(want, ScalarType):
+        return not composite
+    return have == want if composite else not isinstance(value, (bool, int, float, np.number))
 
 
 def _rank(f: Overload[F], bound: Mapping[str, Argument]) -> tuple[int, int]:

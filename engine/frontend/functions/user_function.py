@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.static_expressions import declared_text
 from engine.frontend.parsing.text import FunctionText
 from engine.lang.generics import FUNCTION
@@ -79,6 +80,8 @@ class UserFunc:
         self.text = declared_text(func)
         self.overloads: tuple[UserFunc, ...] = (*_still_meant(before, self.text), self)
         self.name = getattr(func, "__name__", "func")
+        self.module: Any = None  # the group that it was defined in
+        self._signature: Signature | None = None
         self._grad: Callable[..., Any] | None = None
         self._replay: Callable[..., Any] | None = None
         # What lowering made of it, kept here so that it goes with the function.
@@ -95,11 +98,25 @@ class UserFunc:
         return self.name
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if len(self.overloads) > 1:
-            from engine.frontend.functions.overloads import for_host  # late: rarely needed
+        if self.library:
+            return self.func(*args, **named)
+        from engine.frontend.functions.overloads import for_host  # late: rarely needed
 
-            return for_host(self.overloads, args, named).func(*args, **named)
-        return self.func(*args, **named)
+        return for_host(self.overloads, args, named).func(*args, **named)
+
+    @property
+    def signature(self) -> Signature:
+        """Its parameters, as its annotations were when this was asked for first."""
+        if self._signature is None:
+            self._signature = signature_of(self.func, kernel=False)
+        return self._signature
+
+    @property
+    def user_overloads(self) -> dict[str, UserFunc]:
+        """The functions of this name, by the annotations of their parameters."""
+        notes = [getattr(f.func, "__annotations__", {}) for f in self.overloads]
+        shown = [", ".join(f"{k}: {v}" for k, v in n.items() if k != "return") for n in notes]
+        return dict(zip(shown, self.overloads, strict=True))
 
     @property
     def grad_func(self) -> Callable[..., Any] | None:

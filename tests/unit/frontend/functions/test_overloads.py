@@ -276,3 +276,38 @@ def test_refusals() -> None:
     )
     with pytest.raises(wp.KernelError, match="cannot take a function"):
         wp.launch(takes_a_function, dim=1, inputs=[double_it, wp.zeros(1)])
+
+
+@wp.func
+def shortened(v: wp.vec3, k: float = 2.0):
+    return wp.normalize(v) / k
+
+
+@wp.func
+def either(x: float):
+    return x
+
+
+@wp.func
+def either(v: wp.vec2):
+    return v[0]
+
+
+def test_calls_in_python_take_what_kernels_take() -> None:
+    assert shortened(wp.vec3(0.0, 3.0, 4.0)) == wp.vec3(0.0, 0.3, 0.4)
+    assert shortened(wp.vec3(0.0, 2.0, 0.0), k=wp.float32(1.0)) == wp.vec3(0.0, 1.0, 0.0)
+    assert either(3) == 3 and either(wp.vec2(4.0, 5.0)) == 4.0
+    calls = [
+        (shortened, (1.0,), {}, "`v` of `shortened` has type vec3, got a float"),
+        (shortened, (wp.vec3d(1.0),), {}, "got vec3d"),
+        (shortened, (), {"v": np.float32(1.0)}, "got a float32"),
+        (shortened, (wp.vec3(1.0),), {"k": wp.vec3(1.0)}, "`k` of `shortened` has type float32"),
+        (either, (wp.vec3(1.0),), {}, "`v` of `either` has type vec2, got vec3"),
+    ]
+    for f, args, named, message in calls:
+        with pytest.raises(wp.LaunchError, match=rf"E104.*{message}"):
+            f(*args, **named)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        shortened()
+    assert list(either.user_overloads.values()) == list(either.overloads)
+    assert len(either.user_overloads) == 2 and either.module is wp.get_module(__name__)
