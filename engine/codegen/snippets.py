@@ -25,7 +25,8 @@ def snippet_body(f: n.Function, result: str) -> list[str]:
     native = f.native
     out = ["    using namespace wp;"]
     if native.inputs is None:
-        return [*out, *_declared([_seen(f, p) for p in f.params]), *_text(f)]
+        out += _declared([_seen(f, p) for p in f.params])
+        return [*out, *(_changing(f, result) if native.references else _text(f))]
     cotangents = [p.name for p in f.params if p.name.startswith("adj_") and not _is_array(p)]
     own = {p.name for p in f.params}
     gradients = {p.name: _seen(f, p, True) for p in f.params
@@ -37,14 +38,18 @@ def snippet_body(f: n.Function, result: str) -> list[str]:
         name = f"adj_{p.name}"
         if name in gradients:
             adjoints.append(gradients[name])
+        elif name in own:
+            continue  # of a reference, which is declared above
         elif p.name in native.inputs:
             adjoints.append(_Declared(_type(p.type), name))
-        elif name not in own and p.name not in cotangents:
+        elif p.name not in cotangents:
             # It has no derivative, but snippets may name it.
             adjoints.append(_Declared(_nothing(p.type), name))
     out += _declared(adjoints)
     for name in cotangents:
         out.append(f"    [[maybe_unused]] const auto& {name}_0 = {name};")
+    if native.before:
+        out += ["    [&]() {", *native.before.strip("\n").splitlines(), "    }();"]
     # A function of its own, so that the snippet may return early.
     out += ["    [&]() {", *_text(f), "    }();"]
     results = [f"adj_{name}" for name in native.inputs]
@@ -53,6 +58,24 @@ def snippet_body(f: n.Function, result: str) -> list[str]:
     elif results:
         out.append(f"    return {results[0]};")
     return out
+
+
+def _changing(f: n.Function, result: str) -> list[str]:
+    """The text of a function that changes its parameters, which are its last results."""
+    assert f.native is not None
+    changed = list(f.native.references)
+    if len(f.results) == len(changed):
+        out = ["    [&]() {", *_text(f), "    }();"]
+    else:
+        out = [
+            f"    const auto returned = [&]() -> {_type(f.results[0])} {{",
+            *_text(f),
+            "    }();",
+        ]
+        changed.insert(0, "returned")
+    if len(changed) == 1:
+        return [*out, f"    return {changed[0]};"]
+    return [*out, f"    return {result}{{{', '.join(changed)}}};"]
 
 
 @dataclass(frozen=True)

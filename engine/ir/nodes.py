@@ -360,6 +360,8 @@ class Native:
     adds to and the like. inputs: of an adjoint, the parameters whose adjoints `adj_<name>`
     it adds to and which are its results, in order. absent: array parameters that stand for
     gradients which are not there: what is added to them is lost, and they read as zero.
+    references: parameters that it changes, whose values are the last results. before: of an
+    adjoint of such, the text of the function itself, which the text of the adjoint runs after.
     """
 
     text: str
@@ -372,6 +374,8 @@ class Native:
     pure: bool = False
     # Elements outside of arrays read as NaN and lose writes: see `engine.ad.guarded_accesses`.
     guarded: bool = False
+    references: tuple[str, ...] = ()
+    before: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,50 +59,66 @@ def lower_native(function: NativeFunc, parsed: ParsedFunction, types: Sequence[K
     named = dict(zip(parsed.annotated, types, strict=True))
     params = tuple(Var(n + s.suffix, _plain(s.type)) for n, t in named.items() for s in slots(t))
     results = tuple(value_type(_plain(t)) for t in parsed.results or ())
+    references = tuple(p for p in params if p.name.partition(".")[0] in parsed.references)
     grad = None
+    primal = _function(name, params, results, snippets.forward, span, references)
     if snippets.adjoint is not None:
-        grad = _adjoint(name, params, results, snippets.adjoint, span)
-    primal = _function(name, params, results, snippets.forward, span)
+        grad = _adjoint(primal, results, snippets.adjoint)
     replay = None
     if snippets.replay is not None:
-        replay = _function(f"{name}_replay", params, results, snippets.replay, span)
+        replay = _function(f"{name}_replay", params, results, snippets.replay, span, references)
     return replace(primal, grad=grad, replay=replay)
 
 
 def _function(
-    name: str, params: tuple[Var, ...], results: tuple[ValueType, ...], text: str, span: Span
+    name: str,
+    params: tuple[Var, ...],
+    results: tuple[ValueType, ...],
+    text: str,
+    span: Span,
+    references: tuple[Var, ...],
 ) -> Function:
     found = access(text, [p.name for p in params if isinstance(p.type, ArrayType)])
-    native = Native(text, found.reads, found.writes, found.updates, pure=found.pure)
-    return Function(name, params, results, (), span=span, native=native)
+    changed = tuple(p.name for p in references)
+    native = Native(text, found.reads, found.writes, found.updates, pure=found.pure,
+                    references=changed)  # fmt: skip
+    every = (*results, *(value_type(p.type) for p in references))
+    return Function(name, params, every, (), span=span, native=native)
 
 
-def _adjoint(
-    name: str, params: tuple[Var, ...], results: tuple[ValueType, ...], text: str, span: Span
-) -> Function:
+def _adjoint(primal: Function, own: tuple[ValueType, ...], text: str) -> Function:
+    """The adjoint from its text. own: the types of what the function returns itself."""
+    name, params, native = primal.name, primal.params, primal.native
+    assert native is not None
+    changed = [p for p in params if p.name in native.references]
+    if changed and native.writes | native.updates:
+        raise _wrong(name, primal.span, "E112", "takes a reference and writes to an array, and has "
+                     "an adjoint: this is not supported", "return the value instead")  # fmt: skip
     floats = [p for p in params if is_float(p.type)]
     inputs = [p for p in floats if not isinstance(p.type, ArrayType)]
     arrays = [p for p in floats if isinstance(p.type, ArrayType)]
-    cotangents = [Var("adj_ret", t) for t in results]
+    cotangents = [Var("adj_ret", t) for t in own]
+    cotangents += [Var(f"adj_{p.name}", p.type) for p in changed]
     gradients = [Var(f"adj_{p.name}", p.type) for p in arrays]
     given = (*params, *cotangents, *gradients)
     # Only what it does to gradients counts: primal arrays are there to be read.
     touched = frozenset(g.name for g in gradients)
-    native = Native(
-        text,
-        reads=frozenset(p.name for p in given if isinstance(p.type, ArrayType)),
-        writes=touched,
-        inputs=tuple(p.name for p in inputs),
-        pure=access(text, [p.name for p in given]).pure,
-    )
     return Function(
         f"adj_{name}",
         given,
         tuple(value_type(p.type) for p in inputs),
         (),
-        span=span,
+        span=primal.span,
         gradients=tuple(p.name for p in arrays),
-        native=native,
+        native=Native(
+            text,
+            reads=frozenset(p.name for p in given if isinstance(p.type, ArrayType)),
+            writes=touched,
+            inputs=tuple(p.name for p in inputs),
+            pure=access(text, [p.name for p in given]).pure,
+            # As in Warp, the text finds references as the function left them.
+            before=native.text if changed else "",
+        ),
     )
 
 
@@ -128,9 +144,6 @@ def _check(function: NativeFunc, parsed: ParsedFunction, types: Sequence[Kind], 
             raise wrong("E106", "has a body besides its snippet", "write `...` as its body")
     if "return" in function.func.__annotations__ and parsed.results is None:
         raise wrong("E103", "has a result of no single type", "annotate it with one type")
-    if parsed.references:
-        raise wrong("E112", "takes a reference: this is not supported",
-                    "pass an array, or return the new value")  # fmt: skip
     if parsed.results and isinstance(parsed.results[0], COMPOUND):
         raise wrong(
             "E103",

@@ -175,8 +175,8 @@ def adj_with_gradient(x: float):
     wp.adjoint[x] += 1.0
 
 
-@wp.func_native("x += 1.0f;")
-def native(x: wp.ref[float]): ...
+@wp.func_native("x = 1.0f; a[0] = x;", "adj_x = 0.0f;")
+def writes(x: wp.ref[float], a: Floats): ...
 
 
 @wp.func
@@ -197,7 +197,7 @@ def wrong(a: Floats, i: int, j: int):
     k = 0
     scale(k, 2.0)
     with_gradient(x)
-    native(x)
+    writes(x, a)
     array_reference(a)
     a[2] = wp.grad(scale)(x, 2.0)
     b = make_box()
@@ -223,6 +223,53 @@ def test_refusals() -> None:
     assert all(d.help for d in e.value.diagnostics)
     with pytest.raises(wp.KernelError, match="a kernel cannot take a reference"):
         lower_kernel(takes_one.func)
+
+
+@wp.func_native(
+    "x = x * y; v[1] = v[0] + x; return x + v[0];",
+    """
+    adj_x += adj_ret + adj_v[1];
+    adj_v[0] += adj_ret + adj_v[1];
+    adj_v[1] = 0.0f;
+    adj_y += x / y * adj_x;
+    adj_x *= y;
+    """,
+)
+def native(x: wp.ref[float], v: wp.ref[wp.vec2], y: float) -> float: ...
+
+
+@wp.func_native("k += by;")
+def count_up(k: wp.ref[int], by: int): ...
+
+
+@wp.kernel
+def natives(a: Floats, o: Floats):
+    i = wp.tid()
+    v = wp.vec2(a[i], 2.0)
+    r = native(a[i], v, a[i] * 0.5)
+    k = 1
+    count_up(k, i)
+    o[i] = r * v[1] + a[i] + float(k)
+
+
+def test_native_functions() -> None:
+    x = wp.array(np.array([0.5, 1.5, 2.0]), dtype=float, requires_grad=True)
+    o = wp.zeros(3, dtype=float, requires_grad=True)
+    at = x.numpy().astype(float)
+
+    def want(p):
+        own = p * p * 0.5
+        return np.concatenate([own, (own + p) * (p + own) + own + 1 + np.arange(3)])
+
+    tape = wp.Tape()
+    with tape:
+        wp.launch(natives, dim=3, inputs=[x, o])
+    np.testing.assert_allclose(np.concatenate([x.numpy(), o.numpy()]), want(at), rtol=1e-6)
+    weights = np.array([0.5, -1.0, 0.25, 1.0, 2.0, -0.5])
+    tape.backward(grads={x: weights[:3], o: weights[3:]})
+    steps = np.eye(3) * 1e-6
+    expected = [(want(at + d) - want(at - d)) @ weights / 2e-6 for d in steps]
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-4)
 
 
 def test_the_annotation() -> None:
