@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from engine.archive.data import ArchiveError, NamedType, StructData
-from engine.diagnostics import LaunchError
 from engine.lang.structs import (
     Argument,
     ElementType,
@@ -16,7 +15,6 @@ from engine.lang.structs import (
     StructArrayType,
     StructType,
     UserType,
-    array_of,
 )
 from engine.lang.types import (
     BY_NAME,
@@ -98,15 +96,7 @@ class TypeReader:
 
     def element(self, text: str) -> ElementType:
         """What an array can consist of."""
-        return self._plain(self._element(text))
-
-    def _plain(self, kind: ElementType) -> ElementType:
-        """A type of elements: in arrays there are no indexed arrays."""
-        try:
-            array_of(kind, 1)
-        except LaunchError:
-            raise ArchiveError(f"an array of {kind}, which have indexed arrays") from None
-        return kind
+        return self._element(text)
 
     def user(self, text: str) -> FieldType:
         """A type of a parameter or field."""
@@ -115,9 +105,9 @@ class TypeReader:
             inner, _, count = rest[:-1].rpartition(",")
             ndim = _number(count, 1, MAX_DIMS)
             if head == "structs":
-                return StructArrayType(cast(StructType, self._plain(self._struct(inner))), ndim)
+                return StructArrayType(self._struct(inner), ndim)
             if head == "indexed":
-                return IndexedArrayType(self._plain(self._element(inner)), ndim)
+                return IndexedArrayType(self._element(inner), ndim)
             return array_type(self.value(inner), ndim)
         return self._element(text)
 

@@ -110,9 +110,9 @@ def stand_in_of(annotation: object) -> StandIn | None:
     """The stand-in that an annotation names, in an array or a union too; None where it has none."""
     if isinstance(annotation, StandIn):
         return annotation
-    for inner in (getattr(annotation, x, None) for x in ("dtype", "__missing_type__")):
-        if isinstance(inner, StandIn):
-            return inner
+    inner = getattr(annotation, "dtype", None)
+    if isinstance(inner, StandIn):
+        return inner
     parts = getattr(annotation, "__args__", ()) if not isinstance(annotation, type) else ()
     return next((p for p in parts or () if isinstance(p, StandIn)), None)
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.diagnostics import Diagnostic, LaunchError
-from engine.diagnostics.site import call_span
 from engine.lang.stand_ins import StandIn
 from engine.lang.types import (
     INT32,
@@ -119,6 +117,8 @@ ElementType = ValueType | StructType
 FieldType = ValueType | ArrayType | StructType | StructArrayType | IndexedArrayType
 # What a user can annotate a parameter with.
 UserType = FieldType | TupleType
+# What a field for an array has.
+LinkType = ArrayType | StructArrayType | IndexedArrayType
 COMPOUND = (StructType, StructArrayType, IndexedArrayType, TupleType)
 ARRAYS = (ArrayType, StructArrayType, IndexedArrayType)
 
@@ -180,12 +180,11 @@ def _element_leaves(
         here, at = (*path, field), offset + element.offsets[field]
         if isinstance(t, StructType):
             yield from _element_leaves(t, ndim, here, at)
-        elif isinstance(t, (ArrayType, StructArrayType)):
+        elif isinstance(t, ARRAYS):  # an indexed one comes as the elements that it shows
             for leaf in _leaves(array_of(t.element, 1), here, 0):
                 yield leaf if leaf.pool else replace(leaf, pool=here)
             yield Leaf((*here, "0_places"), ArrayType(places(t), ndim), at)
         else:
-            assert not isinstance(t, IndexedArrayType)
             yield Leaf(here, ArrayType(t, ndim), at)
 
 
@@ -197,40 +196,16 @@ def own_leaf(element: ElementType) -> int:
     raise AssertionError(element)
 
 
-def places(t: ArrayType | StructArrayType) -> VectorType:
+def places(t: LinkType) -> VectorType:
     """What says where in a pool an array lies: its first element, and its dimensions."""
     return VectorType(INT32, 1 + t.ndim)
 
 
 def array_of(element: ElementType, ndim: int) -> ArrayType | StructArrayType:
-    """The type of an array of elements. Raises LaunchError (E206) for structs that hold
-    indexed arrays.
-    """
-    if not isinstance(element, StructType):
-        return ArrayType(element, ndim)
-    indexed = indexed_field(element)
-    if indexed:
-        raise LaunchError(
-            Diagnostic(
-                "E206",
-                f"elements of an array cannot hold indexed arrays: field {indexed!r} of "
-                f"{element.name} is one",
-                call_span(),
-                help="keep the array and its indices in fields of their own",
-            )
-        )
-    return StructArrayType(element, ndim)
-
-
-def indexed_field(kind: StructType) -> str:
-    """The path of a field that is for an indexed array; empty where there is none."""
-    for field, t in kind.fields.items():
-        if isinstance(t, IndexedArrayType):
-            return field
-        inner = indexed_field(t) if isinstance(t, StructType) else ""
-        if inner:
-            return f"{field}.{inner}"
-    return ""
+    """The type of an array of elements."""
+    if isinstance(element, StructType):
+        return StructArrayType(element, ndim)
+    return ArrayType(element, ndim)
 
 
 def value_leaves(kind: ElementType) -> tuple[Leaf, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 
 from engine.lang.generics import is_open
-from engine.lang.stand_ins import StandIn, make_stand_in
+from engine.lang.stand_ins import StandIn
 from engine.lang.structs import (
     ElementType,
     IndexedArrayType,
@@ -16,7 +16,6 @@ from engine.lang.structs import (
     StructType,
     array_of,
     has_float,
-    indexed_field,
     record_dtype,
 )
 from engine.lang.types import (
@@ -32,10 +31,6 @@ from engine.lang.values import to_element_type, value_class
 from engine.runtime.launch_errors import fail
 
 MAX_DIMS = 4
-_INDEXED = (
-    "arrays of structs that hold indexed arrays",
-    "keep the array and its indices in fields of their own",
-)
 
 
 @cache
@@ -109,10 +104,7 @@ class ArrayAnnotation:
         self.__ir_type__: ArrayType | StructArrayType | None = None
         if not (is_open(dtype) or isinstance(dtype, StandIn)):  # else the call decides
             element = to_element_type(dtype)
-            if isinstance(element, StructType) and indexed_field(element):
-                self.__missing_type__ = make_stand_in(repr(self), *_INDEXED)
-            else:
-                self.__ir_type__ = _type_of_arrays(element, ndim)
+            self.__ir_type__ = _type_of_arrays(element, ndim)
             self.dtype = value_class(element)
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from engine.runtime.operators import Operators
 from engine.runtime.recording import active, graph
 from engine.runtime.transfer import check_writable
 
+_numbers = count(1)  # one for each indexed array: what records of structs know it by
+
 
 class indexedarray(Operators):
     """An array seen through arrays of indices, one for each dimension.
@@ -37,7 +40,8 @@ class indexedarray(Operators):
     Raises LaunchError E206 for indices that do not fit.
     """
 
-    __slots__ = ("_ir", "_tables", "data", "dtype", "indices", "ndim", "shape", "size")
+    __slots__ = ("__weakref__", "_ir", "_tables", "data", "dtype", "indices", "ndim", "number",
+                 "shape", "size")  # fmt: skip
 
     data: array
     indices: list[array | None]
@@ -79,6 +83,7 @@ class indexedarray(Operators):
         self.size = math.prod(self.shape)
         self.dtype = data.dtype
         self._ir = IndexedArrayType(data._ir.element, data.ndim)
+        self.number = next(_numbers)
 
     @property
     def tables(self) -> list[array]:
@@ -189,8 +194,11 @@ class indexedarray(Operators):
 
             scatter(self, src)
             return
-        values = src._host()
         check_writable(self.data)
+        self.store(src._host())
+
+    def store(self, values: np.ndarray[Any, Any]) -> None:
+        """Puts values where the elements are. Nobody is told of it."""
         self.data.storage.before_write(self.data.lo, self.data.hi)
         found = self.data._host()
         found[self._places()] = values

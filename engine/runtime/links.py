@@ -17,7 +17,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from engine.lang.structs import (
-    ARRAYS,
+    IndexedArrayType,
+    LinkType,
     StructArrayType,
     StructType,
     places,
@@ -42,7 +43,15 @@ _described: WeakValueDictionary[tuple[Any, ...], array] = WeakValueDictionary()
 
 
 def descriptor(a: Any) -> tuple[Any, ...]:
-    """Address, address of the gradient, shape, strides, dimensions; as records hold an array."""
+    """Address, address of the gradient, shape, strides, dimensions; as records hold an array.
+
+    An indexed array has a number of its own for an address.
+    """
+    if isinstance(getattr(a, "_ir", None), IndexedArrayType):
+        nothing = (0,) * a.ndim
+        _described[a.number, a.shape, nothing, a._ir] = a
+        pad = [0] * (4 - a.ndim)
+        return (a.number, 0, [*a.shape, *pad], [0] * 4, a.ndim)
     if not isinstance(a, ArrayBase):
         return (0, 0, [0] * 4, [0] * 4, 0)
     pad = [0] * (4 - a.ndim)
@@ -51,7 +60,7 @@ def descriptor(a: Any) -> tuple[Any, ...]:
     return (a.ptr, 0 if grad is None else grad.ptr, [*a.shape, *pad], [*a.strides, *pad], a.ndim)
 
 
-def array_at(t: ArrayType | StructArrayType, record: Any, field: str = "") -> array | None:
+def array_at(t: LinkType, record: Any, field: str = "") -> array | None:
     """The array that a descriptor is of. Raises LaunchError (E206) where it is gone."""
     n = int(record["ndim"])
     if n == 0:
@@ -74,9 +83,9 @@ def from_record(kind: StructType, record: Any) -> Any:
             out.__dict__[f] = from_record(t, part)
         elif isinstance(t, ScalarType):
             out.__dict__[f] = part.item()
-        elif isinstance(t, (ArrayType, StructArrayType)):
+        elif isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
             out.__dict__[f] = array_at(t, part, f)
-        elif not isinstance(t, ARRAYS):
+        else:
             out.__dict__[f] = vector_class(t)._of(part)
     return out
 
@@ -96,7 +105,7 @@ def keep(a: ArrayBase) -> None:
                 kept.pop(a.ptr + int(at) + offset, None)
 
 
-Field = tuple[str, ArrayType | StructArrayType, int, NumpyArray]
+Field = tuple[str, LinkType, int, NumpyArray]
 
 
 def _fields(kind: StructType, records: NumpyArray, offset: int = 0) -> Iterator[Field]:
@@ -105,7 +114,7 @@ def _fields(kind: StructType, records: NumpyArray, offset: int = 0) -> Iterator[
         at = offset + kind.offsets[f]
         if isinstance(t, StructType):
             yield from _fields(t, records[f], at)
-        elif isinstance(t, (ArrayType, StructArrayType)):
+        elif isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
             yield f, t, at, records[f]
 
 
@@ -149,7 +158,7 @@ class Gathered:
             if token is not None:
                 active.reset(token)
         if graph.get() is not None:
-            move(dest, src)
+            _move(dest, src)
 
     def check(self, plan: Plan, values: Sequence[Any]) -> None:
         """Raises LaunchError (E206) where copies would not be what the kernel means."""
@@ -160,19 +169,68 @@ class Gathered:
             pool.changed = id(pool.elements) in changed
             meant = [(a, name) for a, name, w in others if a is not None and (w or pool.changed)]
             last: array | None = None
-            for field, _ in sorted(pool.parts, key=lambda part: part[0].lo):
+            fields = [(_behind(field), field) for field, _ in pool.parts]
+            for field, own in sorted(fields, key=lambda part: part[0].lo):
                 meets = [name for a, name in meant if may_meet(field, a)]
                 if pool.changed:
                     check_writable(field)
+                    _check_once(plan, own)
                 if meets or (pool.changed and last is not None and last.hi > field.lo):
                     raise _shared(plan, meets)
                 last = field
+        self._check_apart(plan, values)
+
+    def _check_apart(self, plan: Plan, values: Sequence[Any]) -> None:
+        """The same of two pools, one of which the kernel changes."""
+        used: dict[int, str] = {}
+        for i in (*plan.reads, *plan.writes):
+            a = values[i]
+            if a is not None:
+                used[id(a if a._whole is None else a._whole)] = plan.params[i].name
+        pools = [pool for pool in self.pools if id(pool.elements) in used]
+        if len(pools) < 2 or not any(pool.changed for pool in pools):
+            return
+        fields = [(_behind(field), pool) for pool in pools for field, _ in pool.parts]
+        before: list[tuple[array, Pool]] = []
+        for field, pool in sorted(fields, key=lambda part: part[0].lo):
+            before = [part for part in before if part[0].hi > field.lo]
+            for other, owner in before:
+                changes = owner is not pool and (owner.changed or pool.changed)
+                if changes and may_meet(other, field):
+                    raise _shared(plan, [used[id(pool.elements)]])
+            before.append((field, pool))
 
     def give_back(self) -> None:
         """Copies what a kernel changed to where it came from."""
         for pool in self.pools:
             for field, part in pool.parts if pool.changed else ():
                 self.move(field, part)
+
+
+def _behind(a: Any) -> array:
+    """The array that has the memory."""
+    found: array = a.data if isinstance(a._ir, IndexedArrayType) else a
+    return found
+
+
+def _move(dest: Any, src: Any) -> None:
+    """Copies elements. Nobody is told of the write."""
+    if isinstance(dest._ir, IndexedArrayType):
+        dest.store(src._host())
+    elif isinstance(src._ir, IndexedArrayType):
+        dest._put(src.numpy())
+    else:
+        move(dest, src)
+
+
+def _check_once(plan: Plan, a: Any) -> None:
+    """Raises LaunchError (E206) for an indexed array that shows an element more than once."""
+    if isinstance(a._ir, IndexedArrayType):
+        for indices in a.indices:
+            if indices is not None and np.unique(indices._host()).size < indices.size:
+                raise fail("E206", f"kernel {plan.kernel.key!r} changes an indexed array in a "
+                           "struct in an array, which shows an element more than once",
+                           help="pass it as an argument of its own")  # fmt: skip
 
 
 def _shared(plan: Plan, meets: Sequence[str]) -> Exception:
@@ -201,7 +259,7 @@ def _spread(
         at = offset + kind.offsets[f]
         if isinstance(t, StructType):
             _spread(a, t, at, records[f] if t.linked else None, to, out)
-        elif isinstance(t, (ArrayType, StructArrayType)):
+        elif isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
             held = [array_at(t, r, f) for r in records[f].ravel()]
             pool, starts = _pool(a, t, [x for x in held if x is not None], to)
             out += spread(pool) if isinstance(t, StructArrayType) else [pool]
@@ -211,19 +269,19 @@ def _spread(
                 table._put(np.array(rows, np.int32).reshape(table._parts.shape))
             out.append(table)
         else:
-            assert not isinstance(t, ARRAYS)
             out.append(leaf_array(a, t, at))
 
 
 def _pool(
-    a: array, t: ArrayType | StructArrayType, held: Sequence[array], to: Gathered
+    a: array, t: LinkType, held: Sequence[array], to: Gathered
 ) -> tuple[array, dict[int, int]]:
     """The elements of arrays one after the other, and where those of each begin."""
     starts: dict[int, int] = {}
     once: dict[object, tuple[int, array]] = {}
     total = 0
     for x in held:
-        key = id(x) if x.requires_grad else (x.ptr, x.shape, x.strides)
+        plain = not x.requires_grad and not isinstance(t, IndexedArrayType)
+        key = (x.ptr, x.shape, x.strides) if plain else id(x)
         if key not in once:
             once[key] = total, x
             total += x.size

@@ -17,12 +17,10 @@ from engine.ir.nodes import Atom, Const, Var
 from engine.lang.structs import (
     ARRAYS,
     ElementType,
-    IndexedArrayType,
-    StructArrayType,
     StructType,
     own_leaf,
 )
-from engine.lang.types import INT32, ArrayType, ValueType, shape_of
+from engine.lang.types import INT32, ValueType, shape_of
 
 
 def _int(n: int) -> Const:
@@ -144,11 +142,10 @@ def _element(element: ElementType, left: list[Atom], index: tuple[Atom, ...]) ->
         return Element(_var(left.pop(0)), index)
     items: list[LValue] = []
     for field in element.fields.values():
-        if isinstance(field, (ArrayType, StructArrayType)):
+        if isinstance(field, ARRAYS):
             pool = tuple(left.pop(0) for _ in range(leaf_count(field.element)))
             items.append(Linked(field, pool, Element(_var(left.pop(0)), index)))
         else:
-            assert not isinstance(field, IndexedArrayType)
             items.append(_element(field, left, index))
     return Struct(element, tuple(items))
 

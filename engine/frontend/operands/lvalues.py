@@ -8,7 +8,7 @@ from itertools import product
 
 from engine.frontend.operands.operand import Choice, Operand, View, literal
 from engine.ir.nodes import Atom, Var
-from engine.lang.structs import StructArrayType
+from engine.lang.structs import LinkType
 from engine.lang.types import (
     ArrayType,
     MatrixType,
@@ -126,7 +126,7 @@ class Linked:
     leaves: of the pool. place: the element that says where in it.
     """
 
-    type: ArrayType | StructArrayType
+    type: LinkType
     leaves: tuple[Atom, ...]
     place: Element
 

@@ -278,17 +278,6 @@ def test_arrays_of_structs():
 
 
 def test_arrays_of_structs_refuse():
-    @wp.struct
-    class Seen:
-        data: wp.indexedarray(dtype=float)
-
-    refused(lambda: wp.zeros(2, dtype=Seen), "E206", "hold indexed arrays: field 'data' of Seen")
-
-    @wp.kernel
-    def mentions(a: wp.array(dtype=Seen)):
-        pass
-
-    refused(lambda: wp.launch(mentions, 1, [None]), "E112", "that hold indexed arrays are not")
     refused(lambda: wp.array([Inner(), 1], dtype=Inner), "E206", "got 1")
     refused(lambda: wp.array([1.0], dtype=Inner), "E206", "pass a list of Inner")
     refused(lambda: wp.array(np.zeros(2, [("x", "f4")]), dtype=Inner), "E206", "expected fields")
