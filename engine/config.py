@@ -72,8 +72,8 @@ mode: Literal["release", "debug"] = "release"
 # raise an error at the end of the launch, or nothing, as in Warp.
 expect: Literal["raise", "print"] = "raise"
 # "strict": integers of a NumPy array that the array to be made has no place for are refused (E206),
-# and `requires_grad` of integers, which means nothing, is warned of. "lenient", as in Warp: they
-# wrap, and nobody is warned.
+# those that a vector has no place for too (E202), and `requires_grad` of integers, which means
+# nothing, is warned of. "lenient", as in Warp: they wrap, and nobody is warned.
 integers: Literal["strict", "lenient"] = "strict"
 # The element types that `atomic_add` and its like take: "all" numbers, or only those that Warp's
 # take, "native" to GPUs: no integers of 8 or 16 bits, and halves for sums alone (E104).

@@ -52,9 +52,9 @@ DIFFERENCES = (
     ),
     Difference(
         "integers", "lenient",
-        "integers that an array to be made has no place for are refused (E206), and "
+        "integers that an array or a vector has no place for are refused (E206, E202), and "
         "`requires_grad` of integers, which means nothing, is warned of",
-        "those of a NumPy array wrap, and nobody is warned",
+        "those of NumPy arrays and vectors wrap, and nobody is warned",
     ),
     Difference(
         "atomics", "native",

@@ -24,6 +24,7 @@ from engine.builtins.special import SPECIAL, tile_annotation
 from engine.diagnostics import Diagnostic, EngineError
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
+from engine.lang.scalars import host_number
 from engine.lang.types import (
     BOOL,
     BY_NAME,
@@ -95,11 +96,11 @@ def _to_numpy(value: Any, t: ValueType) -> Any:
 
 
 def _from_numpy(value: Any, t: Type) -> Any:
-    """Python numbers for scalars, vector and matrix objects for the rest."""
+    """Numbers for scalars, vector and matrix objects for the rest."""
     from engine.lang.values import value_class
 
     if isinstance(t, ScalarType):
-        return value.item()
+        return host_number(t, value)
     return value_class(t)(value)  # type: ignore[arg-type]
 
 

@@ -191,3 +191,10 @@ for _kind, _class in SCALAR_CLASSES.items():
         give_arithmetic(_class, float, float if _class is float32 else None, _width)
     elif _kind.kind in "iu":
         give_arithmetic(_class, int, int if _class is int32 else None)
+
+
+def host_number(kind: t.ScalarType, value: Any) -> Any:
+    """A number of a type as Python holds it: a plain one where Python's own mean that type."""
+    if kind in (t.FLOAT32, t.INT32, t.BOOL):
+        return value.item()
+    return SCALAR_CLASSES[kind](value)

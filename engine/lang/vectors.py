@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from engine import config
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
 from engine.lang.numbers import exact, misfit, number_kind, numbers
-from engine.lang.scalars import SCALAR_CLASSES
+from engine.lang.scalars import SCALAR_CLASSES, host_number
 
 _SUFFIX = {
     "float16": "h", "bfloat16": "bf", "float32": "f", "float64": "d", "bool": "bool",
@@ -71,7 +72,9 @@ class Components:
 
     def __getitem__(self, index: Any) -> Any:
         got = self._data[_checked(index, self._shape)]
-        return from_numpy_value(got) if isinstance(got, np.ndarray) else got.item()
+        if isinstance(got, np.ndarray):
+            return from_numpy_value(got)
+        return host_number(self.__ir_type__.scalar, got)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         part, found = self._data[_checked(index, self._shape)], numbers(value)
@@ -283,7 +286,7 @@ def _components(cls: type[Components], args: tuple[Any, ...]) -> Any:
 def _fitted(cls: type[Components], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Numbers as the class has them. Raises LaunchError (E202) for integers out of range."""
     why = misfit(data, cls._dtype)
-    if why:
+    if why and (config.integers == "strict" or number_kind(data.dtype) not in "iu"):
         raise wrong("E202", f"{cls.__name__}: {why}")
     with np.errstate(over="ignore", invalid="ignore"):
         return data.astype(cls._dtype)
@@ -298,7 +301,7 @@ _LETTERS = frozenset("xyzw")
 
 def _component(i: int) -> property:
     def get(self: Vector) -> Any:
-        return self._data[i].item()
+        return host_number(self.__ir_type__.scalar, self._data[i])
 
     def put(self: Vector, value: Any) -> None:
         self[i] = value

@@ -355,3 +355,27 @@ def test_what_names_no_component() -> None:
         v[0] = "1"
     with pytest.raises(LaunchError, match=r"components of shape \(2,\) of vec3f cannot be set"):
         v[1:] = [1.0, 2.0, 3.0]
+
+
+def test_numbers_of_types_that_python_has_not_keep_their_type():
+    for found, cls, value in (
+        (wp.vec3d(1.0, 2.5, 3.0)[1], wp.float64, 2.5), (wp.vec3d(1.0, 2.5, 3.0).y, wp.float64, 2.5),
+        (wp.mat22h(1.0, 2.0, 3.0, 0.1)[1, 1], wp.float16, float(np.float16(0.1))),
+        (wp.vec3ub(1, 2, 3).z, wp.uint8, 3), (wp.argmax(wp.vec3(1.0, 3.0, 2.0)), wp.uint32, 1),
+        (wp.rand_init(3), wp.uint32, 2131687100), (wp.abs(wp.int16(-3)), wp.int16, 3),
+        (wp.vec3(1.0, 2.5, 3.0)[1], float, 2.5), (wp.vec3i(1, 2, 3).x, int, 1),
+        (wp.dot(wp.vec3i(1, 2, 3), wp.vec3i(1, 1, 1)), int, 6),
+    ):  # fmt: skip
+        assert type(found) is cls and found == value
+    # What is computed of them further is computed in their precision.
+    assert wp.sin(wp.vec3d(1.0, 2.5, 3.0)[1]) == math.sin(2.5)
+    assert wp.sqrt(wp.length_sq(wp.vec2d(1.0, 1.0))) == math.sqrt(2.0)
+
+
+def test_negative_integers_wrap_where_integers_are_lenient(monkeypatch):
+    with pytest.raises(LaunchError, match="-1 is outside"):
+        wp.vec2us(-1, 2)
+    monkeypatch.setattr(wp.config, "integers", "lenient")
+    assert wp.vec2us(-1, 2) == wp.vec2us(65535, 2)
+    with pytest.raises(LaunchError):
+        wp.vec2us(float("nan"), 1.0)
