@@ -56,6 +56,7 @@ class Example:
         with wp.Tape() as tape:
             wp.launch(total, dim=len(self.pair.x), inputs=[self.pair.x], outputs=[self.pair.y])
         tape.backward(self.pair.y)
+        tape.zero()
 
 def forward(n):
     a = wp.array(np.arange(n), dtype=float)
@@ -108,7 +109,8 @@ def test_what_programs_leave(rows: dict[str, dict[str, Any]]) -> None:
     assert (name, mark) == ("example.pair.y", "here")
     assert far == pytest.approx(1e-3, rel=0.01) and there == pytest.approx(1e-3, rel=0.01)
     assert here < 1e-6
-    assert row["values"] == row["equal"] + 1 == 4  # x, y and their gradients
+    assert row["values"] == row["equal"] + 1 == 6  # x, y, their gradients now and before
+    assert (row["gradients"], row["furthest gradient"]) == (2, 0.0)
 
 
 def test_calls_and_what_they_print(rows: dict[str, dict[str, Any]]) -> None:

@@ -34,10 +34,15 @@ is the largest difference, of the largest number in its array. Where that is ove
 program runs with float64 everywhere: the next columns say how far from that each of the two is (the
 root of the mean square, in the array that differs most), and *alike* is within a factor of four.
 Arrays of which rounding leaves nothing in either (forces that cancel) are counted as *lost*.
+Gradients count where they are not zero, as they were before a tape cleared them. The float64 run
+shares their adjoints with the engine: that these are right is what `adtool check` says, which
+compares each launch and the whole tape with differences. *Filled* are arrays that the tape fills
+before anything reads them: here the gradient by what they contained is zero, in Warp it is that by
+what they were filled with.
 `tools/compare_programs.py tools/programs.txt` repeats it.
 
-| program | equal bit by bit | furthest | here | in Warp | what float64 says |
-|---|---|---|---|---|---|
+| program | equal bit by bit | furthest | of gradients | here | in Warp | what float64 says |
+|---|---|---|---|---|---|---|
 """
 UNABLE = """
 These did not run on both:
@@ -139,13 +144,23 @@ def program_tables(rows: list[dict[str, Any]]) -> str:
             not_run.append(f"| {name} | {r.get('note') or why} |")
             continue
         far = f"{r['furthest']:.0e}" if r["furthest"] else "0"
-        here, there = next((x[2:4] for x in r.get("table", []) if x[4] != "lost"), (None, None))
-        said, lost = SAID[r["verdict"]], r.get("marks", {}).get("lost")
-        said += f"{', ' if said else ''}{lost} lost" if lost else ""
-        cells = [far, *("" if x is None else f"{x:.0e}" for x in (here, there)), said]
+        judged = [x for x in r.get("table", []) if x[4] != "lost"]
+        here, there = (f"{x:.0e}" for x in judged[0][2:4]) if judged else ("", "")
+        count = r["gradients"]
+        gradient = f"{r['furthest gradient']:.0e} of {count}".replace("0e+00", "0") if count else ""
+        said = [SAID[r["verdict"]], *_counts(r.get("marks", {}), "lost")]
+        marks = ", ".join(_counts(r.get("gradient marks", {}), *SAID, "filled"))
+        said.append(f"gradients: {marks}" if marks else "")
+        said.append(r.get("note", ""))
+        cells = [far, gradient, here, there, "; ".join(filter(None, said))]
         ran.append(f"| {name} | {r['equal']} of {r['values']} | " + " | ".join(cells) + " |")
     out = PROGRAMS + "\n".join(ran) + "\n"
     return out + (UNABLE + "\n".join(not_run) + "\n" if not_run else "")
+
+
+def _counts(marks: dict[str, int], *wanted: str) -> list[str]:
+    """How often there are these marks, in words."""
+    return [f"{marks[m]} {SAID.get(m) or m}" for m in wanted if marks.get(m)]
 
 
 def page(data: dict[str, Any], programs: list[Path]) -> str:

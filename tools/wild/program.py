@@ -3,7 +3,8 @@
 A process for each run: `python -m tools.wild.program SIDE ANSWER MODULE[:CALL] [ARGUMENT]...`, SIDE
 one of `engine`, `wide` (all of float32 is float64) and `warp`. The numbers and arrays that can be
 reached from the program's globals when it ends go to ANSWER; what it prints is the caller's.
-Arrays of `empty` are zeros, of NumPy too, and the global generators of NumPy and Python are seeded.
+Gradients that tapes clear at the end of a step are kept as they were before. Arrays of `empty` are
+zeros, of NumPy too, and the global generators of NumPy and Python are seeded.
 """
 
 from __future__ import annotations
@@ -70,6 +71,10 @@ def widen() -> None:
     vectors.Components.from_buffer = classmethod(from_buffer)  # type: ignore[attr-defined]
 
 
+# Gradients as they were before their tape cleared them, with the arrays, by their ids.
+cleared: dict[int, tuple[Any, Any]] = {}
+
+
 def prepare(side: str) -> Any:
     """The package that is called `warp` on a side."""
     if side != "warp":
@@ -84,6 +89,15 @@ def prepare(side: str) -> Any:
 
     warp.config.quiet = True
     warp.empty, warp.empty_like = warp.zeros, warp.zeros_like
+    clear = warp.Tape.zero
+
+    def zero(tape: Any) -> None:
+        for a, grad in list(tape.gradients.items()):
+            if isinstance(a, warp.array) and isinstance(grad, warp.array):
+                cleared[id(a)] = a, grad.numpy().copy()
+        clear(tape)
+
+    warp.Tape.zero = zero
     for name in ("empty", "empty_like"):
         setattr(np, name, getattr(np, name.replace("empty", "zeros")))
     return warp
@@ -120,6 +134,8 @@ class Found:
             self.add(name, o.numpy())
             if getattr(o, "grad", None) is not None:
                 self.add(f"{name}.grad", o.grad.numpy())
+            if id(o) in cleared:
+                self.add(f"{name}.grad, before it was cleared", cleared[id(o)][1])
         elif isinstance(o, np.ndarray):
             self.add(name, o)
         elif isinstance(o, (dict, list, tuple)):

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-TINY = float(np.finfo(np.float64).tiny)
+ORDER = ("undecided", "there", "here", "alike", "lost", "filled")  # of marks
+TINY = 1e-200
 ROUNDING = 1e-5  # of the largest number in an array
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\d)")
 PASSING = re.compile(r"took|\bms\b|\d s\b|/s\b|seconds|\b[GMk]i?B\b|fps|warp|CUDA|cache", re.I)
@@ -122,28 +123,43 @@ def compare(program: Sequence[str], python: str, scratch: Path, seconds: int) ->
         "state": "ran", "seconds": [round(here.seconds, 1), round(there.seconds, 1)],
         "values": len(names), "equal": sum(x == 0.0 for x in far.values()),
         "printed": sum(n.startswith("printed: ") for n in names),
+        "gradients": sum(".grad" in n and bool(here.values[n].any()) for n in names),
         "one side alone": sorted(set(here.values) ^ set(there.values))[:8],
-        "furthest": max(far.values(), default=0.0),
     }  # fmt: skip
+    row |= _furthest(far)
     doubtful = sorted((n for n in names if far[n] > ROUNDING), key=lambda n: -far[n])
     if not doubtful:
-        return {**row, "verdict": "equal" if row["furthest"] == 0.0 else "rounding"}
+        return {**row, "verdict": "rounding" if any(far.values()) else "equal"}
     exact = run("wide", program, python, scratch, 4 * seconds)
     if exact.cause:
         return {**row, "verdict": "undecided", "cause": exact.cause}
-    table = []
+    table: list[list[Any]] = []
+    gradients: list[list[Any]] = []
     for n in doubtful:
         if n in exact.values:
             a, b = (off(s.values[n], exact.values[n]) for s in (here, there))
-            table.append([n, far[n], a, b, nearer(a, b)])
-    order = ("undecided", "there", "here", "alike", "lost")
-    table.sort(key=lambda x: order.index(x[-1]))
-    marks = Counter(x[-1] for x in table)
-    marks["undecided"] += len(doubtful) - len(table)
-    verdict = next(m for m in order if marks[m])
-    lost = {x[0] for x in table if x[-1] == "lost"}
-    row["furthest"] = max((x for n, x in far.items() if n not in lost), default=0.0)
-    return {**row, "verdict": verdict, "marks": dict(marks), "table": table[:6]}
+            mark = nearer(a, b)
+            if ".grad" in n and a == 0.0 and not exact.values[n].any():
+                mark = "filled"  # on the tape: by what was there before, the derivative is zero
+            (gradients if ".grad" in n else table).append([n, far[n], a, b, mark])
+    for kind, found in (("", table), ("gradient ", gradients)):
+        found.sort(key=lambda x: ORDER.index(x[-1]))
+        row[f"{kind}marks"] = dict(Counter(x[-1] for x in found))
+        row[f"{kind}table"] = found[:6]
+    if unknown := len(doubtful) - len(table) - len(gradients):
+        row["marks"]["undecided"] = unknown
+    passed = {x[0] for x in (*table, *gradients) if x[-1] in ("lost", "filled")}
+    row |= _furthest({n: x for n, x in far.items() if n not in passed})
+    verdict = next((m for m in ORDER if row["marks"].get(m)), "rounding")
+    return {**row, "verdict": verdict}
+
+
+def _furthest(far: dict[str, float]) -> dict[str, float]:
+    """The largest difference, and that of gradients."""
+    return {
+        "furthest": max((x for n, x in far.items() if ".grad" not in n), default=0.0),
+        "furthest gradient": max((x for n, x in far.items() if ".grad" in n), default=0.0),
+    }
 
 
 def listed(file: Path) -> list[tuple[list[str], str]]:
