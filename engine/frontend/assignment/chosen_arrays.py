@@ -21,7 +21,7 @@ from engine.frontend.operands.kinds import (
     slots,
     static_atoms,
 )
-from engine.frontend.operands.operand import Choice, Operand, Several, Struct, View
+from engine.frontend.operands.operand import Choice, Operand, Several, Span, Struct, View
 from engine.ir.nodes import Atom, Const, Var
 from engine.lang.types import INT32
 
@@ -35,9 +35,26 @@ def options_of(got: Operand) -> tuple[Option, ...]:
     return ((parts[0], static_atoms(*parts)),)
 
 
-def is_option(option: Option) -> bool:
-    """Whether a name can stand for the array at run time: local ones have no place of their own."""
-    return not (isinstance(option[0], ViewKind) and option[0].shape)
+def is_option(cx: Context, option: Option) -> bool:
+    """Whether a name can stand for the array at run time: of local ones, the callers' can."""
+    kind, arrays = option
+    if not isinstance(kind, ViewKind) or not kind.shape:
+        return True
+    return not kind.by_value and set(arrays) <= _lent(cx)
+
+
+def _lent(cx: Context) -> set[Atom]:
+    return {a for leaves in cx.lent.values() for a in leaves}
+
+
+def shared(cx: Context, got: Operand) -> Operand:
+    """A local array of the caller as what another name for it means: the same memory."""
+    if not isinstance(got, View) or not (got.is_local and got.is_whole):
+        return got
+    if not set(got.root.leaves) <= _lent(cx):
+        return got
+    first = Span(Const(0, INT32), Const(1, INT32), Const(got.root.shape[0], INT32))
+    return View(got.root, (first, *got.dims[1:]))
 
 
 def note_choices(cx: Context, node: ast.AST, path: str, tree: Operand, got: Operand) -> bool:
@@ -58,7 +75,7 @@ def note_choices(cx: Context, node: ast.AST, path: str, tree: Operand, got: Oper
     if not is_array(tree) or not is_array(got):
         return not is_array(tree) and not is_array(got)
     found = tuple(dict.fromkeys((*options_of(tree), *options_of(got))))
-    if not all(is_option(o) and alike(o[0], found[0][0]) for o in found):
+    if not all(is_option(cx, o) and alike(o[0], found[0][0]) for o in found):
         return len(found) == 1
     if len(found) > 1:
         known = (*cx.inferred.choices.get(path, ()), *cx.choices.get(path, ()))
@@ -73,7 +90,7 @@ def choice_tree(cx: Context, path: str, got: Operand) -> Choice | None:
         return None
     own = options_of(got)
     known = cx.inferred.choices.get(path, ())
-    if not all(is_option(o) for o in own):
+    if not all(is_option(cx, o) for o in own):
         return None
     if not set(own) <= set(known):
         if not isinstance(got, Choice):

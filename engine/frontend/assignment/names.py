@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from engine.frontend.assignment.aggregates import AGGREGATES, mismatch, set_aggregate
+from engine.frontend.assignment.chosen_arrays import shared
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.conversions import coerce
 from engine.frontend.operands.kinds import (
@@ -49,7 +50,7 @@ def set_name(
             cx.bound[name] = BAD
         return
     if isinstance(got, AGGREGATES):
-        set_aggregate(cx, target, got, value)
+        set_aggregate(cx, target, shared(cx, got), value)
         return
     if isinstance(got, Several) and name not in cx.plan.plain and decompose(got) is not None:
         set_aggregate(cx, target, got, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from engine.frontend.assignment.chosen_arrays import is_option, options_of, value_atoms
+from engine.frontend.assignment.chosen_arrays import options_of, value_atoms
 from engine.frontend.context.context import Context, Option
 from engine.frontend.expressions.choices import alike, holds_local, is_array
 from engine.frontend.expressions.conversions import coerce
@@ -14,6 +14,7 @@ from engine.frontend.operands.kinds import (
     Kind,
     StructKind,
     TupleKind,
+    ViewKind,
     accepts,
     decompose,
     kind_of_type,
@@ -27,13 +28,14 @@ from engine.frontend.operands.operand import (
     Choice,
     Operand,
     Several,
+    Span,
     Struct,
     Value,
     View,
     unify,
 )
 from engine.frontend.operands.type_names import type_name
-from engine.ir.nodes import Atom, Return, Var
+from engine.ir.nodes import Atom, Const, Return, Var
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType, leaves
 from engine.lang.types import INT32, ArrayType, Type, ValueType
 
@@ -129,6 +131,7 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
         at = parts[k] if k < len(parts) else (node.value or node)
         if isinstance(item, Bad) or not isinstance(at, ast.expr):
             return None
+        item = _whole(item)
         if isinstance(item, Struct):
             values.append(item)
             continue
@@ -155,6 +158,15 @@ def _values(cx: Context, node: ast.Return) -> list[Operand] | None:
             return None
         values.append(one)
     return values
+
+
+def _whole(item: Operand) -> Operand:
+    """A local array, of which a view shows everything, as a whole."""
+    if not isinstance(item, View) or not item.is_local:
+        return item
+    first, *rest = item.dims
+    every = Span(Const(0, INT32), Const(1, INT32), Const(item.root.shape[0], INT32))
+    return View(item.root, (None, *rest)) if first == every else item
 
 
 def _is_array(v: Operand) -> bool:
@@ -279,7 +291,8 @@ def common(column: Sequence[Operand]) -> Option | None:
     if not all(is_array(v) for v in column):
         return None
     options = tuple(dict.fromkeys(o for v in column for o in options_of(v)))
-    if not all(is_option(o) and alike(o[0], options[0][0]) for o in options):
+    local = any(isinstance(k, ViewKind) and k.shape for k, _ in options)
+    if local or not all(alike(k, options[0][0]) for k, _ in options):
         return None
     return ChoiceKind(INT32, tuple(k for k, _ in options)), tuple(
         a for _, arrays in options for a in arrays

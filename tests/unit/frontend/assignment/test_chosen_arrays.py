@@ -67,6 +67,39 @@ def parts_of_local_arrays(x: Floats, o: Floats, n: int):
     o[i] = doubled(row, 1) + own[0, 0] * other[1, 0] + other[1, 0]
 
 
+@wp.func
+def other_names(a: Floats, b: Floats, x: float):
+    first = a
+    first[0] = x * x
+    which = a
+    if x > 0.6:
+        which = b
+    for k in range(2):
+        which[1] += x * float(k + 1)
+    return which[1] * a[0]
+
+
+@wp.func
+def returned_whole(a: Floats):
+    b = a
+    b[1] *= 2.0
+    return b
+
+
+@wp.kernel
+def arrays_of_the_caller(x: Floats, o: Floats):
+    i = wp.tid()
+    own = wp.zeros(2, dtype=float)
+    other = wp.zeros(3, dtype=float)
+    part = other[1:]
+    r = other_names(own, part, x[i]) + other_names(other, own, x[i])
+    copy = own
+    copy[0] = 100.0
+    o[i] = r + own[0] * own[1] + other[0] * other[2]
+    third = returned_whole(own)
+    o[i] += third[1] * own[1]
+
+
 @wp.kernel
 def too_many(x: Floats, y: Floats, n: int):
     a = x if n > 0 else y
@@ -115,6 +148,27 @@ def test_parts_of_local_arrays() -> None:
         wp.launch(parts_of_local_arrays, dim=3, inputs=[x, o, 2])
     tape.backward(grads={o: wp.ones(3, dtype=float)})
     np.testing.assert_allclose(x.grad.numpy(), [2.0, 2.0, 4 * X[2] + 3], rtol=1e-6)
+
+
+def test_other_names_for_arrays_of_the_caller() -> None:
+    """They mean the same memory, as in Warp; in the function that made the array, a copy."""
+    x = wp.array(np.array([0.5, 0.7, 1.1]), dtype=float, requires_grad=True)
+    o = wp.zeros(3, dtype=float, requires_grad=True)
+    wp.launch(arrays_of_the_caller, dim=3, inputs=[x, o])
+    want = []
+    for v in x.numpy().astype(float):
+        own, other = np.zeros(2), np.zeros(3)
+        r = 0.0
+        for a, b in ((own, other[1:]), (other, own)):
+            a[0] = v * v
+            which = b if v > 0.6 else a
+            which[1] += 3 * v
+            r += which[1] * a[0]
+        r += own[0] * own[1] + other[0] * other[2]
+        own[1] *= 2
+        want.append(r + own[1] * own[1])
+    np.testing.assert_allclose(o.numpy(), want, rtol=1e-6)
+    assert gradcheck(arrays_of_the_caller, dim=3, inputs=[x], outputs=[o])
 
 
 def test_too_many_combinations() -> None:
