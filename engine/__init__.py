@@ -168,7 +168,7 @@ if TYPE_CHECKING:
     from engine import autograd
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
     from engine.compile.cache import clear_kernel_cache
-    from engine.compile.environment import Environment, environment, processors
+    from engine.compile.environment import Environment, environment, print_diagnostics, processors
     from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
     from engine.runtime.geometry.mesh import (
@@ -248,6 +248,7 @@ _LATE = {
     "Environment": "engine.compile.environment",
     "clear_kernel_cache": "engine.compile.cache",
     "environment": "engine.compile.environment",
+    "print_diagnostics": "engine.compile.environment",
     "processors": "engine.compile.environment",
 }
 
@@ -307,6 +308,7 @@ __all__ = [
     "overload", "set_module_options", "static", "stop_gradient", "clear_kernel_cache",
     "Capture", "CapturedTape", "Environment", "Fault", "KernelStage", "ScopedTimer", "StageLine",
     "autograd", "capturing", "config", "environment", "kernel_stage", "processors", "watching",
+    "print_diagnostics",
     # captured sequences, streams and events
     "CaptureMode", "Graph", "ScopedCapture", "capture_begin", "capture_end", "capture_if",
     "capture_launch", "capture_while", "is_conditional_graph_supported",

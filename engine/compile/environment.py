@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 from engine import config
 from engine.compile.cache import chosen_root, files_of, open_cache
@@ -37,11 +41,11 @@ class Environment:
 
 def environment() -> Environment:
     """Looks for the compiler and the cache under the present settings. Compiles nothing."""
-    compiler = version = ""
+    compiler = said = ""
     compiler_problem = cache_problem = ("", "")
     try:
         found = find_toolchain()
-        compiler, version = shlex.join(found.command), found.version.splitlines()[0]
+        compiler, said = shlex.join(found.command), found.version.splitlines()[0]
     except CompilerError as error:
         compiler_problem = _said(error)
     cache, total, kernels = "", 0, 0
@@ -60,9 +64,33 @@ def environment() -> Environment:
     except CompilerError as error:
         cache_problem = _said(error)
     return Environment(
-        compiler, version, compiler_problem, cache, str(chosen or ""), total, kernels,
+        compiler, said, compiler_problem, cache, str(chosen or ""), total, kernels,
         config.cache_limit_bytes, cache_problem, processors(),
     )  # fmt: skip
+
+
+def print_diagnostics() -> None:
+    """Prints versions, the platform, the compiler, the cache and the processors.
+
+    What is asked for in a report of a fault. Compiles nothing; raises nothing where the compiler
+    or the cache is missing: what is wrong with it is printed.
+    """
+    found = environment()
+    rows = [("Software", "")]
+    for package in ("engine", "numpy", "cupy", "torch", "jax"):
+        with suppress(PackageNotFoundError):
+            rows.append((package, version("adtool" if package == "engine" else package)))
+    rows += [("python", sys.version.replace("\n", " ")), ("platform", platform.platform())]
+    rows += [("CPU", ""), ("processors", str(found.threads))]
+    rows.append(("compiler", found.compiler or "; ".join(found.compiler_problem)))
+    rows.append(("its version", found.version))
+    rows += [("Cache", ""), ("folder", found.cache or found.cache_chosen)]
+    rows.append(("kernels", f"{found.cache_kernels:,} in {found.cache_bytes:,} bytes"))
+    rows.append(("problem", "; ".join(filter(None, found.cache_problem))))
+    for name, value in rows:
+        head = name[0].isupper() and not value
+        if head or value:
+            print(name if head else f"  {name + ':':<14}{value}")
 
 
 def _said(error: CompilerError) -> tuple[str, str]:

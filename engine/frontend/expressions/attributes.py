@@ -39,7 +39,6 @@ from engine.lang.types import (
     Tag,
     ValueType,
     VectorType,
-    scalar_of,
     shape_of,
 )
 from engine.lang.values import value_class
@@ -95,8 +94,10 @@ def member(cx: Context, node: ast.Attribute, base: LValue) -> LValue:
             return local_part(cx, base, index)
         assert isinstance(base, Value)
         return Part(base.atom, index)
-    if node.attr == "dtype" and isinstance(t, (ScalarType, VectorType, MatrixType)):
-        return _class_of(scalar_of(t))
+    if node.attr == "dtype" and isinstance(t, ScalarType):
+        return _class_of(t)
+    if isinstance(t, (VectorType, MatrixType)) and (known := _of_type(node.attr, t)) is not None:
+        return known
     what = "" if t is None else type_name(t)  # type: ignore[arg-type]
     return cx.error(
         "E102",
@@ -207,7 +208,7 @@ def _of_none(name: str, base: Absent) -> Operand | None:
 
 
 def _of_type(name: str, t: ValueType | None) -> Operand | None:
-    """`length`, `shape` and `dtype` of a class of vectors or matrices."""
+    """`length`, `shape` and `dtype` of vectors or matrices, and of their classes."""
     if name == "dtype" and isinstance(t, (VectorType, MatrixType)):
         return _class_of(t.scalar)
     if name == "length" and isinstance(t, VectorType):

@@ -40,3 +40,19 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = wp.environment()
     assert found.cache and found.cache != found.cache_chosen
     assert "compiled anew" in found.cache_problem[0]
+
+
+def test_diagnostics_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    wp.print_diagnostics()
+    printed = capsys.readouterr().out
+    for line in ("Software", "  numpy:", "CPU", f"  processors:   {wp.processors()}", "Cache"):
+        assert line in printed
+    assert wp.environment().compiler in printed
+
+
+def test_diagnostics_say_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "/no/such/compiler")
+    wp.print_diagnostics()
+    assert "/no/such/compiler" in capsys.readouterr().out
