@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -317,9 +316,7 @@ def test_a_long_irregular_tape_stays_readable():
         for _ in range(10_000):
             i, j, k = rng.integers(40, size=3)
             wp.launch(plus, int(rng.integers(1, 9)), [arrays[i], arrays[j]], [arrays[k]])
-    start = time.perf_counter()
     text = tape.visualize()
-    assert time.perf_counter() - start < 5
     assert "operations not drawn" in text
     assert len(boxes(text)) < 100
 
