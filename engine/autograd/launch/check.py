@@ -97,8 +97,14 @@ def _checked(
         rng = np.random.default_rng([0xC0DE, options.seed, result.index, experience.count(kind)])
         look = experience.look(kind)
         every = options.compare.every_entry or look == "entries"
-        how = replace(options.compare, every_entry=every, jointly=look == "jointly")
+        jointly = look == "jointly"
+        how = replace(
+            options.compare, every_entry=every, jointly=jointly, kinked=experience.kinked(kind)
+        )
         compared = compare(evaluated, how, rng, pairs)
+        verdicts = {c.verdict for c in compared.pairs.values()}
+        if (compared.beside or "kink" in verdicts) and not verdicts & {"fail", "nan"}:
+            experience.add_kinked(kind)
         if adjoints_differ(compared.pairs) and takes_another_path(launch):
             return _checked(result, record, launch, options, experience)
         compared = replace(compared, pairs=_beside_kinks(launch, compared.pairs, how, rng))

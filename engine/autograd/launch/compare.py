@@ -25,7 +25,7 @@ from engine.autograd.launch.vanishing import UNITS
 from engine.autograd.reference.differences import FLOAT64
 
 # Verdicts that directions alone may give.
-_SETTLED = ("pass", "skipped", "rounding", "nondeterministic")
+_SETTLED = ("pass", "skipped", "rounding", "nondeterministic", "kink")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class CompareOptions:
 
     max_inputs, max_outputs: how many scalars of each array to look at one by one; all that is
     feasible if <= 0. every_entry: compares entries also where the directions found nothing.
-    jointly: along one direction through all inputs first, which is enough where it agrees.
+    jointly: along one direction through all inputs first, which is enough where it agrees. kinked:
+    launches of its kind were seen to have kinks, so that there the path that it took will do.
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -42,6 +43,7 @@ class CompareOptions:
     max_outputs: int = -1
     every_entry: bool = False
     jointly: bool = False
+    kinked: bool = False
 
     @property
     def asks_for_entries(self) -> bool:
@@ -51,10 +53,14 @@ class CompareOptions:
 
 @dataclass(frozen=True)
 class LaunchComparison:
-    """The comparisons of all pairs of a launch, and the entries among them."""
+    """The comparisons of all pairs of a launch, and the entries among them.
+
+    beside: whether the path that the launch took was looked at, for a kink.
+    """
 
     pairs: Comparisons
     blocks: Mapping[Pair, EntryBlock] = field(default_factory=dict)
+    beside: bool = False
 
 
 def compare(
@@ -84,7 +90,7 @@ def compare(
     if not live.inputs or not live.outputs:
         return LaunchComparison(compared)
     if options.jointly and not (options.every_entry or options.asks_for_entries):
-        found = compare_jointly(live, compared)
+        found = compare_jointly(live, compared, options.kinked)
         if found is not None:
             return LaunchComparison(found)
     repeated = compare_repeated(live, compared)
@@ -92,9 +98,10 @@ def compare(
     suspicious = any(c.verdict not in _SETTLED for c in directional.pairs.values())
     every = options.every_entry and not is_large(live)
     if not (suspicious or every or options.asks_for_entries):
-        return LaunchComparison(directional.pairs)
+        return LaunchComparison(directional.pairs, beside=displaced.asked_path)
     entries = compare_entries(live, directional, options.max_inputs, options.max_outputs)
-    return LaunchComparison(_without_zeros(live, entries.pairs), entries.blocks)
+    pairs_now = _without_zeros(live, entries.pairs)
+    return LaunchComparison(pairs_now, entries.blocks, displaced.asked_path)
 
 
 def _without_zeros(live: ComparedLaunch, pairs: Comparisons) -> Comparisons:

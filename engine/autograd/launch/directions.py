@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.comparison.arbitration import OUTVOTED, Opinions, arbitrate
-from engine.autograd.comparison.judgement import FAIL, NAN, PASS, Comparison, Judgement
+from engine.autograd.comparison.judgement import FAIL, KINK, NAN, PASS, Comparison, Judgement
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import Evaluation
-from engine.autograd.launch.tracing import Disagreement, allowed_along, forward_along
+from engine.autograd.launch.tracing import (
+    Disagreement,
+    allowed_along,
+    between_one_sided,
+    forward_along,
+)
 from engine.autograd.launch.vanishing import vanishes
 from engine.autograd.reference.differences import Slope, remeasured
 from engine.lang.numbers import epsilon
@@ -163,6 +168,12 @@ def _along(
         ad, size = float(parts.sum()), norm(parts)
         allowed = allowed_along(displaced, d.w, d.g, d.v, ref)
         if not (np.isfinite(ref) and abs(ad - ref) <= allowed):
+            by_path = _on_path(displaced, d, ad, allowed)
+            if by_path is not None:
+                ref, found = by_path
+                c = c.measured(ad, ref, max(allowed, 1e-300), size=size)
+                out.append(c.judged(found))
+                continue
             first = arbitrate(_opinions(displaced, d, ad, ref, error, allowed))
             if first.verdict != "pass":
                 slope = slope or displaced.slope_along(d.a, d.v)
@@ -179,6 +190,29 @@ def _along(
         c = c.judged(found)
         out.append(c)
     return out
+
+
+def _on_path(
+    displaced: DisplacedLaunch, d: Disagreement, ad: float, allowed: float
+) -> tuple[float, Judgement] | None:
+    """What confirms an adjoint that differences of the launch itself do not confirm.
+
+    These are differences of the launch on the path that it took, where it has no kinks, and forward
+    mode. None where they do not. The derivative of such a launch is one-sided or near a kink.
+    """
+    forward = forward_along(displaced, d)
+    if not abs(ad - forward) <= allowed:
+        return None
+    beside = displaced.on_path
+    if beside is None:
+        return None
+    ref = float(beside.slope_of(beside.weighted({d.a: d.v}, {d.b: d.w})).value[0])
+    if not abs(ad - ref) <= allowed:
+        return None
+    # Kinks near a number that is next to nothing are not at it.
+    size = np.abs(displaced.exact.initial[d.a])
+    v = np.where(size > 0, np.clip(d.v, -size, size), d.v)
+    return ref, KINK if between_one_sided(displaced, replace(d, v=v)) else PASS
 
 
 def _summed(displaced: DisplacedLaunch, d: Disagreement, slope: Slope) -> tuple[float, float]:

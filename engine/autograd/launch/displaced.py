@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,24 @@ class DisplacedLaunch:
         broken = [a for a in inputs if not self.live[a].all()]
         broken += [b for b in outputs if not self.live_rows[self.spans[b]].all()]
         self.nonfinite = broken[0] if broken else ""
+        self.asked_path = False
+        self._inputs = tuple(inputs)
 
     @property
     def unjudged(self) -> Judgement:
         """The verdict on what NaN among the arguments makes meaningless."""
         return Judgement("inconclusive", f"argument {self.nonfinite!r} holds NaN or Inf at launch")
+
+    @cached_property
+    def on_path(self) -> DisplacedLaunch | None:
+        """The launch with what its floats decided, so that it has no kinks; None without one.
+
+        Not where steps were asked for: they are meant for the launch itself.
+        """
+        self.asked_path = True
+        found = self.evaluations.path() if self.tolerance.eps is None else None
+        made = found and DisplacedLaunch(found, self._inputs, self.outputs, self.tolerance)
+        return made if made and np.array_equal(made.live_rows, self.live_rows) else None
 
     # ---- evaluations
 

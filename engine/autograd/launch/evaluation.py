@@ -6,7 +6,7 @@ launch's own precision and one lifted to float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -260,6 +260,7 @@ class Evaluations:
     `epsilon` is the relative rounding of its values (0 for float64, which needs no mention).
     inputs: owners of float arrays that the launch reads and that require a gradient.
     outputs: owners of those that it writes. readable: owners of all float arrays that it reads.
+    path: gives the launch on the path that it took, where `exact` decides by itself; see `paths`.
     """
 
     own: Evaluation
@@ -268,6 +269,7 @@ class Evaluations:
     inputs: tuple[Name, ...]
     outputs: tuple[Name, ...]
     readable: tuple[Name, ...]
+    path: Callable[[], Evaluations | None] = lambda: None
 
     def size(self, name: Name) -> int:
         """Scalars in an array variable."""

@@ -23,6 +23,7 @@ class Experience:
     def __init__(self) -> None:
         self._met: Counter[Hashable] = Counter()
         self._asked: set[Hashable] = set()
+        self._kinked: set[Hashable] = set()
 
     def count(self, kind: Hashable) -> int:
         """How many launches of a kind were checked."""
@@ -35,6 +36,14 @@ class Experience:
             return "entries"
         power_of_four = met & (met - 1) == 0 and met.bit_length() % 2 == 1
         return "pairs" if power_of_four else "jointly"
+
+    def kinked(self, kind: Hashable) -> bool:
+        """Whether a launch of a kind was seen to have kinks."""
+        return kind in self._kinked
+
+    def add_kinked(self, kind: Hashable) -> None:
+        """Notes that one has."""
+        self._kinked.add(kind)
 
     def new(self, what: Hashable) -> bool:
         """Whether this is asked for the first time."""

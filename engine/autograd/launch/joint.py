@@ -55,8 +55,13 @@ class _Numbers:
         return bool(abs(self.ad - self.ref) <= self.allowed)
 
 
-def compare_jointly(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons | None:
-    """The pairs, passed; None where they must be looked at one by one."""
+def compare_jointly(
+    launch: ComparedLaunch, pairs: Comparisons, kinked: bool = False
+) -> Comparisons | None:
+    """The pairs, passed; None where they must be looked at one by one.
+
+    kinked: differences of the launch on the path that it took will do.
+    """
     displaced = launch.displaced
     if displaced.precision.coarse or displaced.nonfinite or not displaced.tolerance.auto:
         return None
@@ -74,7 +79,7 @@ def compare_jointly(launch: ComparedLaunch, pairs: Comparisons) -> Comparisons |
             return None
     out = dict(pairs)
     for moves in _groups(launch, grads):
-        known = _agreement(launch, w, grads, moves)
+        known = _agreement(launch, w, grads, moves, kinked)
         if known is None:
             return None
         for b, n in known.items():
@@ -119,7 +124,7 @@ def _groups(
 
 def _agreement(
     launch: ComparedLaunch, w: Mapping[str, Array], grads: Mapping[str, Mapping[str, Array]],
-    moves: Mapping[str, Array],
+    moves: Mapping[str, Array], kinked: bool,
 ) -> dict[str, _Numbers] | None:  # fmt: skip
     """What is known of each output's sum; None unless each adjoint agrees.
 
@@ -142,7 +147,10 @@ def _agreement(
         return None
     numbers = list(out.values())
     ad, size, allowed = np.array([(n.ad, n.size, n.allowed) for n in numbers]).T
-    return out if bear_out(line, ad, size, allowed) else None
+    # Where launches like it have kinks, their path is looked at first: at one, no step tells.
+    beside = displaced.on_path if kinked else None
+    steered = beside is not None and bear_out(beside.weighted(moves, w), ad, size, allowed)
+    return out if steered or bear_out(line, ad, size, allowed) else None
 
 
 def _closely(

@@ -8,9 +8,10 @@ that does not give its results either is it checked in its own precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,8 @@ def faithful(launch: RecordedLaunch) -> Iterator[Evaluations]:
         with evaluations(launch) as found:
             right = not (_results_differ(found) and takes_another_path(launch))
             if right:
-                yield found
+                with _beside(launch) as path:
+                    yield replace(found, path=path)
     if right:
         return
     with on_its_path(launch) as steered:
@@ -97,6 +99,13 @@ def faithful(launch: RecordedLaunch) -> Iterator[Evaluations]:
             return
     with evaluations(launch) as found:
         yield found
+
+
+@contextmanager
+def _beside(launch: RecordedLaunch) -> Iterator[Callable[[], Evaluations | None]]:
+    """What gives the launch on its path, made when it is first asked for."""
+    with ExitStack() as stack:
+        yield cache(lambda: stack.enter_context(on_its_path(launch)))
 
 
 @contextmanager

@@ -262,3 +262,26 @@ def test_kinks_near_by_on_a_large_grid(f: Any, verdict: str) -> None:
         wp.launch(advecting(f), (n, n), [given, carried], [out])
     pairs = check_tape(tape).launches[0].pairs
     assert {p.input: p.verdict for p in pairs} == {"v": verdict, "carried": "pass"}
+
+
+@pytest.mark.parametrize("f, verdict", [(right_part, "kink"), (wrong_part, "fail")])
+def test_a_large_grid_at_kinks(f: Any, verdict: str) -> None:
+    """A fluid at rest: every point is on the grid. Later launches of the kind pass by their path.
+
+    Of a right kernel no step of differences is taken anew; a wrong one fails each time.
+    """
+    n, kernel = 48, advecting(f)
+    rng = np.random.default_rng(6)
+    carried = wp.array(rng.normal(size=(n, n)), dtype=float, requires_grad=True)
+    given = wp.zeros((n, n), dtype=float, requires_grad=True)
+    outs = [wp.zeros((n, n), dtype=float, requires_grad=True) for _ in range(3)]
+    with wp.Tape() as tape:
+        for out in outs:
+            wp.launch(kernel, (n, n), [given, carried], [out])
+    launches = check_tape(tape, end_to_end=False).launches
+    found = [{p.input: p.verdict for p in x.pairs} for x in launches]
+    assert [x["carried"] for x in found] == ["pass"] * 3
+    assert [x["v"] for x in found[:2]] == [verdict] * 2
+    assert found[2]["v"] == ("pass" if verdict == "kink" else "fail")
+    if verdict == "kink":
+        assert [p.directional for p in launches[2].pairs] == [1, 1]  # one direction was enough
