@@ -182,7 +182,7 @@ class Executable:
                 self._layout = variants.threads_of(form, wrt, journaled).layout
                 self._inside = dim, self._layout(args)
             return None
-        return WatchedRun(self._backend, variants, form, wrt, journaled)
+        return WatchedRun(self._backend, variants, form, wrt, journaled, quiet)
 
     def _run_watched(
         self, seen: WatchedRun, dim: tuple[int, ...], args: bytes, done: Done | None,

@@ -96,16 +96,20 @@ def clash(variants: Variants, s: Store, dim: tuple[int, ...], site: Span | None)
 
 
 class WatchedRun:
-    """A form of a kernel for one launch of it, watched. at: what follows its arguments."""
+    """A form of a kernel for one launch of it, watched. at: what follows its arguments.
+
+    quiet: nobody will ask for faults.
+    """
 
     def __init__(
-        self, backend: Backend, variants: Variants, form: Form, wrt: Names, journaled: Names
-    ) -> None:
+        self, backend: Backend, variants: Variants, form: Form, wrt: Names, journaled: Names,
+        quiet: bool = False,
+    ) -> None:  # fmt: skip
         self._backend, self._form, self._key = backend, form, (wrt, journaled)
         self._kernel = watched(variants, "bounds")
         self.entry = self._kernel.entry(backend, form, wrt, journaled)
         self._places = self._kernel.watched(form, wrt, journaled)[1]
-        self._words = memory(len(self._places))
+        self._words = _unread(len(self._places)) if quiet else _room(len(self._places))
         bound = self._kernel.own.bound(form)
         self.at = bound + struct.pack("<q", self._words.ctypes.data)
 
@@ -117,6 +121,7 @@ class WatchedRun:
         """What was seen, one for each place, in the order of the code."""
         rows = self._words[HEAD:].reshape(-1, FAULT)
         if not rows[:, COUNT].any():
+            _give_back(self._words)
             return []
         found = [(p, r) for p, r in zip(self._places, rows.tolist(), strict=False) if r[COUNT]]
         # What a view's index outside of it accesses is said once.
@@ -153,6 +158,35 @@ def _dimensions(row: list[int]) -> int:
 def memory(places: int) -> NDArray[np.int64]:
     """A `watch_t` with room for as many faults."""
     return np.zeros(HEAD + FAULT * max(places, 1), np.int64)
+
+
+# Memory that launches used and left as it was. To clear it for each one takes longer than they do.
+_left: dict[int, list[NDArray[np.int64]]] = {}
+_MOST = 4  # of each size
+_unread_words = np.zeros(0, np.int64)
+
+
+def _room(places: int) -> NDArray[np.int64]:
+    """Memory in which nothing is noted yet, for one launch."""
+    try:
+        return _left[places].pop()
+    except (KeyError, IndexError):
+        return memory(places)
+
+
+def _give_back(words: NDArray[np.int64]) -> None:
+    """Takes memory of a launch that has noted nothing there."""
+    left = _left.setdefault((len(words) - HEAD) // FAULT, [])
+    if len(left) < _MOST:
+        left.append(words)
+
+
+def _unread(places: int) -> NDArray[np.int64]:
+    """Memory that any number of launches may write notes to, and that nobody reads."""
+    global _unread_words
+    if len(_unread_words) < HEAD + FAULT * places:
+        _unread_words = memory(places)
+    return _unread_words
 
 
 def coordinates(thread: int, dim: tuple[int, ...]) -> tuple[int, ...]:
