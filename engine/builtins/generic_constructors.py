@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.builtins.resolve import ways_to_type
-from engine.diagnostics import Diagnostic, EngineError
+from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import factories
 from engine.lang.types import FLOAT32, ScalarType, Type, scalar_of
 from engine.lang.values import SCALAR_CLASSES
@@ -32,9 +32,9 @@ _PARTS = {"quaternion": ("ijk", "real"), "transformation": ("p", "q")}
 _SIZES = {"vector": "length", "matrix": "shape"}
 
 
-def _fail(name: str, problem: str) -> EngineError:
+def _fail(name: str, problem: str) -> LaunchError:
     text = {**GENERIC_CONSTRUCTORS, **IDENTITIES}[name]
-    return EngineError(Diagnostic("E104", f"{name}(): {problem}", help=text))
+    return LaunchError(Diagnostic("E104", f"{name}(): {problem}", help=text))
 
 
 def _scalar(name: str, dtype: Any) -> ScalarType:
@@ -88,7 +88,8 @@ def neutral(name: str, args: Sequence[Any], named: dict[str, Any]) -> Any:
     """A call of one of `IDENTITIES`."""
     if len(args) + len(named) > 1 or not set(named) <= {"dtype"}:
         raise _fail(name, "it takes a dtype or nothing")
-    scalar = _scalar(name, [*args, *named.values(), float][0])
+    dtype = [*args, *named.values(), None][0]
+    scalar = FLOAT32 if dtype is None else _scalar(name, dtype)
     if scalar.kind != "f":
         raise _fail(name, "the dtype is a float type")
     factory = factories.quaternion if name == "quat_identity" else factories.transformation

@@ -21,7 +21,7 @@ from engine.builtins.generic_constructors import (
 from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import describe, names, resolve, suggest
 from engine.builtins.special import SPECIAL, tile_annotation
-from engine.diagnostics import Diagnostic, EngineError
+from engine.diagnostics import Diagnostic, LaunchError
 from engine.ir.interp import evaluate
 from engine.ir.ops import OPS
 from engine.lang.scalars import host_number
@@ -64,7 +64,7 @@ KERNEL_ONLY: dict[str, str] = {
 
 
 def _fail(code: str, message: str, help: str) -> NoReturn:
-    raise EngineError(Diagnostic(code, message, help=help))
+    raise LaunchError(Diagnostic(code, message, help=help))
 
 
 def _integer_type(value: int) -> ScalarType | None:
@@ -111,7 +111,10 @@ class Builtin:
     evaluates it on Python and NumPy numbers, vectors and matrices; Python floats
     count as float32 unless another argument is a float64.
 
-    Raises EngineError: E104 for types that no overload takes, E106 for a function
+    Results are Python numbers, or of the scalar class where that is another type than literals
+    have (`float64`, `int8`, ...).
+
+    Raises LaunchError: E104 for types that no overload takes, E106 for a function
     that has no meaning outside a kernel.
     """
 

@@ -84,6 +84,9 @@ class Components:
             raise wrong("E109", f"{place} of {type(self).__name__} cannot be set to {given}")
         self._data[index] = _fitted(type(self), found)
 
+    def __bytes__(self) -> bytes:
+        return self._data.tobytes()
+
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
@@ -284,7 +287,10 @@ def _components(cls: type[Components], args: tuple[Any, ...]) -> Any:
 
 
 def _fitted(cls: type[Components], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Numbers as the class has them. Raises LaunchError (E202) for integers out of range."""
+    """Numbers as the class has them. Raises LaunchError (E202) for integers out of range.
+
+    Under the alias they wrap, as in Warp.
+    """
     why = misfit(data, cls._dtype)
     if why and (config.integers == "strict" or number_kind(data.dtype) not in "iu"):
         raise wrong("E202", f"{cls.__name__}: {why}")

@@ -83,9 +83,13 @@ SHOWN = {
         with warnings.catch_warnings(record=True) as seen:
             a = wp.array([1, 2], dtype=int, requires_grad=True)
         print(a.numpy(), a.grad, len(seen))
+        try:
+            print(wp.vec2ub(257, -1))
+        except wp.EngineError as error:
+            print(error.diagnostics[0].code)
         """,
-        "E206 [1 2] None 1",
-        "[3 5] [1 2] None 0",
+        "E206 [1 2] None 1 E202",
+        "[3 5] [1 2] None 0 [1, 255]",
     ),
     "atomics": (
         """

@@ -119,3 +119,23 @@ def test_every_builtin_is_documented() -> None:
         assert b.__doc__ is not None
         assert f"{name}(" in b.__doc__
         assert repr(b) == f"<engine builtin {name}>"
+
+
+def test_results_have_the_types_that_kernels_give_them() -> None:
+    found = [
+        (wp.sin(wp.float64(1.0)), wp.float64, float(np.sin(1.0))),
+        (wp.dot(wp.vec2d(1.5, 2.0), wp.vec2d(2.0, 0.5)), wp.float64, 4.0),
+        (wp.floor(wp.float16(1.5)), wp.float16, 1.0),
+        (wp.min(wp.int8(3), wp.int8(-4)), wp.int8, -4),
+        (wp.determinant(wp.mat22d(2.0, 0.0, 0.0, 3.0)), wp.float64, 6.0),
+        (wp.sin(1.0), float, float(np.sin(np.float32(1.0)))),
+        (wp.dot(wp.vec2(1.5, 2.0), wp.vec2(2.0, 0.5)), float, 4.0),
+        (wp.abs(-3), int, 3),
+        (wp.isnan(wp.float64(1.0)), bool, False),
+    ]
+    for value, cls, want in found:
+        assert type(value) is cls and value == pytest.approx(want, rel=1e-6)
+    assert wp.quat_identity(dtype=None) == wp.quat(0.0, 0.0, 0.0, 1.0)
+    assert bytes(wp.vec2h(1.0, 2.0)) == np.float16([1.0, 2.0]).tobytes()
+    with pytest.raises(RuntimeError, match="E104"):  # as programs written for Warp catch it
+        wp.min(wp.vec3(1.0), wp.vec3d(1.0))
