@@ -146,14 +146,15 @@ class Executable:
         journal_limit: int | None = None,
         threads: Threads | None = None,
         quiet: bool = False,
+        inside: bool = False,
     ) -> Execution:
-        """Does what the function `run` does."""
+        """Does what the function `run` does. inside: it is known that it needs no watching."""
         if 0 in dim:
             if done is not None:
                 done(None)
             return _NOTHING
         limit = config.journal_limit_bytes if journal_limit is None else journal_limit
-        if watchers or self._what[0].debug:
+        if (watchers and not inside) or self._what[0].debug:
             seen = self._watched(dim, args, quiet)
             if seen is not None:
                 return self._run_watched(seen, dim, args, done, journal, limit, threads, quiet)
@@ -167,6 +168,15 @@ class Executable:
                 done(None)
             return _NOTHING
         return self._ended(came, dim, done, quiet)
+
+    def stays_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
+        """Runs it, as `run` does, and says whether all accesses were inside of their arrays."""
+        if 0 in dim or self._watched(dim, args, True) is None:
+            return True
+        seen = WatchedRun(self._backend, *self._what)
+        limits = Limits(config.stack_limit_bytes, 0)
+        came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
+        return not came.error and not seen.faults(dim)
 
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""

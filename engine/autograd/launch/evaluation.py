@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,12 +21,14 @@ from engine.compile.backend import Journal
 from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
+from engine.ir.sites import places
 from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable, Form, Threads
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
+from engine.runtime.watch import watchers
 
 Array = NDArray[Any]
 Name = str
@@ -44,6 +47,7 @@ class QuietRuns:
     def __init__(self, journaled: frozenset[Name]) -> None:
         self._journaled = journaled
         self._known: dict[tuple[Form, int, frozenset[Name]], tuple[Variants, Executable]] = {}
+        self.inside = False  # known: nothing needs to be watched
 
     def run(
         self, variants: Variants, form: Form, dim: tuple[int, ...], args: bytes,
@@ -59,7 +63,7 @@ class QuietRuns:
             if known is None:
                 made = Executable(HOST.backend, variants, form, wrt, self._journaled)
                 known = self._known[key] = variants, made
-            return known[1].run(dim, args, quiet=True, **more).journal
+            return known[1].run(dim, args, quiet=True, inside=self.inside, **more).journal
         except KernelStopped as stopped:
             raise EvaluationFailed(stopped.reason) from None
 
@@ -127,6 +131,28 @@ class Evaluation:
         return self._runs.run(
             variants or self.variants, form, self.dim, args, journal_limit=journal_limit, **more
         )
+
+    def trust(self) -> None:
+        """From now on no run is watched."""
+        self._runs.inside = True
+
+    def stays_inside(self) -> bool:
+        """Whether no access of the launch is outside of an array; it is watched for that.
+
+        The same holds for all forms of it, at its values: they touch the same elements.
+        """
+        if not _plain_accesses(self.variants):
+            return False
+        self.restore()
+        try:
+            return Executable(HOST.backend, self.variants, "forward").stays_inside(
+                self.dim, self._args
+            )
+        except KernelStopped:
+            return False
+        finally:
+            self.restore()
+            self._recorded = False
 
     def close(self) -> None:
         """Gives the journal's memory back."""
@@ -292,6 +318,10 @@ def evaluations(
     def owners(names: frozenset[Name], params: Iterable[Var]) -> tuple[Name, ...]:
         return tuple(dict.fromkeys(own.owner[p.name] for p in params if p.name in names))
 
+    if watchers and own.stays_inside():
+        # What floats decide is guarded where they move; all else is as in the launch.
+        own.trust()
+        exact.trust()
     moving = [p for p in own.params if p.name in own.wrt]
     floats = [p for p in own.params if isinstance(p.type, ArrayType) and is_float(p.type)]
     try:
@@ -303,6 +333,15 @@ def evaluations(
     finally:
         own.close()
         exact.close()
+
+
+@lru_cache(256)
+def _plain_accesses(variants: Variants) -> bool:
+    """Whether a kernel accesses elements of arrays, and nothing else that may be outside."""
+    native = any(f.native is not None for f in called(variants.ir))
+    return not native and all(
+        p.access in ("load", "store", "atomic") for p in places(variants.prepared)[1]
+    )
 
 
 def _coarsest(params: Sequence[Var]) -> float:
