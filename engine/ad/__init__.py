@@ -5,6 +5,7 @@ from engine.ad.cuts import Cut, Flow, flows
 from engine.ad.decisions import decisions, loops_by_floats
 from engine.ad.derivative import derivatives
 from engine.ad.guarded_accesses import guard_accesses
+from engine.ad.late import Late, late
 from engine.ad.lift import can_lift, lift
 from engine.ad.prepare import (
     inlined_size,
@@ -31,6 +32,6 @@ __all__ = [
     "loops_by_floats", "prepare",
     "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "routes",
-    "steering", "stops",
+    "Late", "late", "steering", "stops",
     "tangent", "watch", "watched", "written_params",
 ]  # fmt: skip

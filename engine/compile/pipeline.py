@@ -62,6 +62,7 @@ class Variants:
         self._accesses: ad.Accesses | Literal[False] | None = False
         self._clashes: dict[tuple[tuple[int, ...], frozenset[str]], list[Store]] = {}
         self._stops: dict[frozenset[str], tuple[Function, ...]] = {}
+        self._late: dict[Key, tuple[ad.Late, ...]] = {}
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
         self._threads: dict[tuple[Form, Names, Names], Threads] = {}
         # What a user calls it; whether all launches are watched for accesses outside of arrays.
@@ -95,6 +96,14 @@ class Variants:
         if found is None:
             with _lock:
                 found = self._stops[wrt] = ad.stops(self.prepared, wrt)
+        return found
+
+    def late(self, wrt: frozenset[str], shared: frozenset[str]) -> tuple[ad.Late, ...]:
+        """Gradients of the user's own that read what the kernel has overwritten by then."""
+        found = self._late.get((wrt, shared))
+        if found is None:
+            with _lock:
+                found = self._late[wrt, shared] = ad.late(self.prepared, wrt, shared)
         return found
 
     @functools.cached_property

@@ -263,11 +263,29 @@ class LaunchRecord(Record):
                 )
             )  # fmt: skip
 
+    def check_late(self, wrt: frozenset[str]) -> None:
+        """Raises TapeError (E408) where a gradient of the user's own would read what the launch
+        itself has overwritten. Where `config.overwrites` is "present" that is what it reads.
+        """
+        if config.overwrites == "present":
+            return
+        for x in self.plan.variants.late(wrt, self.aliased):
+            raise TapeError(
+                Diagnostic(
+                    "E408", f"the gradient of {x.function!r} reads array {x.array!r}, which kernel "
+                    f"{self.name!r} overwrites after the call", x.call,
+                    help=f"pass what it needs of {x.array!r} as a number, or store to another "
+                    "array",
+                    notes=(f"it is overwritten at {x.store}",),
+                )
+            )  # fmt: skip
+
     def requests(self) -> list[Request]:
         selection = self._now()
         if not selection.useful:
             return []
         self.check_order(selection.wrt)
+        self.check_late(selection.wrt)
         plan = self.plan
         return [(plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled)]
 
