@@ -29,7 +29,7 @@ from adtool.outcome import Outcome
 from adtool.report import Problem
 from adtool.sources import WARP
 from adtool.target import TargetError, join_threads, run_target
-from engine import alias
+from engine.alias import install
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Mover, Share, Witness
 
@@ -100,7 +100,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         job.options.memory, engine.config.snapshot_limit_bytes
     )
     if job.options.alias is not None:
-        alias.install(job.options.alias)
+        install(job.options.alias)
     if job.options.overwrites is not None:
         engine.config.overwrites = job.options.overwrites
     moving = job.moving

@@ -260,12 +260,13 @@ def _span(cx: Context, node: ast.Slice, n: Atom) -> Span | Bad | None:
     if ends == [None, None] and _known(step) == 1:
         return None
     up = _Direction(cx, step)
-    low, high = up.chosen(_int(0), _int(-1)), up.chosen(n, arith(cx, "sub", n, _int(1)))
+    low = up.chosen(_int(0), _int(-1))
+    high = n if (up.known or 0) > 0 else up.chosen(n, arith(cx, "sub", n, _int(1)))
     first, last = up.chosen(low, high), up.chosen(high, low)
     start = first if ends[0] is None else _bound(cx, as_int32(cx, ends[0]), n, low, high)
     stop = last if ends[1] is None else _bound(cx, as_int32(cx, ends[1]), n, low, high)
-    room = up.chosen(arith(cx, "sub", stop, start), arith(cx, "sub", start, stop))
-    return Span(start, step, up.divided(arith(cx, "max", room, _int(0))))
+    a, b = up.chosen(stop, start), up.chosen(start, stop)
+    return Span(start, step, up.divided(arith(cx, "max", arith(cx, "sub", a, b), _int(0))))
 
 
 class _Direction:

@@ -250,5 +250,8 @@ def test_on_the_host(capsys: Any) -> None:
     wp.print("a", 1)
     wp.printf("%d %5.2f %lld\n", 1, 2.5, 3)
     assert capsys.readouterr().out == "a 1\n1  2.50 3\n"
+    wp.expect_eq(1, 1)
+    with pytest.raises(wp.LaunchError, match=r"E210.*expect_eq"):
+        wp.expect_eq(1, 2)
     with pytest.raises(wp.EngineError, match="outside a kernel"):
-        wp.expect_eq(1, 1)
+        wp.tid()
