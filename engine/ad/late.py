@@ -6,6 +6,7 @@ backward pass, reads arrays as the launch left them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ def late(
             continue
         if not (grad.gradients or any(d in moving for d in s.dsts)):
             continue
-        read = _arrays(s, read_params(grad))
+        read = _arrays(s, _read(grad))
         for j, store, where, names in writes:
             hit = read & (names | shared)
             if hit and _follows(k, path, j, where) and not (j == k and _has_index(s)):
@@ -74,6 +75,12 @@ def _written(s: n.Stmt) -> frozenset[str]:
     if isinstance(s, n.Call):
         return _arrays(s, written_params(s.func))
     return frozenset({s.array.name}) if isinstance(s, (n.Store, n.Atomic)) else frozenset()
+
+
+def _read(grad: n.Function) -> frozenset[str]:
+    """Array parameters that a gradient reads; in native text, that it names."""
+    words = None if grad.native is None else set(re.findall(r"\w+", grad.native.text))
+    return frozenset(k for k in read_params(grad) if words is None or k in words)
 
 
 def _arrays(s: n.Call, names: frozenset[str]) -> frozenset[str]:
