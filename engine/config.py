@@ -78,6 +78,9 @@ integers: Literal["strict", "lenient"] = "strict"
 # The element types that `atomic_add` and its like take: "all" numbers, or only those that Warp's
 # take, "native" to GPUs: no integers of 8 or 16 bits, and halves for sums alone (E104).
 atomics: Literal["all", "native"] = "all"
+# What the axes of a NumPy array are that `from_numpy` is given without a dtype: "dimensions" of the
+# array, or "elements", as in Warp: two axes are vectors then, three are matrices.
+inner_axes: Literal["dimensions", "elements"] = "dimensions"
 # Check the IR between passes.
 verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
 # Accepted for programs written for Warp; loops are unrolled by the C++ compiler.

@@ -62,6 +62,11 @@ DIFFERENCES = (
         "they refuse (E104) integers of 8 and 16 bits, and, but for sums, float16 (bfloat16: but "
         "for sums, `atomic_min` and `atomic_max`)",
     ),
+    Difference(
+        "inner_axes", "elements",
+        "`from_numpy` without a dtype keeps the axes of its array as dimensions",
+        "rows of an array of two axes are vectors, what follows the first of three are matrices",
+    ),
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class _Descent:
         if params is None:
             self.params = None
             return
-        for p in params:
+        for p in _several(type(self).__name__, "parameters", params):
             if not isinstance(p, array) or not p._info.floating or p._info.numpy.names is not None:
                 what = p.dtype.__name__ if isinstance(p, array) else type(p).__name__
                 raise refused(f"{type(self).__name__}: parameters are arrays of floats, got {what}",
@@ -62,7 +62,7 @@ class _Descent:
         if self.params is None:
             raise refused(f"{name} parameters must be set before calling step(), got None",
                           "call set_params(...), or pass them to the constructor")  # fmt: skip
-        grads = list(grad)
+        grads = _several(name, "gradients", grad)
         if len(grads) != len(self.params):
             raise refused(f"{name}: {len(self.params)} parameters, but {len(grads)} gradients")
         for p, g in zip(self.params, grads, strict=True):
@@ -91,6 +91,15 @@ class _Descent:
 
     def _step(self, k: int, g: array, params: array) -> None:
         raise NotImplementedError
+
+
+def _several(name: str, what: str, given: Any) -> list[Any]:
+    """What was given, as a list. One array alone would be taken apart into its elements."""
+    if isinstance(given, array) or not hasattr(given, "__iter__"):
+        found = "an array" if isinstance(given, array) else repr(given)
+        raise refused(f"{name}: {what} are a list of arrays, got {found}", "write `[a]`",
+                      "E202", UtilityTypeError)  # fmt: skip
+    return list(given)
 
 
 def _moment(p: array, old: array | None) -> array:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from engine import config
+from engine.lang.factories import matrix, vector
 from engine.lang.numbers import number_kind
 from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
@@ -18,7 +20,7 @@ from engine.lang.types import (
     ScalarType,
     VectorType,
 )
-from engine.lang.values import to_element_type, to_value_type
+from engine.lang.values import dtype_from_numpy, to_element_type, to_value_type
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from, steps
 from engine.runtime.device import Device, DeviceLike, get_device
@@ -154,11 +156,28 @@ def from_numpy(
     requires_grad: bool = False,
     retain_grad: bool = False,
 ) -> array:
-    """A copy of a NumPy array; without `dtype`, trailing axes stay dimensions."""
+    """A copy of a NumPy array; without `dtype`, trailing axes stay dimensions.
+
+    Where `config.inner_axes` is "elements", rows of two axes are vectors, as in Warp, and what
+    follows the first of three are matrices.
+    """
+    if dtype is None and config.inner_axes == "elements":
+        dtype = _inner_type(arr, shape)
     out: array = array(
         arr, dtype, shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad
     )
     return out
+
+
+def _inner_type(arr: Any, shape: Any) -> Any:
+    """The vector or matrix of the axes after the first; None where they are dimensions."""
+    axes: tuple[int, ...] = getattr(arr, "shape", ())
+    if len(axes) not in (2, 3) or 0 in axes[1:] or arr.dtype.names is not None:
+        return None
+    if shape is not None and shape_from(shape) != tuple(axes[:1]):
+        return None  # Warp refuses it: there is nothing else that it could mean
+    scalar = dtype_from_numpy(arr.dtype)
+    return vector(axes[1], scalar) if len(axes) == 2 else matrix(tuple(axes[1:]), scalar)
 
 
 def from_ptr(

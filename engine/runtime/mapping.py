@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.builtins.stubs import BUILTINS
-from engine.diagnostics import Diagnostic, EngineError, LaunchError
+from engine.diagnostics import Diagnostic, EngineError, KernelError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.frontend import UserFunc, result_types
 from engine.lang.generics import is_open
@@ -242,7 +242,7 @@ def _make(
         break
     else:
         assert first is not None
-        raise first
+        raise _placed(first, name, types)
     if not results:
         raise refused(f"map: `{name}` gives no value", "let it return one", "E202")
     outs = []
@@ -254,6 +254,16 @@ def _make(
         form: Any = IndexedArrayAnnotation if special else ArrayAnnotation
         outs.append(form(value_class(kind), ndim))
     return _Made(_define(name, called, inputs, types, patterns, outs, ndim), types, results)
+
+
+def _placed(error: EngineError, name: str, types: Sequence[UserType]) -> EngineError:
+    """An error of the line that calls the function, which the user never wrote: at the `map`."""
+    found = error.diagnostics[0]
+    if found.span is None or not found.span.file.startswith("<probe"):
+        return error
+    given = ", ".join(describe(t) for t in types)
+    message = f"map: `{name}` does not take ({given}): {found.message}"
+    return KernelError(Diagnostic(found.code, message, call_span(), found.help, notes=found.notes))
 
 
 def _define(

@@ -224,9 +224,12 @@ class Tape:
                 and adds to the gradients of its arrays itself.
             arrays: the arrays that it uses; `zero` clears their gradients too. It finds in
                 them what they contain now, where later operations of the tape overwrite that.
+
+        Raises TapeError (E401) for what is no function, and for anything but a list of arrays.
         """
         if not callable(backward):
             raise self._misused(f"record_func takes a function, got {backward!r}")
+        arrays = self._several(arrays)
         if recording.deferred(lambda: self.record_func(backward, arrays)):
             return
         record = FuncRecord(backward, arrays, call_site())
@@ -235,6 +238,18 @@ class Tape:
                 record.take_holds()
             self._overwrites.watch(record)
         self._append(record)
+
+    def _several(self, arrays: Any) -> list[array]:
+        """The arrays of `record_func`. One alone would be taken apart into its numbers."""
+        if not isinstance(arrays, (list, tuple)):
+            what = "an array" if isinstance(arrays, array) else repr(arrays)
+            raise self._misused(f"record_func takes a list of arrays, got {what}",
+                                help="write `arrays=[a]`")  # fmt: skip
+        for a in arrays:
+            if not isinstance(a, array):
+                raise self._misused(f"record_func takes a list of arrays, but one is {a!r}",
+                                    help="name the arrays whose gradients it uses")  # fmt: skip
+        return list(arrays)
 
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> int:
         """Opens a named group of records. Returns its index."""

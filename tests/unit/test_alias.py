@@ -105,6 +105,20 @@ SHOWN = {
         "4 1 1 4 1 1 4 1 1 4 1 1",
         "E104 E104 E104 E104 E104 E104 4 E104 E104 4 1 1",
     ),
+    "inner_axes": (
+        """
+        import numpy as np
+        for shape in ((4,), (4, 3), (4, 2, 2), (0, 3), (2, 2, 4, 3)):
+            a = wp.from_numpy(np.ones(shape, np.float32), requires_grad=True)
+            print(a.shape, a.dtype.__name__, a.grad.shape)
+        a = wp.from_numpy(np.arange(6).reshape(2, 3), shape=(6,))
+        print(a.shape, a.numpy()[5], wp.from_numpy(np.ones((2, 3)), dtype=wp.float64).shape)
+        """,
+        "(4,) float32 (4,) (4, 3) float32 (4, 3) (4, 2, 2) float32 (4, 2, 2) "
+        "(0, 3) float32 (0, 3) (2, 2, 4, 3) float32 (2, 2, 4, 3) (6,) 5 (2, 3)",
+        "(4,) float32 (4,) (4,) vec3f (4,) (4,) mat22f (4,) (0,) vec3f (0,) "
+        "(2, 2, 4, 3) float32 (2, 2, 4, 3) (6,) 5 (2, 3)",
+    ),
 }
 
 

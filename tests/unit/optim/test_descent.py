@@ -113,3 +113,13 @@ def test_refusals(cls) -> None:
         cls([wp.zeros(2, dtype=int)])
     with pytest.raises(ValueError, match="nesterov needs momentum"):
         SGD([p], nesterov=True)
+
+
+@pytest.mark.parametrize("kind", [wp.optim.Adam, wp.optim.SGD])
+def test_several_arrays_are_a_list(kind):
+    a = wp.ones(2, dtype=float, requires_grad=True)
+    for use in (lambda: kind(a), lambda: kind([a]).step(None), lambda: kind([a]).step(a.grad)):
+        with pytest.raises(TypeError, match="list of arrays") as refused:
+            use()
+        assert refused.value.diagnostics[0].code == "E202"
+    assert a.list() == [1.0, 1.0]

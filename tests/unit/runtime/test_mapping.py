@@ -169,3 +169,12 @@ def test_refusals() -> None:
     ]:
         with pytest.raises(KernelError, match=match):
             call()
+
+
+def test_a_function_that_does_not_take_the_elements_is_refused_at_the_call():
+    """It was an error of a line that nobody wrote."""
+    v = wp.ones(2, dtype=wp.vec2)
+    with pytest.raises(KernelError, match=r"map: `mul` does not take \(vec2f, vec2f\)") as refused:
+        wp.map(wp.mul, v, v)
+    found = refused.value.diagnostics[0]
+    assert (found.code, found.span.file) == ("E104", __file__)

@@ -284,3 +284,19 @@ def test_launch_errors_record_nothing():
         with pytest.raises(wp.LaunchError):
             wp.launch(double, -3, [x], [x])
     assert tape.records == []
+
+
+@pytest.mark.parametrize("pick", [lambda a: a, lambda a: [a, None], lambda a: [a.numpy()]])
+def test_record_func_takes_a_list_of_arrays(pick):
+    """One array alone was taken apart into its numbers, and `zero` fell over them."""
+    a = wp.ones(2, dtype=float, requires_grad=True)
+    a.grad.fill_(2.0)
+    tape = wp.Tape()
+    with pytest.raises(wp.TapeError, match="record_func takes a list of arrays") as refused:
+        tape.record_func(lambda: None, pick(a))
+    found = refused.value.diagnostics[0]
+    assert (found.code, found.span.file, bool(found.help)) == ("E401", __file__, True)
+    assert not tape.records
+    tape.record_func(lambda: None, (a,))
+    tape.zero()
+    assert a.grad.list() == [0.0, 0.0]
