@@ -39,9 +39,9 @@ class Tangents(Mapping[array, array]):
     def __getitem__(self, key: Key) -> array:
         """A fresh array of the key's shape and type. Raises KeyError."""
         a = key if isinstance(key, array) else self._names[key]
-        if id(a) not in self._arrays and self._twin.block(a) < 0:
+        if id(a) not in self._arrays and not self._twin.touches(a):
             raise KeyError(key)
-        tan = self._twin.of(a)
+        tan = self._twin.gathered(a)
         out = array._allocate(a.shape, a._ir.element, False, a.device)
         out._parts[...] = tan._parts
         return out
@@ -189,7 +189,7 @@ def _of_tape(tape: Tape, tangents: Mapping[Any, Any]) -> Tangents:
     for a, tangent in tangents.items():
         if not isinstance(a, array):
             raise _bad("a key of tangents is not an array", f"got {type(a).__name__}")
-        if a.size and on_tape.block(a) < 0:
+        if a.size and not on_tape.touches(a):
             raise _bad("a tangent was given for an array that is not on the tape",
                        f"shape {a.shape} of {a.dtype.__name__}")  # fmt: skip
         if not a.requires_grad:

@@ -35,7 +35,10 @@ class _Float(_Scalar, float):
 
     def __new__(cls, value: Any = 0.0) -> Any:
         with np.errstate(over="ignore"):
-            return float.__new__(cls, cls._round(value))
+            try:
+                return float.__new__(cls, cls._round(value))
+            except OverflowError:  # of an integer: infinite, as a C cast makes it
+                return float.__new__(cls, float("inf") if value > 0 else float("-inf"))
 
     __str__ = float.__repr__
 

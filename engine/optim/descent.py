@@ -9,7 +9,7 @@ from engine.lang.types import FLOAT16, FLOAT32, scalar_of, with_scalar
 from engine.runtime.array import array
 from engine.runtime.launch import launch
 from engine.runtime.transfer import clone, copy
-from engine.utils.common import UtilityError, UtilityTypeError, refused, scalars
+from engine.utils.common import UtilityError, UtilityTypeError, is_number, refused, scalars
 
 
 class _Descent:
@@ -89,6 +89,15 @@ class _Descent:
             raise refused(f"{name} gradient shape must match parameter shape {p.shape}, "
                           f"got {g.shape}")  # fmt: skip
 
+    def _numbers(self, *names: str) -> list[Any]:
+        """What these attributes are now. Raises UtilityError (E206) for what are no numbers."""
+        found = [getattr(self, name) for name in names]
+        for name, x in zip(names, found, strict=True):
+            if not is_number(x):
+                raise refused(f"{type(self).__name__}: {name} must be a number, got {x!r}",
+                              kind=UtilityTypeError)  # fmt: skip
+        return found
+
     def _step(self, k: int, g: array, params: array) -> None:
         raise NotImplementedError
 
@@ -136,7 +145,11 @@ class Adam(_Descent):
         eps: float = 1e-8,
     ) -> None:
         self.lr = lr
-        self.beta1, self.beta2 = betas
+        try:
+            self.beta1, self.beta2 = betas
+        except (TypeError, ValueError):
+            raise refused(f"Adam: betas are two numbers, got {betas!r}",
+                          kind=UtilityTypeError) from None  # fmt: skip
         self.eps = eps
         super().__init__(params)
 
@@ -144,7 +157,8 @@ class Adam(_Descent):
         from engine.optim import kernels
 
         m, v = scalars(self.m[k]), scalars(self.v[k])
-        numbers = [m.dtype(x) for x in (self.lr, self.beta1, self.beta2, self.t, self.eps)]
+        given = self._numbers("lr", "beta1", "beta2", "eps")
+        numbers = [m.dtype(x) for x in (*given[:3], self.t, given[3])]
         launch(kernels.adam_step, g.size, inputs=[g, m, v, *numbers, params], record_tape=False)
 
 
@@ -174,11 +188,12 @@ class SGD(_Descent):
         weight_decay: float = 0.0,
         nesterov: bool = False,
     ) -> None:
+        self.momentum = momentum
+        self.dampening = dampening
+        self._numbers("momentum", "dampening")
         if nesterov and (momentum <= 0.0 or dampening != 0.0):
             raise refused("SGD: nesterov needs momentum, and no dampening", kind=UtilityError)
         self.lr = lr
-        self.momentum = momentum
-        self.dampening = dampening
         self.weight_decay = weight_decay
         self.nesterov = nesterov
         super().__init__(params)
@@ -187,6 +202,6 @@ class SGD(_Descent):
         from engine.optim import kernels
 
         b = scalars(self.b[k])
-        given = (self.lr, self.weight_decay, self.momentum, self.dampening)
+        given = self._numbers("lr", "weight_decay", "momentum", "dampening")
         numbers = [*(b.dtype(x) for x in given), int(self.nesterov), self.t]
         launch(kernels.sgd_step, g.size, inputs=[g, b, *numbers, params], record_tape=False)

@@ -30,7 +30,7 @@ def index_error(message: str) -> IndexLaunchError:
 
 def size_text(nbytes: int) -> str:
     """Bytes for people: `1.5 GiB`."""
-    size = float(nbytes)
+    size = float(min(nbytes, 1 << 1000))
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             break

@@ -88,10 +88,8 @@ def _float(kind: ScalarType) -> Packer:
     )
 
     def packed(value: Any) -> bytes:
-        if type(value) is not float:
-            value = float(_number(value, "iuf b"))
         try:
-            return pack(value)
+            return pack(value if type(value) is float else float(_number(value, "iuf b")))
         except OverflowError:  # too large for 32 bits: infinite, as a C cast makes it
             return pack(float("inf") if value > 0 else float("-inf"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
+from engine.runtime.array import array
 from engine.runtime.descriptors import value_of
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.kernel import Kernel
@@ -112,9 +113,14 @@ class Launch:
         self.set_param_at_index_from_ctype(self._index(name), value)
 
     def set_params(self, values: Sequence[Any]) -> None:
-        """Changes the first arguments, or all of them."""
-        for k, value in enumerate(values):
-            self.set_param_at_index(k, value)
+        """Changes the first arguments, or all of them, or none where one does not fit.
+
+        Raises LaunchError as `set_param_at_index` does, and E201 for what is no sequence.
+        """
+        if isinstance(values, array) or not isinstance(values, Iterable):
+            raise fail("E201", f"set_params takes a sequence of arguments, got {values!r}")
+        checked = [self._checked(self._position(k), value) for k, value in enumerate(values)]
+        self.params[: len(checked)] = checked
 
     def set_params_from_ctypes(self, values: Sequence[Any]) -> None:
         """The same for C structures and numbers."""

@@ -7,7 +7,7 @@ it changes, at the values that its inputs had when it was recorded.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +17,7 @@ from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
 from engine.lang.numbers import number_kind
+from engine.lang.types import UINT8
 from engine.runtime.array import array
 from engine.runtime.device import Device
 from engine.runtime.execute import run
@@ -55,15 +56,45 @@ class Twin:
         k = bisect_right(self._starts, a.lo) - 1
         return k if k >= 0 and a.hi <= self._ends[k] and a.size else -1
 
+    def _touched(self, a: array) -> range:
+        """The blocks of which an array has an element."""
+        if not a.size:
+            return range(0)
+        return range(bisect_right(self._ends, a.lo), bisect_left(self._starts, a.hi))
+
+    def touches(self, a: array) -> bool:
+        """Whether a block holds part of an array."""
+        return bool(self._touched(a))
+
+    def gathered(self, a: array) -> array:
+        """`of(a)`; where blocks hold parts of `a` alone, a copy with zeros between them."""
+        if self.block(a) >= 0:
+            return self.of(a)
+        whole = Twin([a])
+        for k in self._touched(a):
+            lo, hi = max(a.lo, self._starts[k]), min(a.hi, self._ends[k])
+            if self._memory[k] is not None:
+                whole._bytes(0, lo, hi)._put(self._bytes(k, lo, hi)._parts)
+        return whole.of(a)
+
+    def _bytes(self, k: int, lo: int, hi: int) -> array:
+        """What a block has for these addresses."""
+        memory = self._block_memory(k)
+        return array._make(memory, memory.lo + lo - self._starts[k], (hi - lo,), (1,), UINT8)
+
+    def _block_memory(self, k: int) -> Storage:
+        memory = self._memory[k]
+        if memory is None:
+            nbytes = self._ends[k] - self._starts[k]
+            memory = self._memory[k] = allocate(nbytes, True, self._devices[k])
+        return memory
+
     def of(self, a: array) -> array:
         """The array in the place of `a`. Empty arrays, and those that have none, get new zeros."""
         k = self.block(a)
         if k < 0:
             return array._allocate(a.shape, a._ir.element, True, a.device)
-        memory = self._memory[k]
-        if memory is None:
-            nbytes = self._ends[k] - self._starts[k]
-            memory = self._memory[k] = allocate(nbytes, True, self._devices[k])
+        memory = self._block_memory(k)
         at = memory.lo + a.ptr - self._starts[k]
         return array._make(memory, at, a.shape, a.strides, a._ir.element)
 

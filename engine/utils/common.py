@@ -37,6 +37,11 @@ def refused(
     return kind(Diagnostic(code, message, call_span(), help))
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is one real number; truth values are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def check_arrays(function: str, **arrays: Any) -> None:
     """Raises UtilityError (E206) for what is no array, and for arrays on several devices."""
     for name, a in arrays.items():

@@ -16,6 +16,7 @@ from engine.runtime.launch import launch
 from engine.runtime.recording import deferred
 from engine.utils.common import (
     UtilityIndexError,
+    UtilityTypeError,
     check_arrays,
     flows,
     in_one_piece,
@@ -121,16 +122,24 @@ def _extent(
         length = a.size
         shape: tuple[int, ...] = (1,)
     else:
-        at = operator.index(axis)
+        at = _index(function, "axis", axis)
         if not -a.ndim <= at < a.ndim:
             raise refused(f"{function}() axis {at} is out of bounds for {a.ndim} dimensions",
                           kind=UtilityIndexError)  # fmt: skip
         at %= a.ndim
         length, shape = a.shape[at], (*a.shape[:at], 1, *a.shape[at + 1 :])
-    count = length if count is None else operator.index(count)
+    count = length if count is None else _index(function, "the number of elements", count)
     if not 0 <= count <= length:
         raise refused(f"{function}: {count} elements cannot be summed, there are {length}")
     return shape, count
+
+
+def _index(function: str, what: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise refused(f"{function}: {what} must be an integer, got {value!r}",
+                      kind=UtilityTypeError) from None  # fmt: skip
 
 
 def _on_host(given: list[array], shape: tuple[int, ...], count: int, axis: int | None) -> Any:

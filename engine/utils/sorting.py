@@ -140,6 +140,13 @@ def _segments(
         k = int(bad[0])
         raise refused(f"segmented_sort_pairs: Invalid segment range at index {k}: "
                       f"[{starts[k]}, {ends[k]}) is no part of [0, {count})")  # fmt: skip
+    filled = np.flatnonzero(ends > starts)
+    order = filled[np.argsort(starts[filled], kind="stable")]
+    shared = np.flatnonzero(starts[order][1:] < ends[order][:-1])
+    if shared.size:
+        j, k = sorted(int(i) for i in order[[shared[0], shared[0] + 1]])
+        raise refused(f"segmented_sort_pairs: the segments at the indices {j} and {k} overlap: "
+                      f"[{starts[j]}, {ends[j]}) and [{starts[k]}, {ends[k]})")  # fmt: skip
     return starts, ends
 
 

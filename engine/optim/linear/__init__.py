@@ -30,6 +30,7 @@ from engine.utils.common import (
     UtilityTypeError,
     check_arrays,
     flows,
+    is_number,
     put,
     refuse_in_graph,
     refused,
@@ -237,6 +238,9 @@ def _solve(
     if not b._info.floating or b._info.numpy.names is not None or b._ir.element != x._ir.element:
         raise refused(f"{name}: b and x are floats of one type, got {b.dtype.__name__} and "
                       f"{x.dtype.__name__}", code="E202")  # fmt: skip
+    for what, given in (("tol", tol), ("atol", atol), ("maxiter", maxiter)):
+        if given is not None and not is_number(given):
+            raise refused(f"{name}: {what} must be a number, got {given!r}", kind=UtilityTypeError)
     op = aslinearoperator(A)
     inverse = None if M is None else aslinearoperator(M)
     size = _size(b)
@@ -282,7 +286,7 @@ def _tolerances(b: array, tol: float | None, atol: float | None) -> tuple[float,
     if tol is None and atol is None:
         usual = _TOLERANCES[scalar_of(b._ir.element).bits]
         return usual, usual
-    return tol or 0.0, atol or 0.0
+    return min(tol or 0.0, 1e308), min(atol or 0.0, 1e308)
 
 
 def _iterate(

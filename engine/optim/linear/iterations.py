@@ -40,7 +40,7 @@ class System:
         def product(v: NumpyArray) -> NumpyArray:
             for a, values in ((self._in, v), (self._out, np.zeros(1))):
                 a.storage.before_write(a.lo, a.hi)
-                a._put(values.reshape(a._parts.shape) if values.size > 1 or a._parts.size == 1
+                a._put(values.reshape(a._parts.shape) if values.size != 1 or a._parts.size == 1
                        else values[0])  # fmt: skip
             token = recording.active.set(None)  # the solution's gradient is that of the system
             try:

@@ -134,15 +134,15 @@ class HashGrid(Geometry):
             deferred(lambda: self.build(points, radius, groups))
         self.groups = groups
         self.reserved = True
-        self._contents = _built(self._dims, self._scalar, data, float(radius), by)
+        self._contents = _built(self._dims, self._scalar, data, float(min(radius, 1e308)), by)
 
     def _checked(self, points: Any, radius: Any, groups: Any) -> tuple[Any, Any]:
         want = VectorType(self._scalar, 3)
         if not isinstance(points, array) or points._ir.element != want:
             raise refuse(f"HashGrid.build: points must be an array of {want}",
                        f"got {points!r}"[:200])  # fmt: skip
-        if not float(radius) > 0.0:
-            raise refuse("HashGrid.build: the radius must be positive", f"got {radius!r}")
+        if not isinstance(radius, (int, float, np.integer, np.floating)) or not radius > 0.0:
+            raise refuse("HashGrid.build: the radius must be a positive number", f"got {radius!r}")
         data = points._parts.reshape(-1, 3)
         if groups is None:
             return data, None

@@ -359,6 +359,23 @@ def test_part_of_an_array_moves() -> None:
     equal(jvp(tape, tangents={x[1:]: [1, 10]})[y], [0, 2, 20])
 
 
+def test_arrays_of_which_views_alone_are_on_the_tape() -> None:
+    x = wp.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], dtype=wp.float64, requires_grad=True)
+    y, rest = wp.zeros_like(x), wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.copy(y[::2], x[4:1:-1])
+        wp.copy(y[5:], x[:1])
+        wp.copy(rest[1:3], y[4:])
+    v = np.array([0.5, -1.0, 2.0, 3.0, -4.0, 7.0])
+    moved = jvp(tape, tangents={x: v})
+    assert moved[y].list() == [-4.0, 0.0, 3.0, 0.0, 2.0, 0.5]
+    assert moved[rest].list() == [0.0, 2.0, 0.5, 0.0, 0.0, 0.0]
+    assert moved[rest[::-2]].list() == [0.0, 0.0, 2.0]
+    assert moved[x].list() == v.tolist()
+    with pytest.raises(KeyError):
+        moved[wp.zeros_like(x)]
+
+
 def test_captured_tapes() -> None:
     x, y = floats(1, 2), floats(0, 0)
     with wp.capturing() as capture:

@@ -107,6 +107,12 @@ def test_refusals(cls) -> None:
         cls([p]).step([wp.zeros((2, 1), dtype=float)])
     with pytest.raises(TypeError, match="a gradient is an array, got NoneType"):
         cls([p]).step([p.grad])
+    for wrong in (None, "0.1"):
+        with pytest.raises(TypeError, match=f"lr must be a number, got {wrong!r}"):
+            cls([p], lr=wrong).step([p])
+    with pytest.raises(TypeError, match=r"betas are two numbers, got \(0.5,\)"):
+        Adam([p], betas=(0.5,))
+    assert not p.numpy().any()
     with pytest.raises(RuntimeError, match="1 parameters, but 2 gradients"):
         cls([p]).step([p, p])
     with pytest.raises(TypeError, match="arrays of floats, got int32"):

@@ -184,6 +184,15 @@ def test_refusals() -> None:
     assert not x.numpy().any()
 
 
+@pytest.mark.parametrize("solve", [linear.cg, linear.cr, linear.bicgstab, linear.gmres])
+def test_systems_without_unknowns(solve) -> None:
+    A, b, x = (wp.zeros(s, dtype=wp.float64, requires_grad=True) for s in ((0, 0), 0, 0))
+    with wp.Tape() as tape:
+        steps, residual, _ = solve(A, b, x)
+    tape.backward(grads={x: wp.zeros_like(x)})
+    assert (steps, residual, b.grad.shape) == (0, 0.0, (0,))
+
+
 def test_in_a_captured_graph() -> None:
     A, b = system(4, True)
     x = wp.zeros_like(b)

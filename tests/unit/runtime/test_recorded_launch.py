@@ -102,6 +102,16 @@ def test_arguments_as_c_has_them():
             command.set_param_at_index_from_ctype(index, wrong)
 
 
+def test_arguments_are_changed_together_or_not_at_all():
+    p, x, y = setting()
+    command = wp.launch(blend, 2, [p, 2.0, wp.vec3(1.0), x, y], record_cmd=True)
+    before = list(command.params)
+    for wrong in ([p, 3.0, "a"], [p, 3.0, wp.vec3(2.0), x, y, y], None, 4, x):
+        with pytest.raises(wp.LaunchError, match=r"E20[12]"):
+            command.set_params(wrong)
+        assert all(a is b for a, b in zip(command.params, before, strict=True))
+
+
 def test_adjoints():
     x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
     y = wp.zeros_like(x)

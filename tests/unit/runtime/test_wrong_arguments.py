@@ -20,6 +20,15 @@ def generic(x: wp.array(dtype=wp.Float)):
     x[0] = x[0]
 
 
+@wp.kernel
+def half(x: wp.array(dtype=float), y: wp.float64, z: wp.float16):
+    x[0] = float(y) * float(z)
+
+
+def twice(x: float):
+    return x * 2.0
+
+
 @wp.struct
 class Pair:
     n: int
@@ -30,13 +39,17 @@ def ready():
     return wp.zeros(3, requires_grad=True)
 
 
+def eye():
+    return wp.array(np.eye(3), dtype=float)
+
+
 def command():
     return wp.launch(one, 1, [wp.zeros(1), 1], record_cmd=True)
 
 
 JUNK = [None, 3, -7, 2.5, "x", "", b"x", object(), [], {}, (), (1, "a"), [[1], [1, 2]], np.nan,
         np.array(3.0), np.array([1j]), np.array(["a"]), lambda: 0, int, wp.vec3, 1 << 70, True,
-        Pair, {1: 2}, {"x"}, slice(1, 2), ...]  # fmt: skip
+        10**400, Pair, {1: 2}, {"x"}, slice(1, 2), ...]  # fmt: skip
 
 CALLS = {
     "array": wp.array,
@@ -83,11 +96,47 @@ CALLS = {
     "launch inputs": lambda v: wp.launch(one, 1, v),
     "launch array": lambda v: wp.launch(one, 1, [v, 1]),
     "launch scalar": lambda v: wp.launch(one, 1, [ready(), v]),
+    "launch float64": lambda v: wp.launch(half, 1, [ready(), v, 1.0]),
+    "launch float16": lambda v: wp.launch(half, 1, [ready(), 1.0, v]),
     "launch device": lambda v: wp.launch(one, 1, [ready(), 1], device=v),
     "adjoint": lambda v: wp.launch(one, 1, [ready(), 1], adj_inputs=[v, None], adjoint=True),
     "adjoints": lambda v: wp.launch(one, 1, [ready(), 1], adj_inputs=v, adjoint=True),
     "set_dim": lambda v: command().set_dim(v),
     "set_param_at_index": lambda v: command().set_param_at_index(v, 1),
+    "set_params": lambda v: command().set_params(v),
+    "set_param": lambda v: command().set_param_at_index(0, v),
+    "capture_launch": wp.capture_launch,
+    "map": lambda v: wp.map(v, ready()),
+    "map inputs": lambda v: wp.map(twice, v),
+    "map out": lambda v: wp.map(twice, ready(), out=v),
+    "operator": lambda v: ready() + v,
+    "operator in place": lambda v: ready().__imul__(v),
+    "HashGrid": lambda v: wp.HashGrid(v, 1, 1),
+    "HashGrid.build": lambda v: wp.HashGrid(1, 1, 1).build(v, 1.0),
+    "HashGrid radius": lambda v: wp.HashGrid(1, 1, 1).build(wp.zeros(3, dtype=wp.vec3), v),
+    "Bvh": lambda v: wp.Bvh(v, v),
+    "Mesh": lambda v: wp.Mesh(v, v),
+    "array_sum": lambda v: wp.utils.array_sum(v),
+    "array_sum axis": lambda v: wp.utils.array_sum(ready(), axis=v),
+    "array_sum count": lambda v: wp.utils.array_sum(ready(), value_count=v),
+    "array_sum out": lambda v: wp.utils.array_sum(ready(), out=v),
+    "array_scan": lambda v: wp.utils.array_scan(ready(), v),
+    "array_cast": lambda v: wp.utils.array_cast(ready(), v),
+    "radix_sort_pairs": lambda v: wp.utils.radix_sort_pairs(ready(), v, 1),
+    "radix_sort_pairs count": lambda v: wp.utils.radix_sort_pairs(ready(), ready(), v),
+    "runlength_encode": lambda v: wp.utils.runlength_encode(v, v, v),
+    "Adam": lambda v: wp.optim.Adam(v),
+    "Adam lr": lambda v: wp.optim.Adam([ready()], lr=v).step([ready()]),
+    "Adam betas": lambda v: wp.optim.Adam([ready()], betas=v),
+    "SGD.step": lambda v: wp.optim.SGD([ready()]).step(v),
+    "SGD momentum": lambda v: wp.optim.SGD([ready()], momentum=v).step([ready()]),
+    "cg": lambda v: wp.optim.linear.cg(v, ready(), ready()),
+    "cg tol": lambda v: wp.optim.linear.cg(eye(), ready(), ready(), tol=v),
+    "cg maxiter": lambda v: wp.optim.linear.cg(eye(), ready(), ready(), maxiter=v),
+    "gmres restart": lambda v: wp.optim.linear.gmres(eye(), ready(), ready(), restart=v),
+    "jvp tangents": lambda v: wp.autograd.jvp(one, 1, [ready(), 1], tangents=v),
+    "a tangent": lambda v: wp.autograd.jvp(one, 1, [ready(), 1], tangents={"x": v}),
+    "from_dlpack": wp.from_dlpack,
     "set_param_by_name": lambda v: command().set_param_by_name(v, 1),
     "backward": lambda v: wp.Tape().backward(v),
     "backward grads": lambda v: wp.Tape().backward(grads=v),

@@ -99,6 +99,8 @@ def test_empty_and_numbers() -> None:
     ("call", "error", "match"),
     [
         (lambda x: array_sum(x, axis=2), IndexError, r"axis 2 is out of bounds"),
+        (lambda x: array_sum(x, axis=1.0), TypeError, "axis must be an integer"),
+        (lambda x: array_sum(x, value_count="1"), TypeError, "must be an integer"),
         (lambda x: array_sum(wp.zeros(3, dtype=int)), RuntimeError, "takes floats, got int32"),
         (lambda x: array_sum(x, out=wp.zeros(2, dtype=float)), RuntimeError, r"shape \(1,\)"),
         (lambda x: array_sum(x, out=wp.zeros(1, dtype=wp.float64)), RuntimeError, "float32"),

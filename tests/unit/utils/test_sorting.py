@@ -103,6 +103,9 @@ def test_refusals_leave_arrays_alone() -> None:
         segmented_sort_pairs(keys, values, 2, wp.array([0, 1, 3], dtype=int))
     with pytest.raises(RuntimeError, match="got 2 and 1"):
         segmented_sort_pairs(keys, values, 2, wp.array([0, 1], dtype=int), wp.zeros(1, dtype=int))
+    with pytest.raises(RuntimeError, match=r"indices 0 and 2 overlap: \[0, 2\) and \[1, 2\)"):
+        starts, ends = wp.array([0, 1, 1], dtype=int), wp.array([2, 1, 2], dtype=int)
+        segmented_sort_pairs(keys, values, 2, starts, ends)
     with pytest.raises(RuntimeError, match="run_values are int32, got float32"):
         runlength_encode(keys, wp.zeros(4, dtype=float), values)
     assert keys.numpy().tolist() == [2, 1, 0, 0]

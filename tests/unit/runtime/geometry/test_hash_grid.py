@@ -333,6 +333,8 @@ def test_wrong_grids():
     for points, radius, groups in (
         (wp.zeros(3, dtype=float), 1.0, None),
         (x, 0.0, None),
+        (x, None, None),
+        (x, "1", None),
         (x, 1.0, wp.zeros(2, dtype=int)),
         (x, 1.0, wp.zeros(3, dtype=float)),
     ):
