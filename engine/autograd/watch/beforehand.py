@@ -88,13 +88,15 @@ class Beforehand:
     def _take(self, tape: CapturedTape, record: Record) -> None:
         beforehand = not self._map.empty
         if isinstance(record, LaunchRecord):
-            for i in record.plan.inputs:
-                a = record.values[i]
-                if a is None or not a._info.floating:
-                    continue
-                if a.requires_grad:
+            # A backward pass makes gradients for all arguments, those too that nothing reads:
+            # that one is there does not say that somebody asked for it.
+            for p in record.plan.floats:
+                a = record.values[p.index]
+                if a is not None and a._flag and a.requires_grad:
                     self._tape(a)
-                if beforehand:
+            for i in record.plan.inputs if beforehand else ():
+                a = record.values[i]
+                if a is not None and a._info.floating:
                     for way in self._map.of(a).cut:
                         self._used.setdefault(way, (tape, record._site))
         for a in record.written:

@@ -313,3 +313,39 @@ def test_scratch_memory_of_two_uses() -> None:
         tape.backward(loss)
 
     assert facts(program) == []
+
+
+@wp.kernel
+def reciprocal(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    b[i] = 1.0 / (a[i] + 2.0)
+
+
+@wp.kernel
+def with_more_than_it_reads(
+    x: wp.array(dtype=float), unread: wp.array(dtype=float), y: wp.array(dtype=float)
+):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@pytest.mark.parametrize("handed_on", [False, True])
+def test_gradients_that_a_pass_makes_for_what_nothing_reads(handed_on: bool) -> None:
+    """Nobody asked for them: that they are zero is no fault, as it is where somebody did."""
+
+    def program() -> None:
+        model, inverse = floats(1.5, 2.5, 3.5), zeros()
+        wp.launch(reciprocal, 3, [model], [inverse])
+        for _ in range(2):
+            y = zeros()
+            with wp.Tape() as tape:
+                other = model if handed_on else zeros()
+                wp.launch(with_more_than_it_reads, 3, [inverse, other], [y])
+            tape.backward(grads=ones(y))
+            if not handed_on:
+                assert not model.grad.numpy().any()
+
+    found = broken(facts(program))
+    assert [(f.kind, f.name) for f in found[:1]] == (
+        [] if handed_on else [("launch", "reciprocal")]
+    )
