@@ -128,6 +128,7 @@ def _of_launch(
     written = {name: a for name, a in floats.items() if name in plan.variants.written}
     twin = Twin(floats.values())
     seeds = _launch_seeds(plan, names, twin, tangents)
+    twin = Twin([*floats.values(), *(a for a, _ in seeds)])
     moving = {twin.block(a) for a in (*written.values(), *(a for a, _ in seeds))}
     seed(twin, seeds)
     if written and 0 not in shape:
@@ -167,7 +168,7 @@ def _launch_seeds(
     out: list[tuple[array, NumpyArray]] = []
     for key, tangent in tangents.items():
         a = key if isinstance(key, array) else names.get(key)
-        if a is None or (twin.block(a) < 0 and all(a is not b for b in names.values())):
+        if a is None or (not twin.touches(a) and all(a is not b for b in names.values())):
             shown = key if isinstance(key, (str, int)) else type(key).__name__
             known = [name for name in names if isinstance(name, str)]
             raise _bad(f"kernel {plan.kernel.key!r} has no array argument {shown!r}",

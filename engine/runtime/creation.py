@@ -199,9 +199,11 @@ def from_ptr(
 
     warnings.warn("from_ptr is deprecated: use array(ptr=..., shape=..., dtype=...)",
                   DeprecationWarning, stacklevel=2)  # fmt: skip
-    at = ctypes.c_size_t.from_address(ptr).value if ptr else 0
+    dims = shape_from(length if shape is None else shape)  # refused before memory is read
     kind = float if dtype is None else dtype
-    out: array = array(ptr=at, dtype=kind, shape=length if shape is None else shape, device=device)
+    to_element_type(kind)
+    at = ctypes.c_size_t.from_address(ptr).value if ptr else 0
+    out: array = array(ptr=at, dtype=kind, shape=dims, device=device)
     return out
 
 

@@ -374,6 +374,8 @@ def test_arrays_of_which_views_alone_are_on_the_tape() -> None:
     assert moved[x].list() == v.tolist()
     with pytest.raises(KeyError):
         moved[wp.zeros_like(x)]
+    of_launch = jvp(accumulate, 2, [x[1::2]], [y[3:]], tangents={x: v})
+    assert of_launch[y].list() == [0.0, 0.0, 0.0, 2 * 2 * v[1], 2 * 4 * v[3], 0.0]
 
 
 def test_captured_tapes() -> None:

@@ -194,4 +194,7 @@ def test_memory_of_somebody_else():
     with pytest.warns(DeprecationWarning, match="from_ptr is deprecated"):
         b = wp.from_ptr(pointer.ctypes.data, 6)
     assert b.list() == memory.tolist()
+    for length, dtype in ((-3, float), ("a", float), (3, "a")):  # refused, and nothing is read
+        with pytest.warns(DeprecationWarning), pytest.raises(wp.LaunchError, match=r"E20[26]"):
+            wp.from_ptr(64, length, dtype)
     assert wp.handle is wp.uint64
