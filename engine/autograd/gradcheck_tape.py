@@ -14,6 +14,7 @@ from engine.autograd.tape.check import check
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.roles import Mask
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
+from engine.diagnostics.site import call_span
 from engine.tape.records import LaunchRecord
 from engine.tape.tape import Tape
 
@@ -60,6 +61,9 @@ def gradcheck_tape(
     checked; LaunchError for a mask or whitelist that names something unknown, or a list
     that holds other things than names.
     """
+    if not isinstance(tape, Tape):
+        raise LaunchError(Diagnostic("E202", f"gradcheck_tape takes a tape, got {tape!r}",
+                                     call_span(), "pass the Tape that recorded"))  # fmt: skip
     launches = [r for r in tape.records if isinstance(r, LaunchRecord)]
     keys = {r.kernel.key for r in launches}
     wanted = _names(whitelist_kernels, "whitelist_kernels")

@@ -73,10 +73,11 @@ def ones(
     retain_grad: bool = False,
     **kwargs: Any,
 ) -> array:
-    """An array of ones (in every component)."""
+    """An array of ones (in every component). Raises LaunchError (E202) for structs."""
     out = _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=False)
-    out._put(1)
-    remake(out, 1)
+    element = element_value(1, out._ir.element)  # of a struct, addresses of arrays would be 1
+    out._put(element)
+    remake(out, element)
     return out
 
 

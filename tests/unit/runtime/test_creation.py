@@ -198,3 +198,21 @@ def test_memory_of_somebody_else():
         with pytest.warns(DeprecationWarning), pytest.raises(wp.LaunchError, match=r"E20[26]"):
             wp.from_ptr(64, length, dtype)
     assert wp.handle is wp.uint64
+
+
+def test_no_structs_are_ones():
+    """The addresses of their arrays would be 1."""
+
+    @wp.struct
+    class Holder:
+        x: wp.array(dtype=float)
+
+    with pytest.raises(LaunchError, match="cannot fill elements"):
+        wp.ones(2, dtype=Holder)
+    assert wp.ones(1, dtype=wp.vec2).list() == [wp.vec2(1.0, 1.0)]
+    assert wp.ones(1, dtype=bool).list() == [True]
+
+
+def test_only_a_tape_is_checked():
+    with pytest.raises(LaunchError, match="gradcheck_tape takes a tape, got None"):
+        wp.autograd.gradcheck_tape(None)
