@@ -201,12 +201,15 @@ class Variants:
 
     def threads_of(self, form: Form, wrt: Names, journaled: Names) -> Threads:
         """What the threads of a form do to each other."""
-        fn = self.function(form, wrt, journaled)
-        if fn is self.ir:
+        if form == "forward":
             return self.threads
         key = (form, wrt, journaled)
         with _lock:
             if key not in self._threads:
+                fn = self.function(form, wrt, journaled)
+                if fn is self.ir:
+                    self._threads[key] = self.threads
+                    return self.threads
                 adjoint = functools.partial(self.threads_of, "adjoint", wrt, journaled)
                 self._threads[key] = Threads(fn, adjoint if form == "recorded" else None)
             return self._threads[key]

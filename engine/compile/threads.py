@@ -140,8 +140,8 @@ class Threads:
         """
         return self._layout.unpack_from(args)
 
-    def apart(self, args: bytes) -> tuple[object, ...] | None:
-        """The layout, and which arrays are there; None where the memory of two may meet.
+    def apart(self, args: bytes) -> tuple[object, ...]:
+        """The layout, which arrays are there, and how those lie whose memory may meet.
 
         Launches for which this is equal are the same to `classes`.
         """
@@ -154,15 +154,17 @@ class Threads:
                 (0, 0) if 0 in a.shape else (a.ends[0] - a.address, a.ends[1] - a.address)
                 for a in self.arrays(args)
             ]
-        addresses, last = self._addresses.unpack_from(args), 0
-        for begin, end in sorted(
-            (at + lo, at + hi) for at, (lo, hi) in zip(addresses, reach, strict=True) if at
-        ):
-            if begin < end:
-                if begin < last:
-                    return None
-                last = end
-        return layout, tuple(map(bool, addresses))
+        addresses, last, meeting = self._addresses.unpack_from(args), 0, False
+        spans = sorted(
+            (at + lo, at + hi, k)
+            for k, (at, (lo, hi)) in enumerate(zip(addresses, reach, strict=True))
+            if at and lo < hi
+        )
+        for begin, end, _ in spans:
+            meeting |= begin < last
+            last = max(last, end)
+        there = tuple(map(bool, addresses))
+        return (layout, there, _relative(spans, addresses)) if meeting else (layout, there)
 
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
@@ -212,6 +214,24 @@ class Threads:
         for name, at, t in self._integers:
             (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
         return {s: given[s] for s in self.collected.symbols if s in given}
+
+
+def _relative(spans: list[tuple[int, int, int]], addresses: Sequence[int]) -> frozenset[object]:
+    """Where arrays lie in the stretches of memory that they cover, by the first array of each.
+
+    spans: begin, end and number of each array, sorted.
+    """
+    stretches: list[list[int]] = []
+    last = 0
+    for begin, end, k in spans:
+        if begin >= last:
+            stretches.append([])
+        stretches[-1].append(k)
+        last = max(last, end)
+    return frozenset(
+        (min(some), k, addresses[k] - addresses[min(some)])
+        for some in stretches if len(some) > 1 for k in some
+    )  # fmt: skip
 
 
 def _addresses(fn: Function) -> str:

@@ -76,14 +76,14 @@ def schedule(
     key: object = (args, rest)
     found = threads.schedules.get(key, False)
     if found is False:
-        # Arrays that lie apart matter by their layout alone, where nothing is divided.
+        # Arrays matter by how they lie to each other alone, where nothing is divided.
         apart = threads.apart(args)
-        if apart is not None and (apart, rest) in threads.schedules:
+        if (apart, rest) in threads.schedules:
             return None
         if len(threads.schedules) >= _KEPT:
             threads.schedules.clear()
         found = _schedule(threads, dim, args, bounds, dealt, total)
-        if found is None and apart is not None:
+        if found is None:
             key = (apart, rest)
         threads.schedules[key] = found
     return found  # type: ignore[return-value]
