@@ -269,3 +269,30 @@ def test_fields_of_structs_do_not_meet() -> None:
     threads = Threads(v.ir)
     found = threads.classes((8,), blob, threads.arrays(blob))
     assert found.order_free and {g.sharing for g in found.groups} == {"shared", "owned"}
+
+
+def test_layouts_that_are_equal_lie_alike() -> None:
+    """What is remembered by `apart` holds for all launches that share it, and for no others."""
+    long, other = wp.zeros(100, dtype=float), wp.zeros(100, dtype=float)
+
+    def seen(x: Any, y: Any) -> tuple[object, bool]:
+        _, blob = each.plan.bind([x, y], (8,))
+        threads = Threads(each.plan.variants.ir)
+        found = threads.classes((8,), blob, threads.arrays(blob))
+        return threads.apart(blob), found.order_free
+
+    launches = {
+        "apart": [(long[:8], other[:8]), (other[8:16], long[40:48]), (long[:8], long[8:16])],
+        "same": [(long[:8], long[:8]), (other[50:58], other[50:58])],
+        "behind": [(long[:8], long[3:11]), (other[9:17], other[12:20])],
+        "before": [(long[3:11], long[:8]), (other[12:20], other[9:17])],
+        "further": [(long[:8], long[4:12])],
+        "longer": [(long[:8], long[3:12])],
+    }
+    keys = {}
+    for name, some in launches.items():
+        found = {seen(x, y) for x, y in some}
+        assert len(found) == 1, name
+        keys[name] = found.pop()
+    assert len({key for key, _ in keys.values()}) == len(launches)
+    assert [name for name, (_, free) in keys.items() if free] == ["apart"]
