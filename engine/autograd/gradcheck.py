@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.autograd.comparison.tolerance import Tolerance, whole
+from engine.autograd.comparison.tolerance import Tolerance, flags, whole
 from engine.autograd.function.call import function_call, relaunched
 from engine.autograd.function.check import CheckedFunction, check_function_call
 from engine.autograd.function.recorded_call import conclude
@@ -66,9 +66,12 @@ def gradcheck(
     leaves its inputs as one run makes them.
 
     Returns True if something was checked and nothing was wrong. Raises also what
-    `jacobian` raises.
+    `jacobian` raises, and LaunchError (E405) for options that mean nothing.
     """
     del max_blocks, block_dim
+    flags(raise_exception=raise_exception, plot_relative_error=plot_relative_error,
+          plot_absolute_error=plot_absolute_error, show_summary=show_summary,
+          restore_inputs=restore_inputs)  # fmt: skip
     options = Options(
         Tolerance(eps, atol, rtol),
         max_inputs=whole(max_inputs_per_var, "max_inputs_per_var"),

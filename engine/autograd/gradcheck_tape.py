@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from engine.autograd.comparison.block import EntryBlock
-from engine.autograd.comparison.tolerance import Tolerance, whole
+from engine.autograd.comparison.tolerance import Tolerance, flags, whole
 from engine.autograd.plots.differences import plot_errors
 from engine.autograd.results import LaunchResult, TapeResult, WholeResult, entry_name
 from engine.autograd.summary import summary
-from engine.autograd.tape.check import check
+from engine.autograd.tape.check import check, check_order
 from engine.autograd.tape.options import Options
-from engine.autograd.variables.roles import Mask
+from engine.autograd.variables.roles import Mask, checked_mask
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.tape.records import LaunchRecord
@@ -58,17 +59,22 @@ def gradcheck_tape(
 
     Returns True if something was checked and nothing was wrong. Raises GradcheckError
     (a ValueError), if raise_exception, where something is wrong or nothing could be
-    checked; LaunchError for a mask or whitelist that names something unknown, or a list
-    that holds other things than names.
+    checked; LaunchError (E202, E405) for a mask or whitelist that names something unknown, and
+    for arguments of other types.
     """
     if not isinstance(tape, Tape):
         raise LaunchError(Diagnostic("E202", f"gradcheck_tape takes a tape, got {tape!r}",
                                      call_span(), "pass the Tape that recorded"))  # fmt: skip
+    flags(raise_exception=raise_exception, plot_relative_error=plot_relative_error,
+          plot_absolute_error=plot_absolute_error, show_summary=show_summary,
+          reverse_launches=reverse_launches)  # fmt: skip
+    check_order(order)
     launches = [r for r in tape.records if isinstance(r, LaunchRecord)]
     keys = {r.kernel.key for r in launches}
     wanted = _names(whitelist_kernels, "whitelist_kernels")
     unwanted = _names(blacklist_kernels, "blacklist_kernels")
-    for given in (*wanted, *(input_output_masks or ())):
+    masks = _masks(input_output_masks)
+    for given in (*wanted, *masks):
         if given not in keys:
             raise LaunchError(
                 Diagnostic(
@@ -87,9 +93,9 @@ def gradcheck_tape(
             tuple(map(_literal, unwanted)),
             whole(max_inputs_per_var, "max_inputs_per_var"),
             whole(max_outputs_per_var, "max_outputs_per_var"),
-            masks=input_output_masks,
+            masks=masks,
             reverse=reverse_launches,
-            skip_to=skip_to_launch_index,
+            skip_to=whole(skip_to_launch_index, "skip_to_launch_index", "the first launch is 0"),
             all_entries=True,
             order=order,
             keep=(lambda r, blocks: kept.append((r, blocks))) if plots else None,
@@ -107,7 +113,9 @@ def gradcheck_tape(
 
 def _names(given: Sequence[str] | str | None, option: str) -> tuple[str, ...]:
     """The kernel keys of a list, or of a single name. Raises LaunchError (E405)."""
-    names = (given,) if isinstance(given, str) else tuple(given or ())
+    if given is None or isinstance(given, str):
+        return () if given is None else (given,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
     for name in names:
         if not isinstance(name, str):
             raise LaunchError(
@@ -118,6 +126,20 @@ def _names(given: Sequence[str] | str | None, option: str) -> tuple[str, ...]:
                 )
             )
     return names
+
+
+def _masks(given: Any) -> dict[str, Mask]:
+    """Masks by kernel. Raises LaunchError (E405) for anything else."""
+    if given is not None and not isinstance(given, Mapping):
+        raise LaunchError(
+            Diagnostic(
+                "E405",
+                f"input_output_masks has a list of pairs for each kernel, got {given!r:.80}",
+                call_span(),
+                help="write {kernel.key: [('x', 'y')]}",
+            )
+        )
+    return {k: [] if m is None else list(checked_mask(m)) for k, m in (given or {}).items()}
 
 
 def _literal(key: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.autograd.comparison.tolerance import Tolerance, whole
+from engine.autograd.comparison.tolerance import Tolerance, flags, whole
 from engine.autograd.function.adjoint import adjoint_rows
 from engine.autograd.function.call import FunctionCall, arrays_of, function_call, relaunched
 from engine.autograd.function.displaced import DisplacedFunction, difference_columns
@@ -89,6 +89,7 @@ def jacobian(
     GradcheckError E404 where there is nothing to differentiate.
     """
     del max_blocks, block_dim
+    flags(plot_jacobians=plot_jacobians, restore_inputs=restore_inputs, sparse=sparse)
     mask = renamed(input_output_mask, metadata)
     how = ByAdjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
     found = evaluate(function, dim, inputs, outputs, mask, device, how)
@@ -126,6 +127,7 @@ def jacobian_fd(
     float64. E405 also for a step that is not positive.
     """
     del max_blocks, block_dim
+    flags(plot_jacobians=plot_jacobians, restore_inputs=restore_inputs, sparse=sparse)
     Tolerance(eps)  # says what is wrong with it
     mask = renamed(input_output_mask, metadata)
     how = ByDifferences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)

@@ -103,10 +103,14 @@ def value_class(kind: ElementType) -> type:
     return vector_class(kind)
 
 
-def dtype_to_numpy(dtype: object) -> np.dtype[Any]:
-    """The NumPy dtype of a scalar type (of the components, for vectors and matrices)."""
+def dtype_to_numpy(dtype: object) -> type[np.generic]:
+    """The NumPy scalar class of a scalar type, such as `numpy.float32`, which is a dtype too.
+
+    For vectors and matrices it is that of the components. Raises LaunchError (E202) for others.
+    """
     kind = to_ir_type(dtype)
-    return t.scalar_of(kind if isinstance(kind, t.ArrayType) else to_value_type(kind)).numpy
+    scalar = t.scalar_of(kind if isinstance(kind, t.ArrayType) else to_value_type(kind))
+    return scalar.numpy.type
 
 
 def dtype_from_numpy(dtype: Any) -> type:

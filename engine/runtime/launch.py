@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Iterable
 from copy import copy
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from engine import config
 from engine.diagnostics.site import Site, call_site
@@ -47,7 +51,7 @@ def launch(
 
     Args:
         kernel: a function decorated with `@kernel`.
-        dim: the grid, an int or up to 4 of them; 0 runs nothing.
+        dim: the grid, an int or up to 4 of them; 0 runs nothing, `()` one thread.
         inputs: the first arguments.
         outputs: the others; where to split is the caller's choice.
         adj_inputs: with `adjoint`, a gradient array for each of `inputs`; None for an argument's
@@ -181,7 +185,7 @@ def _perform(
 
 
 def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
-    """Launch dimensions as a tuple of 1 to 4 ints. Raises LaunchError (E205)."""
+    """Launch dimensions as a tuple of 1 to 4 ints, (1,) for none. Raises LaunchError (E205)."""
     try:
         if isinstance(dim, (tuple, list)) or hasattr(dim, "__len__"):
             shape = tuple(operator.index(n) for n in dim)
@@ -190,21 +194,26 @@ def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
     except TypeError:
         raise fail("E205", f"kernel {kernel.key!r}: launch dimensions must be integers",
                    f"got dim={dim!r}") from None  # fmt: skip
-    total = 1
-    for n in shape:
-        total *= n
-    if not 1 <= len(shape) <= 4 or any(not 0 <= n <= MAX_DIM for n in shape) or total >= 1 << 62:
-        raise fail("E205", f"kernel {kernel.key!r}: bad launch dimensions",
-                   f"expected 1 to 4 integers from 0 to {MAX_DIM}, got dim={dim!r}")  # fmt: skip
-    return shape
+    if any(n < 0 for n in shape):
+        wrong = "launch dimensions must be non-negative"
+    elif len(shape) > 4:
+        wrong = "a launch has at most 4 dimensions"
+    elif any(n > MAX_DIM for n in shape) or math.prod(shape) >= 1 << 62:
+        wrong = "launch dimensions are too large"
+    else:
+        return shape or (1,)
+    raise fail("E205", f"kernel {kernel.key!r}: {wrong}",
+               f"expected up to 4 integers from 0 to {MAX_DIM}, got dim={dim!r}")  # fmt: skip
 
 
 def as_list(kernel: Kernel, group: Any) -> list[Any]:
     """Inputs or outputs as a list. Raises LaunchError (E201) for one argument without a list."""
-    if isinstance(group, array) or (group is not None and not hasattr(group, "__iter__")):
+    if group is None:
+        return []
+    if isinstance(group, (array, np.ndarray)) or not isinstance(group, Iterable):
         raise fail("E201", f"kernel {kernel.key!r}: inputs and outputs are lists of arguments",
-                   f"got {group!r}", help="write inputs=[x]")  # fmt: skip
-    return list(group or ())
+                   f"got {group!r:.80}", help="write inputs=[x]")  # fmt: skip
+    return list(group)
 
 
 def run_adjoint(

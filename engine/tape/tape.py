@@ -359,23 +359,18 @@ class Tape:
             track_output_names: names of the latter.
             graph_direction: LR, RL, TB or BT.
 
-        Raises TapeError E401 for arguments that do not fit, OSError where the file cannot be
-        written.
+        Raises TapeError E401 for arguments that do not fit, and where the file cannot be written.
         """
         from engine.tape.graph.visualize import visualized
 
-        text = visualized(
+        return visualized(
             self.records, self._scopes.scopes, list(self._seeded.values()),
             simplify=simplify_graph, hide_readonly=hide_readonly_arrays,
             labels=array_labels, longest=choose_longest_node_name,
-            scoped=not ignore_graph_scopes, inputs=track_inputs, outputs=track_outputs,
+            unscoped=ignore_graph_scopes, inputs=track_inputs, outputs=track_outputs,
             input_names=track_input_names, output_names=track_output_names,
-            direction=graph_direction,
+            direction=graph_direction, filename=filename,
         )  # fmt: skip
-        if filename is not None:
-            with open(filename, "w", encoding="utf-8") as file:
-                file.write(text)
-        return text
 
     @property
     def memory(self) -> MemoryUse:

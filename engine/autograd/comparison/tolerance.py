@@ -23,14 +23,32 @@ COARSE_FLOOR = 1e3
 TINY = 1e-30
 
 
-def whole(value: Any, name: str) -> int:
+def whole(value: Any, name: str, help: str = "0 or less means all") -> int:
     """An option that counts something. Raises LaunchError (E405) for what is no whole number."""
-    if not hasattr(value, "__index__"):
-        raise LaunchError(
-            Diagnostic("E405", f"{name} must be a whole number, got {value!r}", call_span(),
-                       help="0 or less means all")
-        )  # fmt: skip
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _misfit(f"{name} must be a whole number", value, help) from None
+
+
+def flags(**given: Any) -> None:
+    """Raises LaunchError (E405) for options that are neither true nor false, such as arrays."""
+    for name, value in given.items():
+        try:
+            bool(value)
+        except (TypeError, ValueError):
+            raise _misfit(f"{name} is True or False", value, "") from None
+
+
+def _misfit(wanted: str, value: Any, help: str) -> LaunchError:
+    return LaunchError(Diagnostic("E405", f"{wanted}, got {value!r:.80}", call_span(), help))
+
+
+def _fits(value: Any) -> bool:
+    try:
+        return math.isfinite(value) and bool(value >= 0)
+    except (TypeError, ValueError, OverflowError):  # no number, or one that no float is
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +75,10 @@ class Tolerance:
             value = getattr(self, name)
             if value is None:
                 continue
-            known = hasattr(value, "__float__") and math.isfinite(value) and value >= 0
-            if not known or (name == "eps" and value == 0):
+            if not _fits(value) or (name == "eps" and value == 0):
                 wanted = "a positive number" if name == "eps" else "0 or a positive number"
-                raise LaunchError(
-                    Diagnostic(
-                        "E405",
-                        f"{name} must be {wanted}, got {value!r}",
-                        call_span(),
-                        help="leave it out to have it chosen by scale",
-                    )
-                )
+                help = "leave it out to have it chosen by scale"
+                raise _misfit(f"{name} must be {wanted}", value, help)
 
     @property
     def literal(self) -> bool:

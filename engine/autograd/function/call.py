@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from engine.autograd.function.private_tape import PrivateTape
 from engine.autograd.launch.call import LaunchCall
@@ -69,11 +71,8 @@ def function_call(
     """A call of a function. Raises LaunchError (E201, E202) for what cannot be called."""
     if not callable(function):
         raise fail("E202", f"expected a kernel or a function, got {function!r}")
-    if isinstance(inputs, (array, Struct)) or not hasattr(inputs or (), "__iter__"):
-        raise fail("E201", "inputs is a list of arguments", f"got {inputs!r}",
-                   help="write inputs=[x]")  # fmt: skip
-    given = list(inputs or ())
-    declared = [outputs] if isinstance(outputs, (array, Struct)) else list(outputs or ())
+    given = _listed("inputs", inputs)
+    declared = [outputs] if isinstance(outputs, (array, Struct)) else _listed("outputs", outputs)
     key = getattr(function, "__name__", type(function).__name__)
     if not labels:
         _check_call(function, key, given)
@@ -83,6 +82,15 @@ def function_call(
         for k, (label, a) in enumerate(zip(labels, given, strict=True))
     }
     return FunctionCall(function, key, given, declared, named)
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """A list of arguments. Raises LaunchError (E201) for one argument without a list."""
+    single = isinstance(given, (array, Struct, np.ndarray))
+    if single or not isinstance(given, Iterable | None):
+        raise fail("E201", f"{name} is a list of arguments", f"got {given!r:.80}",
+                   help=f"write {name}=[x]")  # fmt: skip
+    return [] if given is None else list(given)
 
 
 def relaunched(call: LaunchCall) -> FunctionCall:

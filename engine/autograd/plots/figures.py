@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.autograd.comparison.tolerance import flags
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.launch.call import argument_widths
 from engine.autograd.plots.images import Panel, image_of
@@ -65,7 +66,11 @@ def jacobian_plot(
     Returns the figure: `savefig` writes it to a file. Raises GradcheckError (E404) for an
     empty dictionary, LaunchError (E202, E405) for other arguments that cannot be drawn.
     """
-    _check(jacobians, kernel, colormap)
+    _check(jacobians, kernel, inputs, colormap)
+    flags(show_plot=show_plot, show_colorbar=show_colorbar, log_scale=log_scale,
+          scale_colors_per_submatrix=scale_colors_per_submatrix)  # fmt: skip
+    if not isinstance(title, str | None):
+        raise fail("E202", f"title is a string, got {title!r:.80}")
     if not jacobians:
         raise GradcheckError(Diagnostic("E404", "there is no Jacobian to plot", call_span()))
     data = _names(jacobians, kernel, inputs)
@@ -80,7 +85,7 @@ def jacobian_plot(
 plot_kernel_jacobians = jacobian_plot
 
 
-def _check(jacobians: Any, kernel: Any, colormap: str) -> None:
+def _check(jacobians: Any, kernel: Any, inputs: Any, colormap: Any) -> None:
     import matplotlib
 
     if not isinstance(jacobians, Mapping):
@@ -93,8 +98,11 @@ def _check(jacobians: Any, kernel: Any, colormap: str) -> None:
                        f"got {key!r}")  # fmt: skip
     if kernel is not None and not isinstance(kernel, (Kernel, FunctionMetadata)):
         raise fail("E202", f"expected a kernel or FunctionMetadata, got {kernel!r:.80}")
-    if colormap not in matplotlib.colormaps:
-        raise fail("E405", f"matplotlib has no colour map {colormap!r}",
+    if inputs is not None and not isinstance(inputs, Sequence):
+        raise fail("E202", f"inputs is a list of arguments, got {inputs!r:.80}",
+                   help="write inputs=[x]")  # fmt: skip
+    if not isinstance(colormap, str) or colormap not in matplotlib.colormaps:
+        raise fail("E405", f"matplotlib has no colour map {colormap!r:.80}",
                    help="coolwarm, viridis and RdBu are some that it has")  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def check_whole(
 
 def check_order(order: int) -> None:
     """Raises LaunchError (E405) for an order of derivatives that is not checked."""
-    if order not in (1, 2):
+    if not isinstance(order, int) or order not in (1, 2):
         raise LaunchError(
             Diagnostic("E405", f"order must be 1 or 2, got {order!r}",
                        help="2 checks the gradients of gradients, too")

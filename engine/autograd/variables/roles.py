@@ -53,7 +53,7 @@ class Roles:
             ]
             pairs = [Pair(a, b) for a in sides[0] for b in sides[1]]
         else:
-            found = [Pair(self._one(i, False), self._one(o, True)) for i, o in _checked(mask)]
+            found = [Pair(self._one(i, False), self._one(o, True)) for i, o in checked_mask(mask)]
             pairs = list({p.key: p for p in found}.values())
         if not pairs:
             raise GradcheckError(
@@ -106,11 +106,12 @@ def renamed(mask: Mask | None, names: FunctionMetadata | None) -> Mask | None:
         return (labels or []).index(str(which)) if known else which
 
     return [
-        (place(i, names.input_labels), place(o, names.output_labels)) for i, o in _checked(mask)
+        (place(i, names.input_labels), place(o, names.output_labels)) for i, o in checked_mask(mask)
     ]
 
 
-def _checked(mask: Mask) -> Iterable[tuple[str | int, str | int]]:
+def checked_mask(mask: Mask) -> Iterable[tuple[str | int, str | int]]:
+    """The pairs of a mask. Raises LaunchError (E405) for what is no mask."""
     if not hasattr(mask, "__iter__") or hasattr(mask, "encode"):  # a number, or a string
         raise LaunchError(
             Diagnostic("E405", f"input_output_mask is a list of pairs, got {mask!r}", call_span(),

@@ -120,7 +120,8 @@ def cg(
         restart: after how many steps to begin again from the residual itself.
 
     Returns the number of steps, the length of the residual, and what it had to be.
-    Raises UtilityError (a LaunchError and a RuntimeError) E202 for types, E206 for shapes.
+    Raises UtilityError (a LaunchError and a RuntimeError) E202 for types, E206 for shapes, and for
+    tolerances and numbers of steps that are negative, NaN or no numbers.
     """
     del use_cuda_graph
     if not run:
@@ -214,6 +215,35 @@ def gmres(
     return _solve("gmres", A, b, x, tol, atol, maxiter, M, callback, check_every, steps, size)
 
 
+def _options(
+    name: str, tol: Any, atol: Any, maxiter: Any, check_every: Any, callback: Any
+) -> tuple[int, int]:
+    """Numbers of steps as integers. Raises UtilityError (E206) for options that mean nothing."""
+    for what, given in (("tol", tol), ("atol", atol)):
+        if given is None:
+            continue
+        if not is_number(given):
+            raise refused(f"{name}: {what} must be a number, got {given!r}", kind=UtilityTypeError)
+        if not given >= 0:
+            raise refused(f"{name}: {what} must not be negative, or NaN: got {given!r}")
+    if callback is not None and not callable(callback):
+        raise refused(f"{name}: callback must be a function, got {callback!r}",
+                      kind=UtilityTypeError)  # fmt: skip
+    most = _count(name, "maxiter", 0 if maxiter is None else maxiter)
+    return most, _count(name, "check_every", check_every)
+
+
+def _count(name: str, what: str, given: Any) -> int:
+    """A number of steps; of floats those that are whole are taken."""
+    whole = is_number(given) and (hasattr(given, "__index__") or float(given).is_integer())
+    if not whole:
+        raise refused(f"{name}: {what} must be a whole number, got {given!r}",
+                      kind=UtilityTypeError)  # fmt: skip
+    if given < 0:
+        raise refused(f"{name}: {what} must not be negative, got {given!r}")
+    return int(given)
+
+
 def _positive(name: str, value: Any) -> int | None:
     if value is None:
         return None
@@ -238,9 +268,7 @@ def _solve(
     if not b._info.floating or b._info.numpy.names is not None or b._ir.element != x._ir.element:
         raise refused(f"{name}: b and x are floats of one type, got {b.dtype.__name__} and "
                       f"{x.dtype.__name__}", code="E202")  # fmt: skip
-    for what, given in (("tol", tol), ("atol", atol), ("maxiter", maxiter)):
-        if given is not None and not is_number(given):
-            raise refused(f"{name}: {what} must be a number, got {given!r}", kind=UtilityTypeError)
+    maxiter, check_every = _options(name, tol, atol, maxiter, check_every, callback)
     op = aslinearoperator(A)
     inverse = None if M is None else aslinearoperator(M)
     size = _size(b)
@@ -264,7 +292,7 @@ def _solve(
         found = _iterate(system, steps, need, maxiter or size, check_every, stride, callback)
         put(x, system.x.astype(x._info.numpy).reshape(x._parts.shape))
         if taped:
-            _record(op, inverse, b, x, steps, need, max(maxiter or 0, 4 * size))
+            _record(op, inverse, b, x, steps, need, max(maxiter, 4 * size))
         return found
 
     if check_every:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,8 +110,7 @@ class Bvh(Geometry):
                 raise refuse("Bvh: groups must have the same length as lowers",
                              f"got {len(groups)} and {len(lowers)}")  # fmt: skip
         check_constructor("Bvh", constructor, groups)
-        if leaf_size < 1:
-            raise refuse("Bvh: leaf_size must be at least 1", f"got {leaf_size}")
+        leaf_size = leaf_size_of("Bvh", "leaf_size", leaf_size)
         self.lowers, self.uppers, self.groups = lowers, uppers, groups
         self.device = lowers.device
         self._leaf_size = leaf_size
@@ -141,6 +141,17 @@ def typed(what: str, name: str, a: Any, element: Any) -> None:
     if not isinstance(a, array) or a._ir.element != element or a.ndim != 1:
         got = f"an array of {a._ir.element}, {a.ndim}-D" if isinstance(a, array) else repr(a)[:80]
         raise refuse(f"{what}: {name} must be a 1-D array of {element}", f"got {got}")
+
+
+def leaf_size_of(what: str, name: str, given: Any) -> int:
+    """How many boxes a leaf may have. Raises GeometryError (E202)."""
+    try:
+        found = operator.index(given)
+    except TypeError:
+        raise refuse(f"{what}: {name} must be an integer", f"got {given!r:.80}") from None
+    if found < 1:
+        raise refuse(f"{what}: {name} must be at least 1", f"got {found}")
+    return found
 
 
 def check_constructor(what: str, constructor: Any, groups: Any) -> None:

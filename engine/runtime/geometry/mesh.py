@@ -97,7 +97,7 @@ class Mesh(Geometry):
         indices, groups, device: as given.
 
     Where points change in place, `refit` has to follow. Raises LaunchError E202 for arrays of other
-    types or lengths, and for indices without a point.
+    types or lengths, and for indices without a point or that are not three a face.
     """
 
     __ir_type__ = MESH
@@ -127,10 +127,12 @@ class Mesh(Geometry):
             if len(groups) != len(indices) // 3:
                 raise refuse("Mesh: groups must have the same length as indices / 3",
                              f"got {len(groups)} and {len(indices)}")  # fmt: skip
+        if len(indices) % 3:
+            raise refuse("Mesh: indices must be three for each face",
+                         f"got {len(indices)}, which is not a multiple of 3")  # fmt: skip
         bvh.check_constructor("Mesh", bvh_constructor, groups)
-        leaf_size = 4 if bvh_leaf_size is None else bvh_leaf_size
-        if leaf_size < 1:
-            raise refuse("Mesh: bvh_leaf_size must be at least 1", f"got {leaf_size}")
+        given = 4 if bvh_leaf_size is None else bvh_leaf_size
+        leaf_size = bvh.leaf_size_of("Mesh", "bvh_leaf_size", given)
         self._points, self._velocities = points, velocities
         self.indices, self.groups = indices, groups
         self.support_winding_number = support_winding_number

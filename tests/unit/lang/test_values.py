@@ -59,7 +59,8 @@ def test_every_scalar_is_found_in_every_spelling(kind):
     cls = value_class(kind)
     for spelling in (cls, kind, kind.numpy, kind.numpy.type):
         assert to_ir_type(spelling) == kind
-    assert wp.dtype_to_numpy(cls) == kind.numpy
+    assert wp.dtype_to_numpy(cls) is kind.numpy.type
+    assert wp.dtype_to_numpy(cls).__name__ == kind.numpy.type.__name__
     assert wp.dtype_from_numpy(kind.numpy) is cls
 
 

@@ -206,3 +206,30 @@ def test_in_a_captured_graph() -> None:
         np.testing.assert_allclose(x.numpy(), np.linalg.solve(A.numpy(), np.full(4, k)), rtol=1e-9)
     assert count.numpy()[0] > 0
     assert residual.numpy()[0] <= needed.numpy()[0]
+
+
+@pytest.mark.parametrize("solve", SYMMETRIC + GENERAL)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *((name, v) for name in ("tol", "atol") for v in (-1e-6, float("nan"), "x", True)),
+        *((name, v) for name in ("maxiter", "check_every") for v in (2.5, -1, "x", float("inf"))),
+        ("callback", 3),
+        ("M", "diag"),
+    ],
+)
+def test_options_that_mean_nothing(solve, option, value) -> None:
+    A, b = system(2, True)
+    x = wp.full(2, 7.0, dtype=wp.float64)
+    with pytest.raises(wp.LaunchError, match=r"E20[26]") as error:
+        solve(A, b, x, **{option: value})
+    assert option in str(error.value) or option == "M"
+    assert error.value.diagnostics[0].span.file == __file__
+    assert x.numpy().tolist() == [7.0, 7.0]
+
+
+def test_a_whole_float_is_a_number_of_steps() -> None:
+    A, b = system(6, True)
+    x, y = wp.zeros_like(b), wp.zeros_like(b)
+    assert linear.cg(A, b, x, maxiter=2.0)[0] == linear.cg(A, b, y, maxiter=2)[0] == 2
+    assert x.numpy().tolist() == y.numpy().tolist()

@@ -291,14 +291,43 @@ def test_wrong_vectors(v):
     assert diagnostic(e).code == "E202"
 
 
-@pytest.mark.parametrize(
-    "dim", [-1, (2, -1), 2.0, (2.0, 3), (1, 1, 1, 1, 1), (), "3", None, 1 << 40]
-)
+@pytest.mark.parametrize("dim", [-1, (2, -1), 2.0, (2.0, 3), (1, 1, 1, 1, 1), "3", None, 1 << 40])
 def test_wrong_dimensions(dim):
     x, y = arrays()
     with pytest.raises(LaunchError) as e:
         wp.launch(scale, dim, [x, 2.0, 3], [y])
     assert diagnostic(e).code == "E205"
+
+
+@wp.kernel
+def note_thread(count: wp.array(dtype=int)):
+    wp.atomic_add(count, wp.tid(), 1)
+
+
+@pytest.mark.parametrize("dim", [(), [], np.zeros(0, int), wp.zeros(1).shape[1:]])
+def test_no_dimensions_are_one_thread(dim):
+    count = wp.zeros(2, dtype=int)
+    wp.launch(note_thread, dim, [count])
+    wp.launch(note_thread, dim, [count], record_cmd=True).launch()
+    wp.Launch(note_thread, params=[count], bounds=dim).launch()
+    assert count.numpy().tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("dim", "words"),
+    [
+        ((2, -1), "launch dimensions must be non-negative"),
+        ((1, 1, 1, 1, 1), "a launch has at most 4 dimensions"),
+        (1 << 40, "launch dimensions are too large"),
+        (2.5, "launch dimensions must be integers"),
+    ],
+)
+def test_what_is_wrong_with_dimensions(dim, words):
+    x, y = arrays()
+    with pytest.raises(LaunchError) as e:
+        wp.launch(scale, dim, [x, 2.0, 3], [y])
+    assert words in diagnostic(e).message
+    assert repr(dim) in diagnostic(e).notes[0]
 
 
 def test_an_array_in_place_of_a_list():

@@ -293,12 +293,24 @@ def test_strings_are_escaped():
         {"track_inputs": [], "track_input_names": ["x"]},
         {"array_labels": {1: "x"}},
         {"array_labels": ["x"]},
+        {"filename": 3},
+        {"filename": -1},
+        {"filename": b"x.dot"},
+        {"filename": "no/such/folder/x.dot"},
+        {"filename": "nul\0l"},
+        {"graph_direction": np.zeros(2)},
+        {"track_outputs": 3},
+        {"track_inputs": [], "track_input_names": 3},
+        {"simplify_graph": np.zeros(2)},
+        {"ignore_graph_scopes": np.zeros(2)},
     ],
+    ids=str,
 )
 def test_wrong_arguments_are_refused(options):
     with pytest.raises(TapeError, match="E401") as error:
         wp.Tape().visualize(**options)
     assert error.value.diagnostics[0].span.file == __file__
+    assert list(options)[-1] in str(error.value)
 
 
 def test_an_empty_tape_and_empty_arrays():

@@ -418,6 +418,9 @@ def test_wrong_meshes():
         ((points, faces), {"groups": wp.zeros(2, dtype=int)}, "groups"),
         ((points, faces), {"bvh_constructor": "best"}, "constructor"),
         ((points, faces), {"bvh_leaf_size": 0}, "bvh_leaf_size"),
+        ((points, faces), {"bvh_leaf_size": 2.5}, "bvh_leaf_size must be an integer"),
+        ((points, wp.array([0, 1, 2, 0], dtype=int)), {}, "three for each face"),
+        ((points, wp.array([0, 1], dtype=int)), {}, "three for each face"),
     ):
         with pytest.raises(wp.LaunchError, match=f"E202.*{words}") as e:
             wp.Mesh(*args, **named)
