@@ -416,6 +416,7 @@ class Function:
     unassigned: tuple[UnassignedRead, ...] = ()
     watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
     tables: tuple[Argument, ...] = ()  # the last ones, which callers add: `builtins.queries`
+    apart: tuple[tuple[str, str], ...] = ()  # array parameters that must not share memory
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

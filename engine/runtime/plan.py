@@ -105,6 +105,8 @@ class Plan:
         self.pairs = tuple((w, r) for w in self.writes for r in self.reads if w != r)
         self.floats = tuple(p for p in arrays if is_float(p.kind))
         self.array_params = tuple(arrays)
+        place = {p.name: p.index for p in arrays}
+        self.apart = tuple((place[a], place[b]) for a, b in ir.apart)
         # The user's parameters, where the IR has others.
         self.arguments = Arguments(ir.arguments) if ir.arguments else None
         # The last of them are tables of geometry, which launches add.
@@ -142,7 +144,8 @@ class Plan:
 
         dim: the grid; without threads, None will do for any array. device: where all arrays
         have to be; None where there is but one.
-        Raises LaunchError E201 (count), E202 (type), E203 (dimensions), E204 (device).
+        Raises LaunchError E201 (count), E202 (type), E203 (dimensions), E204 (device), E206
+        (memory that arguments share, and may not).
         """
         if self.arguments is not None:
             args = self.split(args)
@@ -168,7 +171,17 @@ class Plan:
                 raise self.mismatch(p, e) from None
         if device is not None:
             self.check_device(args, device)
+        for i, k in self.apart:
+            if args[i] is not None and args[k] is not None and may_meet(args[i], args[k]):
+                raise self._one_memory(i, k)
         return args, b"".join(parts)
+
+    def _one_memory(self, i: int, k: int) -> Exception:
+        names = f"{self.params[i].name!r} and {self.params[k].name!r}"
+        return fail("E206", f"kernel {self.kernel.key!r}: arguments {names} share memory, and one "
+                    "call refers to elements of both", "a reference is a value that comes in and "
+                    "goes out, so two for one place are not supported",
+                    help="pass a copy of one of them")  # fmt: skip
 
     def check_device(self, values: list[Any], device: Device) -> None:
         """Raises LaunchError (E204) where an array is on another device."""

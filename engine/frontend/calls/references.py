@@ -1,7 +1,8 @@
 """Arguments by reference: variables, components, fields and elements that a function changes.
 
 A function gets their values and gives them back, and the caller assigns them. This is what a
-reference does, unless two ways lead to one place: such calls are refused.
+reference does, unless two ways lead to one place: such calls are refused, and launches where two
+arrays would be one (`Function.apart`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from engine.frontend.operands.kinds import Kind, slots
 from engine.frontend.operands.lvalues import Chosen, Element, Linked, Local, LValue, Part, Region
 from engine.frontend.operands.operand import Choice, Operand, Struct, Value, View
 from engine.frontend.parsing.local_variables import root_name
-from engine.ir.nodes import Atom, Const
+from engine.ir.nodes import Atom, Const, Function, Var
 from engine.lang.types import ArrayType
 
 
@@ -91,12 +92,37 @@ def may_refer(
                      "here", f"call it by its own name: `{target.name}(...)`")  # fmt: skip
             return False
         for one in elements or [None]:
-            if one is not None and one.array in arrays:
-                return _twice(cx, place, f"`{one.array.name}` is passed as an array too")
+            if one is not None:
+                if one.array in arrays:
+                    return _twice(cx, place, f"`{one.array.name}` is passed as an array too")
+                for a in arrays:
+                    keep_apart(cx, one.array, a)
             for before, other in taken:
                 if before is not place and _may_be_one(before, other, place, one):
                     return _twice(cx, place, "it may be the same as another reference of this call")
+                if before is not place and one is not None and other is not None:
+                    keep_apart(cx, other.array, one.array)
             taken.append((place, one))
+    return True
+
+
+def keep_apart(cx: Context, a: Atom, b: Atom) -> None:
+    """Notes that launches must not give two array parameters the same memory."""
+    if isinstance(a, Var) and isinstance(b, Var) and a.name != b.name:
+        cx.apart[min(a.name, b.name), max(a.name, b.name)] = None
+
+
+def keeps_apart(cx: Context, node: ast.AST, fn: Function, atoms: Sequence[Atom]) -> bool:
+    """Takes over which arrays of a called function must not meet; says so where they do."""
+    given = {p.name: a for p, a in zip(fn.params, atoms, strict=False)}
+    for first, second in fn.apart:
+        a, b = given[first], given[second]
+        if isinstance(a, Var) and a == b:
+            cx.error("E104", node, f"`{fn.name}` passes references to elements of two arrays, "
+                     f"which are both `{a.name}` here",
+                     "pass copies in variables, and assign them afterwards")  # fmt: skip
+            return False
+        keep_apart(cx, a, b)
     return True
 
 

@@ -10,6 +10,7 @@ from engine.diagnostics import KernelError
 from engine.frontend.assignment.aggregates import fresh
 from engine.frontend.calls.references import (
     Place,
+    keeps_apart,
     may_refer,
     place_of,
     with_place,
@@ -193,7 +194,8 @@ def _instance(
             return None
         if given.references and not may_refer(cx, node, f.function, given.references, given.atoms):
             return None
-        return cx.lowering.instance(f.function, given.kinds, cx.b.span), given
+        made = cx.lowering.instance(f.function, given.kinds, cx.b.span)
+        return (made, given) if keeps_apart(cx, node, made, given.atoms) else None
     except KernelError as error:
         cx.report.take(error)
         return None

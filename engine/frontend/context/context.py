@@ -123,6 +123,8 @@ class Context:
         self.adjoint_arrays: dict[str, Var] = {}
         # Tables that queries in here look into: further parameters, by their struct.
         self.tables: dict[StructType, tuple[str, tuple[Var, ...]]] = {}
+        # Pairs of array parameters that must not share memory, as references lead into both.
+        self.apart: dict[tuple[str, str], None] = {}
 
     # ---- dispatch
 

@@ -137,6 +137,7 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         returns=returns,
         gradients=gradients,
         tables=tuple(Argument(name, t) for t, (name, _) in tables),
+        apart=tuple(cx.apart),
     )  # fmt: skip
 
 
