@@ -124,7 +124,7 @@ verify_autograd_array_access: bool = False
 # ---- what is said, and what is looked at
 
 # Which messages of `engine.get_logger()` are given: those of this level or above (`LOG_DEBUG` 10,
-# `LOG_INFO` 20, `LOG_WARNING` 30, `LOG_ERROR` 40). Warnings of Python go their own way.
+# `LOG_INFO` 20, `LOG_WARNING` 30, `LOG_ERROR` 40). Warnings are Python's: filters apply to them.
 log_level: int = 20
 # Log each launch: its kernel, dimensions and arguments, at the level of information.
 print_launches: bool = False

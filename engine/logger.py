@@ -27,7 +27,7 @@ class Logger(Protocol):
     def warning(
         self, message: str, category: type[Warning] | None = None, stacklevel: int = 1
     ) -> None:
-        """A warning; the other arguments are those of `warnings.warn`."""
+        """A warning; the other arguments are those for `warnings.warn` in this method."""
 
     def error(self, message: str) -> None:
         """A message of the level `LOG_ERROR`."""
@@ -44,7 +44,7 @@ class _Streams:
     def warning(
         self, message: str, category: type[Warning] | None = None, stacklevel: int = 1
     ) -> None:
-        warnings.warn(message, category or UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(message, category or UserWarning, stacklevel=stacklevel)
 
     def error(self, message: str) -> None:
         sys.stderr.write(message + "\n")
@@ -74,6 +74,31 @@ def log_info(message: str) -> None:
     """Gives a message of the level of information."""
     if config.log_level <= LOG_INFO:
         _logger.info(message)
+
+
+def log_warning(
+    message: str, category: type[Warning] = UserWarning, at: tuple[str, int] | None = None
+) -> None:
+    """Gives a warning. It is of the user's own line, or of the file and line `at`.
+
+    Python's filters and `warnings.catch_warnings` see it, unless another logger takes it.
+    """
+    if config.log_level > LOG_WARNING:
+        return
+    if at is not None and isinstance(_logger, _Streams):
+        warnings.warn_explicit(message, category, *at)
+    else:
+        _logger.warning(message, category=category, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """Frames up to the user's own, as `warnings.warn` counts them in a method of a logger."""
+    from engine.diagnostics.site import is_own
+
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and is_own(frame):
+        depth, frame = depth + 1, frame.f_back
+    return depth
 
 
 class ScopedLogger:

@@ -90,7 +90,7 @@ def gradcheck(
             evaluate(*given, ByDifferences(-1, sparse, eps)).jacobians,
             relative=plot_relative_error, absolute=plot_absolute_error,
         )  # fmt: skip
-    conclude(result.launches[0].kernel, checked.changed, restore_inputs, stacklevel=2)
+    conclude(result.launches[0].kernel, checked.changed, restore_inputs)
     if raise_exception and not result.passed:
         raise _error(result)
     return result.passed

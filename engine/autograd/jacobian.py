@@ -93,7 +93,7 @@ def jacobian(
     mask = renamed(input_output_mask, metadata)
     how = ByAdjoint(whole(max_outputs_per_var, "max_outputs_per_var"), sparse)
     found = evaluate(function, dim, inputs, outputs, mask, device, how)
-    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
+    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs)
     return _finished(found.jacobians, metadata, plot_jacobians)
 
 
@@ -132,7 +132,7 @@ def jacobian_fd(
     mask = renamed(input_output_mask, metadata)
     how = ByDifferences(whole(max_inputs_per_var, "max_inputs_per_var"), sparse, eps)
     found = evaluate(function, dim, inputs, outputs, mask, device, how)
-    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs, stacklevel=2)
+    conclude(str(found.jacobians.metadata.key), found.changed, restore_inputs)
     return _finished(found.jacobians, metadata, plot_jacobians)
 
 

@@ -11,7 +11,6 @@ accesses  prepare -> accesses        (the kernel as written, which says what it 
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -26,6 +25,7 @@ from engine.ir.nodes import Function, Store
 from engine.ir.verify import checked
 from engine.lang.types import ArrayType
 from engine.locks import Lock
+from engine.logger import log_warning
 
 Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
 Names = frozenset[str]
@@ -271,7 +271,7 @@ def _check_size(ir: Function) -> None:
     if size > MOST:
         limit = f"{note}; {MOST:,} is the most"
         raise CompilerError(Diagnostic("E305", problem, ir.span, help, (limit,)))
-    warnings.warn(f"{problem}: {note}, and takes minutes to compile; {help}", stacklevel=2)
+    log_warning(f"{problem}: {note}, and takes minutes to compile; {help}")
 
 
 def _key(form: Form, wrt: Names, journaled: Names) -> Key:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import config
-from engine.diagnostics.site import call_span
 from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
+from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
@@ -285,11 +284,9 @@ class ArrayBase:
 
 
 def _warn_of_integers(dtype: type) -> None:
-    at = call_span()
-    warnings.warn_explicit(
-        f"requires_grad means nothing here: elements of type {dtype.__name__} have no gradient",
-        UserWarning, at.file if at else "engine", at.line if at else 1,
-    )  # fmt: skip
+    log_warning(
+        f"requires_grad means nothing here: elements of type {dtype.__name__} have no gradient"
+    )
 
 
 class Placed(Protocol):

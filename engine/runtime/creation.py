@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from engine.lang.types import (
     VectorType,
 )
 from engine.lang.values import dtype_from_numpy, to_element_type, to_value_type
+from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from, steps
 from engine.runtime.device import Device, DeviceLike, get_device
@@ -198,8 +198,9 @@ def from_ptr(
     """
     import ctypes
 
-    warnings.warn("from_ptr is deprecated: use array(ptr=..., shape=..., dtype=...)",
-                  DeprecationWarning, stacklevel=2)  # fmt: skip
+    log_warning(
+        "from_ptr is deprecated: use array(ptr=..., shape=..., dtype=...)", DeprecationWarning
+    )
     dims = shape_from(length if shape is None else shape)  # refused before memory is read
     kind = float if dtype is None else dtype
     to_element_type(kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import typing
-import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -27,6 +26,7 @@ from engine.frontend import (
     signature_of,
 )
 from engine.locks import Lock
+from engine.logger import log_warning
 from engine.runtime import instances, modules
 from engine.runtime.device import get_device
 from engine.runtime.launch_errors import fail
@@ -242,7 +242,7 @@ def warn_of_unassigned_reads(ir: n.Function) -> None:
                     f"Python raises an error. Assign it on every path, or first: "
                     f"`{read.name} = ...`"
                 )
-                warnings.warn_explicit(text, UserWarning, read.span.file, read.span.line)
+                log_warning(text, at=(read.span.file, read.span.line))
                 _warned.add(read)
 
 

@@ -7,13 +7,11 @@ matrix its components, an array its address, shape and byte strides.
 from __future__ import annotations
 
 import struct
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.diagnostics.site import call_span
 from engine.lang.numbers import number_kind
 from engine.lang.types import (
     BFLOAT16,
@@ -24,6 +22,7 @@ from engine.lang.types import (
     VectorType,
     shape_of,
 )
+from engine.logger import log_warning
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
@@ -169,12 +168,12 @@ def _spread(value: Any, kind: VectorType | MatrixType, name: str) -> Any:
         got = f"a single value: {shown_value(value)}"
         raise Mismatch("E202", got, f"pass {describe(kind)}(...)")
     if isinstance(value, (bool, np.generic)) and not isinstance(value, np.void):
-        span, type_name = call_span(), type(value).__name__
-        warnings.warn_explicit(
-            f"a value of type `{type_name}` is taken for all components of `{describe(kind)}`, "
-            f"kernel parameter {name!r}: deprecated, pass {describe(kind)}(...)",
-            DeprecationWarning, span.file if span else "engine", span.line if span else 1,
-        )  # fmt: skip
+        wanted = describe(kind)
+        log_warning(
+            f"a value of type `{type(value).__name__}` is taken for all components of "
+            f"`{wanted}`, kernel parameter {name!r}: deprecated, pass {wanted}(...)",
+            DeprecationWarning,
+        )
         return np.full(shape_of(kind), value)
     if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) == 1 == len(value):
         return np.full(shape_of(kind), value[0])

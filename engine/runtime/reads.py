@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from engine.lang import strided
+from engine.logger import log_warning
 
 if TYPE_CHECKING:
     from engine.runtime.base import ArrayBase
@@ -35,31 +35,17 @@ def unmark(a: ArrayBase) -> None:
 
 def warn(a: ArrayBase, who: str) -> None:
     """Warns that an array is written after it was read. who: by whom, to be put into the text."""
-    warnings.warn(
-        f"Array {a} {who} but has already been read from in a previous launch. {_WARNED_OF}",
-        UserWarning, stacklevel=_depth(),
-    )  # fmt: skip
+    log_warning(
+        f"Array {a} {who} but has already been read from in a previous launch. {_WARNED_OF}"
+    )
 
 
 def warn_within(parameter: str, kernel: str, place: str) -> None:
     """Warns of a kernel that writes an array after it read it."""
-    warnings.warn(
+    log_warning(
         f"Array passed to argument {parameter} in kernel {kernel} at {place} is being written to "
-        f"after it has been read from within the same kernel. {_WARNED_OF}",
-        UserWarning, stacklevel=_depth(),
-    )  # fmt: skip
-
-
-def _depth() -> int:
-    """Frames up to the user's own, as `warnings.warn` counts them for who calls this."""
-    import sys
-
-    from engine.diagnostics.site import is_own
-
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and is_own(frame):
-        depth, frame = depth + 1, frame.f_back
-    return depth
+        f"after it has been read from within the same kernel. {_WARNED_OF}"
+    )
 
 
 def _elements(a: ArrayBase) -> strided.Elements:

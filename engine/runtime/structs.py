@@ -7,14 +7,13 @@ import copy
 import difflib
 import inspect
 import sys
-import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.diagnostics import UNKNOWN, Diagnostic, KernelError, LaunchError
+from engine.diagnostics import Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.lang.stand_ins import stand_in_of
 from engine.lang.structs import (
@@ -26,6 +25,7 @@ from engine.lang.structs import (
 from engine.lang.types import UINT64, ScalarType, scalar_of
 from engine.lang.values import to_ir_type, uint64, value_class
 from engine.lang.vectors import vector_class
+from engine.logger import log_warning
 from engine.runtime import modules
 from engine.runtime.annotation import ArrayAnnotation, describe
 from engine.runtime.base import ArrayBase
@@ -182,8 +182,7 @@ def _make(cls: Any, names: dict[str, Any]) -> type[Struct]:
         names_of = ", ".join(valued)
         text = (f"struct {cls.__name__}: values that its class gives to fields ({names_of}) mean "
                 "nothing: all fields start as zero")  # fmt: skip
-        at = call_span() or UNKNOWN
-        warnings.warn_explicit(text, UserWarning, at.file, at.line)
+        log_warning(text)
     skip = ("__dict__", "__weakref__", "__init__", "__doc__", *fields)
     members: dict[str, Any] = {"key": cls.__name__, "vars": MappingProxyType(fields)}
     members |= {k: v for k, v in vars(cls).items() if k not in skip}

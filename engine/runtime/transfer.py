@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnostics.site import call_span
 from engine.lang.structs import StructType
+from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import describe
@@ -208,12 +207,10 @@ def _fitting(dest: array, src: array) -> array:
         assert not isinstance(to.kind, StructType)
         out = views.retyped(src, to.kind)
         if src.requires_grad and not out.requires_grad and active.get() is not None:
-            span = call_span()
-            warnings.warn_explicit(
+            log_warning(
                 f"no gradient flows through a copy that takes {describe(of.kind)} as "
-                f"{describe(to.kind)}, byte by byte", UserWarning,
-                span.file if span else "engine", span.line if span else 1,
-            )  # fmt: skip
+                f"{describe(to.kind)}, byte by byte"
+            )
         return out
     convertible = to.inner == of.inner and np.can_cast(of.numpy, to.numpy, "same_kind")
     if structs or not convertible:

@@ -7,12 +7,12 @@ restores just the numbers that such writes changed: all else is read as it is at
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 from engine import config
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
+from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.launch_errors import size_text
 from engine.runtime.storage import Hold, Storage
@@ -203,7 +203,7 @@ class Overwrites:
             self._warn(records, out)
         self.mixed = mixture(records, self._origins.all, out, journals)
         if self.mixed is not None:
-            warnings.warn(self.mixed, stacklevel=3)
+            log_warning(self.mixed)
         return out
 
     def _replaced(self, records: Sequence[Record]) -> Needed:
@@ -226,10 +226,9 @@ class Overwrites:
             self._warned.add(key)
             number, x = uses[0]
             cost = size_text(sum(u.nbytes for _, u in uses))
-            warnings.warn(
+            log_warning(
                 f"{_what(records[number], x)}: {cost} of saved values are restored for the "
-                "gradient of what ran; other engines (Warp) would give a wrong one here",
-                stacklevel=4,
+                "gradient of what ran; other engines (Warp) would give a wrong one here"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
@@ -16,6 +15,7 @@ from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.ir.nodes import Function
+from engine.logger import log_warning
 from engine.runtime import watch
 from engine.runtime.array import array
 from engine.runtime.execute import run
@@ -293,11 +293,10 @@ class LaunchRecord(Record):
         selection = self._now()
         if not selection.useful:
             if selection.wrt & self.plan.variants.written:
-                warnings.warn(
+                log_warning(
                     f"no gradient flows through kernel {self.name!r}: "
-                    "its enable_backward is False (the kernel's, its module's or config's)",
-                    stacklevel=4,
-                )  # fmt: skip
+                    "its enable_backward is False (the kernel's, its module's or config's)"
+                )
             return
         if 0 in self.dim:
             return
@@ -325,15 +324,15 @@ class LaunchRecord(Record):
         arrays = [self.values[p.index] for p in self.plan.floats if p.name in selection.wrt]
         return [a.grad or array._allocate(a.shape, a._ir.element, True, a.device) for a in arrays]
 
-    def tell_stops(self, wrt: frozenset[str], stacklevel: int = 5) -> None:
+    def tell_stops(self, wrt: frozenset[str]) -> None:
         """Warns where gradients end at native functions. Raises KernelError (E110) for `grad`."""
         for f in self.plan.variants.stops(wrt):
             if f.native is not None and f.native.inputs is not None:
                 raise _no_second_derivative(self.name, f)
-            warnings.warn(
+            log_warning(
                 f"no gradient flows through native function {f.name!r} of kernel "
-                f"{self.name!r}: it has no adj_snippet", stacklevel=stacklevel,
-            )  # fmt: skip
+                f"{self.name!r}: it has no adj_snippet"
+            )
 
     @contextmanager
     def _rewritten(self) -> Iterator[None]:

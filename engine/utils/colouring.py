@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 import heapq
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
 
 from engine.lang.types import INT32
+from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.device import DeviceLike
 from engine.utils.common import NumpyArray, check_arrays, on_host, put, refuse_in_graph, refused
@@ -97,8 +97,8 @@ def graph_coloring_balance(
         if move is None:
             break
         if steps == limit:
-            warnings.warn(f"graph_coloring_balance ended after {limit} changes at a ratio of "
-                          f"{_ratio(groups):.3g}", stacklevel=2)  # fmt: skip
+            log_warning(f"graph_coloring_balance ended after {limit} changes at a ratio of "
+                        f"{_ratio(groups):.3g}")  # fmt: skip
             break
         node, colour = move
         del groups[int(colours[node])][node]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from engine.autograd.function.call import FunctionCall, arrays_of
 from engine.autograd.function.private_tape import PrivateTape
 from engine.autograd.function.restoring import Restorer, restoring
+from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 
@@ -80,9 +80,7 @@ def unexpected(changed: Sequence[ChangedInput]) -> tuple[str, ...]:
     return tuple(c.name for c in changed if not c.returned)
 
 
-def conclude(
-    key: str, changed: Sequence[ChangedInput], restore_inputs: bool, stacklevel: int
-) -> None:
+def conclude(key: str, changed: Sequence[ChangedInput], restore_inputs: bool) -> None:
     """What the caller of a function's check is left with.
 
     Its inputs as one run of the function leaves them, if `restore_inputs` is False; else a
@@ -94,9 +92,8 @@ def conclude(
         return
     names = unexpected(changed)
     if names:
-        warnings.warn(
+        log_warning(
             f"function {key!r} changes its input{'s' if len(names) > 1 else ''} "
             f"{', '.join(map(repr, names))}; what was there is put back "
-            "(restore_inputs=False leaves what one run makes of them)",
-            stacklevel=stacklevel + 1,
+            "(restore_inputs=False leaves what one run makes of them)"
         )

@@ -60,7 +60,7 @@ def by_adjoint(
     written = own.variants.written
     check_enabled(record)
     record.check_order(own.wrt & written)
-    record.tell_stops(own.wrt, stacklevel=6)
+    record.tell_stops(own.wrt)
     view = _View(call, pairs, own)
 
     def compressed() -> Entries:

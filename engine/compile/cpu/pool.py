@@ -6,7 +6,6 @@ import ctypes
 import functools
 import hashlib
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from engine.compile.cpu.build import build
 from engine.compile.cpu.toolchain import Toolchain, find_toolchain
 from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.locks import Lock
+from engine.logger import log_warning
 
 _SOURCE = Path(__file__).parent / "native" / "pool.cpp"
 _RUN = "eng_pool_run"
@@ -108,8 +108,7 @@ class _Holder:
             self.pool = Pool(self.library)
         except (CompilerError, OSError, AttributeError) as e:
             self.failed = True
-            warnings.warn(f"launches run on one core: their threads cannot be made: {e}",
-                          stacklevel=2)  # fmt: skip
+            log_warning(f"launches run on one core: their threads cannot be made: {e}")
 
 
 _holder = _Holder()

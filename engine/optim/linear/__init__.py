@@ -8,13 +8,13 @@ transposed system, as exact as the solver's tolerance; the first guess has none.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
 
 from engine.lang.types import scalar_of
+from engine.logger import log_warning
 from engine.optim.linear import iterations
 from engine.optim.linear.iterations import System
 from engine.optim.linear.operators import (
@@ -351,8 +351,7 @@ def _check_gradient(name: str, matrix: array | None) -> None:
             f"{name}: no gradient can flow through the solution, since the LinearOperator does not "
             "tell its transpose", "pass a dense matrix, or b and x without gradients", "E110",
         )  # fmt: skip
-    warnings.warn(f"{name}: gradients flow to b, and not to what the LinearOperator's matvec reads",
-                  stacklevel=4)  # fmt: skip
+    log_warning(f"{name}: gradients flow to b, and not to what the LinearOperator's matvec reads")
 
 
 def _record(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -22,6 +21,7 @@ from engine.builtins.library.trees import (
     TREE_HEADS,
 )
 from engine.lang.types import FLOAT32, INT32, VectorType
+from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.geometry import registry
 from engine.runtime.geometry.registry import Geometry, refuse
@@ -167,7 +167,7 @@ def check_constructor(what: str, constructor: Any, groups: Any) -> None:
         raise refuse(f"{what}: grouped trees cannot be made by 'cubql'")
     if found == BvhConstructor.LBVH:
         text = "LBVH constructor is not available on the CPU: the default is used"
-        warnings.warn(text, UserWarning, stacklevel=4)
+        log_warning(text)
 
 
 # ---- tables

@@ -1,5 +1,8 @@
 """Modules of kernels: made by hand, loaded, changed; and what programs ask of them."""
 
+import inspect
+import warnings
+
 import numpy as np
 import pytest
 
@@ -192,6 +195,43 @@ def test_launches_are_logged(monkeypatch):
     assert listener.said[0].startswith("kernel: inverse dim: (2,) arguments: [array(shape=(2,)")
     with pytest.raises(TypeError, match="a logger has the methods"):
         wp.set_logger(3)
+
+
+def test_warnings_have_a_level_and_another_logger_gets_them():
+    class Listener:
+        def __init__(self):
+            self.said = []
+
+        def warning(self, message, category=None, stacklevel=1):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                warnings.warn(message, category, stacklevel=stacklevel)
+            self.said.append((str(seen[0].message), category, seen[0].filename, seen[0].lineno))
+
+        def info(self, message):
+            raise AssertionError(message)
+
+        debug = error = info
+
+    def here():
+        return inspect.currentframe().f_back.f_lineno
+
+    listener = Listener()
+    means_nothing = {"dtype": int, "requires_grad": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with wp.ScopedLogger(listener):
+            _, line = wp.zeros(2, **means_nothing), here()
+        with wp.ScopedLogLevel(wp.LOG_ERROR):
+            wp.zeros(2, **means_nothing)
+        with wp.ScopedLogLevel(wp.LOG_ERROR), wp.ScopedLogger(listener):
+            wp.zeros(2, **means_nothing)
+    ((message, category, file, at),) = listener.said
+    assert message.startswith("requires_grad means nothing here")
+    assert (category, file, at) == (UserWarning, __file__, line)
+    with pytest.warns(UserWarning, match="requires_grad means nothing here") as told:
+        _, line = wp.zeros(2, **means_nothing), here()
+    assert (told[0].filename, told[0].lineno) == (__file__, line)
 
 
 def test_the_cache_can_be_cleared(monkeypatch, tmp_path):
