@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,28 +136,29 @@ def copy(
     from engine.runtime.indexed import indexedarray
 
     del stream
-    for a in (dest, src):
+    for name, a in (("dest", dest), ("src", src)):
         if not isinstance(a, (array, indexedarray)):
-            raise fail("E206", f"copy takes arrays, got {type(a).__name__}",
+            raise fail("E206", f"copy takes arrays, but {name} is {a!r:.80}",
                        help="use dest.assign(data) for other data")  # fmt: skip
-    numbers = {"dest_offset": dest_offset, "src_offset": src_offset, "count": count}
-    for name, value in numbers.items():
-        if not hasattr(value, "__index__") or value < 0:
-            raise fail("E206", "offsets and count of a copy must be integers, and not negative",
-                       f"got {name}={value!r}")  # fmt: skip
+    dest_offset = _number("dest_offset", "the destination offset", dest_offset)
+    src_offset = _number("src_offset", "the source offset", src_offset)
+    count = _number("count", "the count", count)
     if isinstance(dest, indexedarray) or isinstance(src, indexedarray):
-        _copy_indexed(dest, src, bool(dest_offset or src_offset or count))
+        numbers = {"dest_offset": dest_offset, "src_offset": src_offset, "count": count}
+        _copy_indexed(dest, src, {name: n for name, n in numbers.items() if n})
         return
     src = _fitting(dest, src)
+    if src_offset > src.size:
+        raise _too_far("source", src, src_offset, count)
     part = dest_offset or src_offset or count
     if part or dest.shape != src.shape:
         n = count or src.size - src_offset
         if n <= 0:
             return
-        for x, offset, name in ((src, src_offset, "src"), (dest, dest_offset, "dest")):
-            if offset + n > x.size:
-                raise fail("E207", f"the copy does not fit {name}",
-                           f"expected at most {x.size} elements, got {offset} + {n}")  # fmt: skip
+        if src_offset + n > src.size:
+            raise _too_far("source", src, src_offset, n)
+        if dest_offset + n > dest.size:
+            raise _too_far("destination", dest, dest_offset, n)
         check_writable(dest)
         if not dest.is_contiguous and dest.ndim > 1:
             # Row by row no view holds such a part: it is written to a copy of the whole.
@@ -172,6 +174,24 @@ def copy(
         _copy(dest, src)
     elif (tape := active.get()) is not None:
         tape.sketch_write(dest, src, "copy")
+
+
+def _number(name: str, what: str, value: Any) -> int:
+    """An offset or count. Raises LaunchError (E206)."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise fail("E206", "the offsets and the count of a copy must be integers, but "
+                   f"{name} is {value!r:.80}") from None  # fmt: skip
+    if found < 0:
+        raise fail("E206", f"{what} of a copy must be non-negative, but {name} is {found}")
+    return found
+
+
+def _too_far(what: str, a: array, offset: int, count: int) -> Exception:
+    begin = f" from {offset} on" if offset else ""
+    return fail("E207", f"a copy of {count} elements{begin} exceeds the {what} size",
+                f"the {what} has {a.size} elements, of shape {a.shape}")  # fmt: skip
 
 
 def _copy(dest: array, src: array) -> None:
@@ -215,22 +235,24 @@ def _fitting(dest: array, src: array) -> array:
     convertible = to.inner == of.inner and np.can_cast(of.numpy, to.numpy, "same_kind")
     if structs or not convertible:
         raise fail(
-            "E206", "copy between arrays whose elements do not fit",
-            f"expected {describe(dest._ir.element)}, got {describe(src._ir.element)}",
+            "E206", "a copy cannot convert elements: "
+            f"destination dtype={describe(to.kind)}, source dtype={describe(of.kind)}",
+            help="make the conversion in a kernel, or by `utils.array_cast`",
         )  # fmt: skip
     return src
 
 
-def _copy_indexed(dest: Any, src: Any, part: bool) -> None:
+def _copy_indexed(dest: Any, src: Any, part: dict[str, int]) -> None:
     """A copy from an indexed array, to one, or both. Raises LaunchError E206, E207."""
     from engine.runtime.array import array
 
     if part:
-        raise fail("E206", "a part of an indexed array cannot be copied",
+        raise fail("E206", "a copy from or to an indexed array takes no offsets and no count",
+                   "got " + ", ".join(f"{name}={n}" for name, n in part.items()),
                    help="index the part: a[indices[2:5]]")  # fmt: skip
     if dest.shape != src.shape:
-        raise fail("E207", "the copy does not fit dest",
-                   f"expected shape {dest.shape}, got {src.shape}")  # fmt: skip
+        raise fail("E207", "a copy from or to an indexed array needs one shape: "
+                   f"destination shape={dest.shape}, source shape={src.shape}")  # fmt: skip
     if not isinstance(src, array):
         fits = isinstance(dest, array) and dest._ir.element == src._ir.element
         if fits:

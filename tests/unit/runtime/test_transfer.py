@@ -143,12 +143,48 @@ def test_parts_of_arrays_in_any_layout(seed):
 def test_parts_that_do_not_fit(dest, src, words):
     for step in (1, 2):
         a, b = wp.zeros(dest * step)[::step], wp.ones(src * step)[::step]
-        if words == {"src_offset": 6}:
-            wp.copy(a, b, **words)  # nothing is left to be copied
-        else:
-            with pytest.raises(LaunchError, match="does not fit"):
-                wp.copy(a, b, **words)
+        with pytest.raises(LaunchError, match=r"exceeds the (source|destination) size"):
+            wp.copy(a, b, **words)
         assert not a.numpy().any()
+
+
+def test_nothing_is_left_after_the_last_element():
+    a, b = wp.zeros(3), wp.ones(5)
+    wp.copy(a, b, src_offset=5)
+    assert not a.numpy().any()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"src_offset": -1}, "the source offset of a copy must be non-negative, but src_offset"),
+        ({"dest_offset": -2}, "the destination offset of a copy must be non-negative"),
+        ({"count": -3}, "the count of a copy must be non-negative, but count is -3"),
+        ({"src_offset": 1.5}, "must be integers, but src_offset is 1.5"),
+        ({"dest_offset": "x"}, "must be integers, but dest_offset is 'x'"),
+        ({"count": 2.0}, "must be integers, but count is 2.0"),
+        ({"src_offset": 2, "count": 4}, "a copy of 4 elements from 2 on exceeds the source size"),
+        ({"count": 5}, "a copy of 5 elements exceeds the source size"),
+        ({"dest_offset": 3}, "a copy of 4 elements from 3 on exceeds the destination size"),
+        ({"src": [1.0]}, "copy takes arrays, but src is [1.0]"),
+        ({"dest": None}, "copy takes arrays, but dest is None"),
+        ({"src": wp.zeros(4, dtype=wp.vec2)}, "destination dtype=float32, source dtype=vec2f"),
+        ({"src": wp.zeros(8)[wp.array([1, 3], dtype=int)], "count": 1},
+         "a copy from or to an indexed array takes no offsets and no count"),
+        ({"src": wp.zeros(8)[wp.array([1, 3], dtype=int)]},
+         "destination shape=(4,), source shape=(2,)"),
+    ],
+    ids=[*"abcdefghijklmn"],
+)  # fmt: skip
+def test_copy_names_the_argument_and_its_value(words, told):
+    dest = wp.zeros(4)
+    given = {"dest": dest, "src": wp.ones(4), **words}
+    with pytest.raises(LaunchError) as e:
+        wp.copy(**given)
+    found = e.value.diagnostics[0]
+    assert told in found.message
+    assert found.span.file == __file__
+    assert not dest.numpy().any()
 
 
 def test_read_only_memory():
