@@ -9,6 +9,7 @@ import numpy as np
 from engine import hooks
 from engine.lang import types as t
 from engine.lang.numbers import number_kind, numbers
+from engine.lang.operator_errors import told
 from engine.lang.vectors import Components, Vector, vector_class, wrong
 
 
@@ -18,13 +19,15 @@ class _Tagged(Vector):
     __slots__ = ()
 
     def __mul__(self, other: object) -> Any:
-        if isinstance(other, Components):
-            if other.__ir_type__ != self.__ir_type__ or hooks.product is None:
-                return NotImplemented
-            return hooks.product(self, other)
-        return self._scaled(np.multiply, other)
+        if not isinstance(other, Components):
+            found = self._scaled(np.multiply, other)
+        elif other.__ir_type__ != self.__ir_type__ or hooks.product is None:
+            found = NotImplemented
+        else:
+            found = hooks.product(self, other)
+        return told("*", self, other, found)
 
-    def __matmul__(self, other: object) -> Any:
+    def _product(self, other: object) -> Any:
         return NotImplemented
 
 

@@ -17,6 +17,7 @@ from engine import config
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.lang import types as t
 from engine.lang.numbers import exact, misfit, number_kind, numbers
+from engine.lang.operator_errors import told
 from engine.lang.scalars import SCALAR_CLASSES, host_number
 
 _SUFFIX = {
@@ -117,41 +118,49 @@ class Components:
         return self._of(-self._data)
 
     def __add__(self, other: object) -> Any:
-        return self._elementwise(np.add, other)
+        return told("+", self, other, self._elementwise(np.add, other))
 
     def __radd__(self, other: object) -> Any:
-        return self._elementwise(np.add, other, swap=True)
+        return told("+", self, other, self._elementwise(np.add, other, swap=True), True)
 
     def __sub__(self, other: object) -> Any:
-        return self._elementwise(np.subtract, other)
+        return told("-", self, other, self._elementwise(np.subtract, other))
 
     def __rsub__(self, other: object) -> Any:
-        return self._elementwise(np.subtract, other, swap=True)
+        return told("-", self, other, self._elementwise(np.subtract, other, swap=True), True)
 
     def __mul__(self, other: object) -> Any:
-        if isinstance(other, Components):
-            return self.__matmul__(other)
-        return self._scaled(np.multiply, other)
+        found = self._product(other)
+        if found is NotImplemented and not isinstance(other, Components):
+            found = self._scaled(np.multiply, other)
+        return told("*", self, other, found)
 
     def __rmul__(self, other: object) -> Any:
-        return self._scaled(np.multiply, other)
+        return told("*", self, other, self._scaled(np.multiply, other), True)
 
     def __truediv__(self, other: object) -> Any:
-        return self._scaled(_divide(self._dtype), other)
+        return told("/", self, other, self._scaled(_divide(self._dtype), other))
 
     def __rtruediv__(self, other: object) -> Any:
-        return self._scaled(_divide(self._dtype), other, swap=True)
+        found = self._scaled(_divide(self._dtype), other, swap=True)
+        return told("/", self, other, found, True)
 
     def __mod__(self, other: object) -> Any:
         # The remainder of kernels: it has the sign of what is divided, and is 0 for integers by 0.
         with np.errstate(all="ignore"):
-            return self._elementwise(np.fmod, other)
+            return told("%", self, other, self._elementwise(np.fmod, other))
 
     def __rmod__(self, other: object) -> Any:
         with np.errstate(all="ignore"):
-            return self._elementwise(np.fmod, other, swap=True)
+            return told("%", self, other, self._elementwise(np.fmod, other, swap=True), True)
 
     def __matmul__(self, other: object) -> Any:
+        return told("@", self, other, self._product(other))
+
+    def __rmatmul__(self, other: object) -> Any:
+        return told("@", self, other, NotImplemented, True)
+
+    def _product(self, other: object) -> Any:
         if not isinstance(other, Components) or self._dtype != other._dtype:
             return NotImplemented
         kind = other.__ir_type__

@@ -110,6 +110,9 @@ def _names(
     jacobians: Mapping[tuple[int, int], Any], kernel: Any, inputs: Sequence[Any] | None
 ) -> FunctionMetadata:
     if isinstance(kernel, FunctionMetadata) and not kernel.is_empty:
+        for name, value in vars(kernel).items():
+            if name != "key" and not isinstance(value, (list, tuple, type(None))):
+                raise fail("E202", f"{name} of the metadata is a list, got {value!r:.80}")
         return kernel
     if isinstance(jacobians, Jacobians):
         return jacobians.metadata
@@ -135,7 +138,11 @@ def _width(value: Any) -> int:
 
 def _panel(key: tuple[int, int], matrix: Any, data: FunctionMetadata) -> Panel:
     i, o = key
-    shape, image = image_of(matrix)
+    try:
+        shape, image = image_of(matrix)
+    except (TypeError, ValueError):
+        raise fail("E202", f"jacobians[{i}, {o}] is no matrix of numbers",
+                   f"got {matrix!r:.80}") from None  # fmt: skip
     return Panel(
         o, i, data.label(o, True), data.label(i, False), shape, data.width(o, True),
         data.width(i, False), image,

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
 from engine.diagnostics import Diagnostic, KernelError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.frontend.operands.captured import describe, operand_of
@@ -326,8 +324,8 @@ def _has_form(value: object, want: ScalarType | VectorType | MatrixType) -> bool
     have = getattr(type(value), "__ir_type__", None)
     composite = isinstance(have, (VectorType, MatrixType))
     if isinstance(want, ScalarType):
-        return not composite
-    return have == want if composite else not isinstance(value, (bool, int, float, np.number))
+        return not composite and (hasattr(value, "__float__") or hasattr(value, "__index__"))
+    return have == want if composite else hasattr(value, "__len__") and not isinstance(value, str)
 
 
 def _rank(f: Overload[F], bound: Mapping[str, Argument]) -> tuple[int, int]:

@@ -90,6 +90,25 @@ def test_messages_name_the_option_and_what_it_got(option, value, words):
     assert words in found.message
 
 
+@pytest.mark.parametrize(
+    ("matrix", "names", "words"),
+    [
+        (3, {}, "jacobians[0, 1] is no matrix of numbers"),
+        ("x", {}, "jacobians[0, 1] is no matrix of numbers"),
+        (None, {}, "jacobians[0, 1] is no matrix of numbers"),
+        ([[1.0], [1.0, 2.0]], {}, "jacobians[0, 1] is no matrix of numbers"),
+        ([[1.0]], {"input_labels": 3}, "input_labels of the metadata is a list, got 3"),
+        ([[1.0]], {"output_strides": 1.5}, "output_strides of the metadata is a list, got 1.5"),
+    ],
+)
+def test_what_cannot_be_drawn(matrix, names, words):
+    with pytest.raises(wp.LaunchError) as error:
+        autograd.jacobian_plot({(0, 1): matrix}, autograd.FunctionMetadata(key="f", **names))
+    (found,) = error.value.diagnostics
+    assert (found.code, found.span.file) == ("E202", __file__)
+    assert words in found.message
+
+
 def test_a_mask_of_none_means_all_pairs(capsys):
     assert autograd.gradcheck_tape(TAPE, input_output_masks={"square": None})
     assert "square" in capsys.readouterr().out

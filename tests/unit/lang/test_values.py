@@ -163,12 +163,37 @@ def test_integer_division_truncates_and_never_traps():
         lambda: wp.vec3() + wp.vec3d(),
         lambda: wp.vec3() + wp.vec2(),
         lambda: wp.mat22() * wp.vec3(),
-        lambda: hash(wp.vec3()),
+        lambda: 1 - wp.vec3(),
+        lambda: 1.0 @ wp.mat22(),
+        lambda: np.float32(1.0) + wp.vec3(),
+        lambda: wp.mat22() % 2,
+        lambda: wp.vec3() - None,
+        lambda: wp.mat22() @ wp.mat33(),
+        lambda: wp.mat22d() * wp.mat22(),
+        lambda: wp.vec3() * wp.quat(),
     ],
 )
-def test_what_has_no_meaning_is_a_type_error(wrong):
-    with pytest.raises(TypeError):
+def test_what_has_no_meaning_is_an_error(wrong):
+    with pytest.raises(TypeError, match="has no meaning") as error:
         wrong()
+    assert isinstance(error.value, wp.LaunchError)
+    (found,) = error.value.diagnostics
+    assert (found.code, found.span.file) == ("E104", __file__)
+
+
+def test_what_others_may_know_is_left_to_them():
+    class Mine:
+        def __radd__(self, other):
+            return "added"
+
+        __rmatmul__ = __rtruediv__ = __rmod__ = __rmul__ = __rsub__ = __radd__
+
+    a = wp.vec3()
+    for found in (a + Mine(), a @ Mine(), a / Mine(), a % Mine(), a * Mine(), a - Mine()):
+        assert found == "added"
+    for wrong in (lambda: hash(wp.vec3()), lambda: wp.vec3() < wp.vec3(), lambda: "x" + wp.vec3()):
+        with pytest.raises(TypeError):
+            wrong()
 
 
 def test_equality_needs_the_same_type():

@@ -302,6 +302,10 @@ def test_calls_in_python_take_what_kernels_take() -> None:
         (shortened, (wp.vec3d(1.0),), {}, "got vec3d"),
         (shortened, (), {"v": np.float32(1.0)}, "got a float32"),
         (shortened, (wp.vec3(1.0),), {"k": wp.vec3(1.0)}, "`k` of `shortened` has type float32"),
+        (shortened, (wp.vec3(1.0), "x"), {}, "`k` of `shortened` has type float32, got a str"),
+        (shortened, (wp.vec3(1.0), None), {}, "got a NoneType"),
+        (shortened, ("abc",), {}, "`v` of `shortened` has type vec3, got a str"),
+        (shortened, (None,), {}, "got a NoneType"),
         (either, (wp.vec3(1.0),), {}, "`v` of `either` has type vec2, got vec3"),
     ]
     for f, args, named, message in calls:
