@@ -175,9 +175,7 @@ class TestEnds:
         assert "SIGSEGV" in fails("import ctypes\nctypes.string_at(0)\n")
 
     def test_for_ever(self, fails: Fails) -> None:
-        start = time.monotonic()
-        text = fails("while True:\n    pass\n", "--timeout", "1.5")
-        assert time.monotonic() - start < 30
+        text = fails("while True:\n    pass\n", "--timeout", "1.5")  # else this test has no end
         assert "time limit of 1.5 s" in text
         assert "--timeout" in text
 

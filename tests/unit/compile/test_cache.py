@@ -7,10 +7,12 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from engine import config
+from engine.compile import cache as cache_module
 from engine.compile.cache import Cache, open_cache
 from engine.diagnostics import CompilerError
 
@@ -131,11 +133,16 @@ def test_the_least_recently_used_go_first(monkeypatch: pytest.MonkeyPatch) -> No
     assert cache.find("f") is not None
 
 
-def test_a_lock_is_not_waited_for_longer_than_told() -> None:
+def test_a_lock_is_not_waited_for_longer_than_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    naps: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: 1000.0 + sum(naps), sleep=naps.append)
+    monkeypatch.setattr(cache_module, "time", clock)
     cache = open_cache()
-    with cache.lock("k", 10):
-        start = time.monotonic()
+    with cache.lock("k", 10), cache.lock("other", 10):
+        assert not naps
         with cache.lock("k", 0.2):
-            assert 0.1 < time.monotonic() - start < 5
+            assert sum(naps) == pytest.approx(0.2, abs=1.5 * max(naps))
+            assert len(naps) > 5
+    del naps[:]
     with cache.lock("k", 10):
-        pass
+        assert not naps
