@@ -126,6 +126,8 @@ def _nothing(
             "record the launches to check: `with engine.Tape() as tape: ...`",
         )  # fmt: skip
     if not launches and not session.kernels:
+        if any(f.code == "G004" and at_gate(f.severity, gate) for f in findings):
+            return None  # that what ran was not recorded has been told
         return Failure(
             "no-launch", "nothing was checked: no kernel was launched inside a tape",
             "move the launches into the block of `with engine.Tape() as tape:`",

@@ -15,7 +15,7 @@ import engine
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
-from engine.autograd import CheckInterrupted, Experience, TapeResult, check_tape
+from engine.autograd import Broken, CheckInterrupted, Experience, TapeResult, check_tape
 
 if TYPE_CHECKING:
     from adtool.check_progress import CheckProgress
@@ -91,8 +91,13 @@ def each_tape(
 
 
 def recorded(captured: Sequence[CapturedTape]) -> list[CapturedTape]:
-    """The tapes that hold something."""
-    return [t for t in captured if t.records]
+    """The tapes that hold something; last those that missed all that a graph ran in their block."""
+    missed = [t for t in captured if not t.records and any(map(_is_broken, t.facts))]
+    return [*(t for t in captured if t.records), *missed]
+
+
+def _is_broken(fact: object) -> bool:
+    return isinstance(fact, Broken)
 
 
 def kernels_of(tapes: Sequence[CapturedTape]) -> tuple[str, ...]:

@@ -62,16 +62,17 @@ class Broken:
 
     kind: `launch`: a kernel ran outside of the `with` block; `copy`: through the host, or into an
     array without a gradient; `clone`: `clone(requires_grad=False)`; `cast`: an operation of a
-    kernel has no derivative, and there is no other way; `host`: the host read it (at `site`), and
-    what it made of that came back (at `to`): the loss moves with it; `tape`: another tape computed
-    an array (`name`) which the pass at `site` gave a gradient, and has never run backward. name:
-    the kernel, the call's text, or the operation. site: its call, or the operation's place. to:
-    else the first call on the tape that reads what had left it. inputs: what the user calls those
-    that the loss depends on by it. partial: they all have a gradient that is not zero, by other
-    ways.
+    kernel has no derivative, and there is no other way; `graph`: a captured graph ran inside of the
+    `with` block (name: its kernel, empty for a copy; site: the call that launched the graph);
+    `host`: the host read it (at `site`), and what it made of that came back (at `to`): the loss
+    moves with it; `tape`: another tape computed an array (`name`) which the pass at `site` gave a
+    gradient, and has never run backward. name: the kernel, the call's text, or the operation. site:
+    its call, or the operation's place. to: else the first call on the tape that reads what had left
+    it. inputs: what the user calls those that the loss depends on by it. partial: they all have a
+    gradient that is not zero, by other ways.
     """
 
-    kind: Literal["launch", "copy", "clone", "cast", "host", "tape"]
+    kind: Literal["launch", "copy", "clone", "cast", "graph", "host", "tape"]
     name: str
     site: Span | None
     inputs: tuple[str, ...] = ()

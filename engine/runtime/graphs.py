@@ -12,6 +12,7 @@ from contextvars import Token
 from enum import IntEnum
 from typing import Any
 
+from engine.diagnostics.site import call_site
 from engine.lang.types import is_integer
 from engine.runtime import recording
 from engine.runtime.array import array
@@ -67,6 +68,8 @@ class Graph:
         """Runs the operations. Tapes go on from where they are."""
         before = recording.active.get()
         now = before
+        missed = recording.passed_over.get() if before is None else (before, call_site())
+        token = recording.passed_over.set(missed)
         try:
             for operation, tape in self._operations:
                 if tape is not now:
@@ -76,6 +79,7 @@ class Graph:
                     rewind()
                 operation()
         finally:
+            recording.passed_over.reset(token)
             if now is not before:
                 recording.active.set(before)
 
@@ -128,18 +132,15 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     """Runs what a graph has captured. Raises what the operations raise, and LaunchError (E213).
 
     Inside of a capture, the launch of the graph is one more operation. A tape that the graph
-    records on has the records of its last run.
+    records on has the records of its last run. A tape that records while the graph is launched gets
+    no record of it, as in Warp: capture its block, too (`adtool check` tells of it: G004).
     """
     del stream
     if not isinstance(graph, Graph) or graph._token is not None:
         what = "a graph that is still captured" if isinstance(graph, Graph) else repr(graph)
         raise fail("E213", f"capture_launch takes a captured graph, got {what}")
     if not recording.deferred(graph._replay):
-        token = recording.active.set(None)
-        try:
-            graph._replay()
-        finally:
-            recording.active.reset(token)
+        graph._replay()
 
 
 class ScopedCapture:

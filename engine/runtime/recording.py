@@ -102,6 +102,13 @@ active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 graph: ContextVar[Deferring | None] = ContextVar("engine_graph", default=None)
 
 
+# The tape in whose block the program launches a graph, while what runs is not recorded there; and
+# the call that does it.
+passed_over: ContextVar[tuple[Recorder, Site | None] | None] = ContextVar(
+    "engine_passed_over", default=None
+)
+
+
 def deferred(operation: Callable[[], object]) -> bool:
     """Notes an operation where a graph is captured; else False, and it has to be run now."""
     found = graph.get()

@@ -363,7 +363,18 @@ def _unwatched(memory: Storage, lo: int, hi: int) -> None:
 
 def active_tape(watcher: Watcher) -> CapturedTape | None:
     """The tape that records now, as a watcher's capture has it; None where none does."""
-    captures = getattr(recording.active.get(), "_captures", None)
+    return _watched(watcher, recording.active.get())
+
+
+def passed_over(watcher: Watcher) -> tuple[CapturedTape, Site | None] | None:
+    """The tape in whose block a graph runs that it does not record, and the call that runs it."""
+    found = recording.passed_over.get()
+    tape = None if found is None else _watched(watcher, found[0])
+    return None if found is None or tape is None else (tape, found[1])
+
+
+def _watched(watcher: Watcher, tape: recording.Recorder | None) -> CapturedTape | None:
+    captures = getattr(tape, "_captures", None)
     return captures.watched_by(watcher) if isinstance(captures, Captures) else None
 
 

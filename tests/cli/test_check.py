@@ -333,3 +333,16 @@ for values in ([1.0, 2.0], [1.0, -2.0]):
     assert (found["code"], found["tape"], found["line"]) == ("G014", 1, 9)
     assert done.returncode == 0 and "Assign it on every path" in done.stderr
     assert adtool("check", "--gate", "warning", "script.py").returncode == 1
+
+
+def test_a_graph_that_a_tape_does_not_record(adtool: Any) -> None:
+    head, block = GOOD.split("tape = wp.Tape()\n")
+    captured = block.replace("with tape:", "with wp.ScopedCapture() as captured:")
+    run = "with wp.Tape() as tape:\n    wp.capture_launch(captured.graph)\n"
+    adtool.script(f"{head}{captured}{run}tape.backward(loss)\n")
+    done = adtool("check", "--format", "json", "script.py")
+    report = json.loads(done.stdout)
+    (found,) = report["findings"]
+    assert (done.returncode, found["code"], report["error"]) == (1, "G004", None)
+    assert "through kernel `square`, which a captured graph runs here" in found["message"]
+    assert found["line"] == len(head.splitlines()) + 5

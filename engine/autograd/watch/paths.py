@@ -170,6 +170,37 @@ class Paths:
                 if reach:
                     self._left(a, edge)
 
+    def replayed(self, call: Call, site: Site | None, at: Site | None) -> None:
+        """A captured graph launched a kernel in the block of the tape, which records none of it.
+
+        site: the launch, as it was captured. at: the call that launched the graph.
+        """
+        self.follow(self._tape.live)
+        plan, values = call.plan, call.values
+        if self._was_recorded(_ran(plan, values)):
+            self._ran(plan, values, lambda i: self._names.of(site, plan, i), lambda _: False)
+            return
+        reach = NONE
+        for i in plan.inputs:
+            if values[i] is not None and values[i]._info.floating:
+                reach |= self._read(values[i], lambda i: self._names.of(site, plan, i), i)
+        reach = reach.cut_at(Edge("graph", plan.kernel.key, at))
+        for i in plan.writes:
+            a = values[i]
+            if a is not None and a._info.floating:  # what it adds to, it does not depend on
+                own = root_of(a)
+                others = Reach(NONE.leaves, frozenset(x for x in reach.cut if x[0].root != own))
+                self._map.add(a, others, False, True)
+
+    def replayed_copy(self, dest: array, src: array, at: Site | None) -> None:
+        """A captured graph made a copy there."""
+        self.follow(self._tape.live)
+        if self._was_recorded(_copied(dest, src)):
+            self._map.add(dest, self._read(src, str), True, True)
+        elif dest._info.floating:
+            reach = self._read(src, lambda _: "").cut_at(Edge("graph", "", at))
+            self._map.add(dest, reach, True, True)
+
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
         """A copy was made off the tape."""
         self.follow(self._tape.live)

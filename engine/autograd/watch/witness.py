@@ -32,7 +32,7 @@ from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array
 from engine.runtime.plan import Call
 from engine.runtime.storage import Storage
-from engine.tape.capture import CapturedTape, Pass, active_tape
+from engine.tape.capture import CapturedTape, Pass, active_tape, passed_over
 from engine.tape.outline import root_array
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord, LaunchRecord
@@ -179,14 +179,28 @@ class Witness:
                     self._aside.at(a.storage).put(a, None)
             self._look_at_gone()
             self._writes.launching(site, call.plan.kernel.key)
-            self._beforehand.launched(call, site)
+            if passed_over(self) is None:  # else the tape tells of it, to which it belongs
+                self._beforehand.launched(call, site)
+        own, at = self._passed_over()
         for paths in self._open():
-            paths.launched(call, site)
+            if paths is own:
+                paths.replayed(call, site, at)
+            else:
+                paths.launched(call, site)
 
     @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
+        own, at = self._passed_over()
         for paths in self._open():
-            paths.copied(dest, src, meant, clone)
+            if paths is own and not meant:
+                paths.replayed_copy(dest, src, at)
+            else:
+                paths.copied(dest, src, meant, clone)
+
+    def _passed_over(self) -> tuple[Paths | None, Site | None]:
+        """The ways of the tape in whose block a graph runs, and the call that runs it."""
+        found = None if self._busy else passed_over(self)
+        return (None, None) if found is None else (self._of(found[0]).paths, found[1])
 
     @alone
     def made(self, a: array) -> None:

@@ -438,7 +438,8 @@ class TestFacts:
     @pytest.mark.parametrize(
         ("kind", "words"),
         [("launch", "kernel `f`, which was launched outside of the tape"), ("copy", "`f`"),
-         ("clone", "`f`"), ("cast", "`f`, which has no derivative")],
+         ("clone", "`f`"), ("cast", "`f`, which has no derivative"),
+         ("graph", "kernel `f`, which a captured graph runs here")],
     )  # fmt: skip
     def test_broken_ways(self, kind: Any, words: str, session: Make) -> None:
         fact = Broken(kind, "f", self.READ, ("x", "w"))

@@ -349,3 +349,98 @@ def test_gradients_that_a_pass_makes_for_what_nothing_reads(handed_on: bool) -> 
     assert [(f.kind, f.name) for f in found[:1]] == (
         [] if handed_on else [("launch", "reciprocal")]
     )
+
+
+def by_graph(capture: Callable[[Any, Any], Any], inside: bool = True) -> Callable[[], None]:
+    """What `capture` makes of x in y is captured; the tape sums it up."""
+
+    def program() -> None:
+        x, y, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(1)
+        with wp.ScopedCapture() as captured:
+            capture(x, y)
+        if not inside:
+            wp.capture_launch(captured.graph)
+        tape = wp.Tape()
+        with tape:
+            if inside:
+                wp.capture_launch(captured.graph)
+            wp.launch(total, 3, [y], [loss])
+        tape.backward(loss)
+        assert x.grad.numpy().tolist() == [0.0, 0.0, 0.0]
+
+    return program
+
+
+@pytest.mark.parametrize(
+    ("capture", "name", "inputs"),
+    [
+        (lambda x, y: wp.launch(square, 3, [x], [y]), "square", ("x",)),
+        (lambda x, y: wp.copy(y, x), "", ()),  # where it is captured is not known
+    ],
+)
+def test_a_graph_that_is_launched_in_the_block(capture: Any, name: str, inputs: Any) -> None:
+    (f,) = facts(by_graph(capture))
+    assert (f.kind, f.name, f.partial, f.inputs) == ("graph", name, False, inputs)
+    assert "wp.capture_launch(captured.graph)" in said(f.site)
+
+
+def test_a_graph_with_the_loss_and_all() -> None:
+    x, loss = floats(1.5, 2.5, 3.5), zeros(1)
+    with wp.ScopedCapture() as captured:
+        wp.launch(total, 3, [x], [loss])
+
+    def program() -> None:
+        with wp.Tape() as tape:
+            wp.capture_launch(captured.graph)
+        tape.backward(loss)
+
+    f = one(program)
+    assert (f.kind, f.name) == ("graph", "total")
+    assert x.grad.numpy().tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_part_of_the_gradient_that_a_graph_takes_away() -> None:
+    x, y, z, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(), zeros(1)
+    with wp.ScopedCapture() as captured:
+        wp.launch(square, 3, [x], [y])
+
+    def program() -> None:
+        with wp.Tape() as tape:
+            wp.launch(square, 3, [x], [z])
+            wp.capture_launch(captured.graph)
+            for a in (y, z):
+                wp.launch(total, 3, [a], [loss])
+        tape.backward(loss)
+
+    f = one(program)
+    assert (f.kind, f.partial) == ("graph", True)
+
+
+def test_graphs_that_take_nothing_away() -> None:
+    x, y, z, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(), zeros(1)
+    constant = floats(1.0, 2.0, 3.0, grad=False)
+    with wp.ScopedCapture() as aside:
+        wp.launch(square, 3, [constant], [y])  # of nothing that has a gradient
+    with wp.ScopedCapture() as again:
+        wp.launch(square, 3, [x], [z])  # what the tape has recorded
+    with wp.ScopedCapture() as whole, wp.Tape() as own:
+        wp.launch(square, 3, [x], [z])
+        wp.launch(total, 3, [z], [loss])
+
+    def program() -> None:
+        with wp.Tape() as tape:
+            wp.capture_launch(aside.graph)
+            wp.launch(square, 3, [x], [z])
+            wp.capture_launch(again.graph)
+            for a in (y, z):
+                wp.launch(total, 3, [a], [loss])
+        tape.backward(loss)
+
+    assert facts(program) == []
+    wp.capture_launch(whole.graph)
+    own.backward(loss)
+
+
+def test_a_graph_before_the_tape_is_a_launch_beside_it() -> None:
+    f = one(by_graph(lambda x, y: wp.launch(square, 3, [x], [y]), inside=False))
+    assert f.kind == "launch" and "wp.launch(square, 3, [x], [y])" in said(f.site)
