@@ -1,0 +1,114 @@
+"""What the rules make of facts that were noted while a program ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.autograd import (
+    Broken,
+    Cause,
+    FunctionCheck,
+    Overwritten,
+    Recorded,
+    Stale,
+    TapeResult,
+    WholeResult,
+    Write,
+)
+from engine.diagnostics import Span
+from tests.unit.adtool.test_rules import findings
+
+Make = Callable[..., Any]
+
+
+class TestFacts:
+    """What was seen while the program ran."""
+
+    READ, WROTE = Span("train.py", 9, 1, 9, 30), Span("train.py", 11, 1, 11, 30)
+
+    @pytest.mark.parametrize(
+        ("kind", "severity", "words"),
+        [("wrong", "error", "is wrong because of it"),
+         ("outside", "error", "is wrong because of it"),
+         ("restored", "warning", "the tape saved 2 KiB; other engines (Warp) would be wrong here"),
+         ("within", "warning", "by the launch that had read it"),
+         ("unneeded", "note", "no gradient depends on what was there")],
+    )  # fmt: skip
+    def test_overwrites(self, kind: Any, severity: str, words: str, session: Make) -> None:
+        by = Write("forces", 4, self.WROTE)
+        fact = Overwritten(
+            kind, 3, "move", "f", "state.force", self.READ, by, (0, 1), (7, 2), 24, 1024, ("x",)
+        )
+        tapes = [TapeResult(i, (), overwritten=(fact,)) for i in range(2)]
+        (found,) = findings("G003", session(*tapes))
+        assert found.severity == severity and words in found.message
+        assert found.message.startswith("`state.force` (argument `f` of kernel `move`) in launch 3")
+        assert "(and 1 more launch)" in found.message
+        assert "24 numbers, from [0, 1] to [7, 2]" in found.message
+        assert (found.line, found.count) == (11, 2)
+
+    def test_gradients_are_named_as_the_user_calls_the_arrays(self, session: Make) -> None:
+        fact = Overwritten(
+            "wrong", 3, "move", "f", "force", self.READ, Write("forces", 4, self.WROTE),
+            gradients=("a", "b", "c"), passed=("mesh.x", "b", ""),
+        )  # fmt: skip
+        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        assert "the gradient by `mesh.x` (argument `a`), `b`, `c` is wrong" in found.message
+
+    def test_what_a_recorded_function_read_is_to_blame_for_a_wrong_one(self, session: Make) -> None:
+        by = Write("forces", 4, self.WROTE)
+        fact = Overwritten("wrong", -1, "back", "", "b", self.READ, by, (0,), (3,), 4)
+        told = Recorded("back", self.READ, self.READ, fact)
+        for wrong in (True, False):
+            check = FunctionCheck((told,), wrong, 1.0, 2.0)
+            tapes = session(TapeResult(0, (), functions=(check,)))
+            assert [f.line for f in findings("G003", tapes)] == [11] * wrong
+            assert findings("G001", tapes) == []
+        plain = FunctionCheck((replace(told, lost=None),), True, 1.0, 2.0)
+        tapes = session(TapeResult(0, (), functions=(plain,)))
+        assert findings("G003", tapes) == [] and len(findings("G001", tapes)) == 1
+
+    def test_a_write_that_nobody_knows_of_is_told_at_the_read(self, session: Make) -> None:
+        fact = Overwritten("outside", 3, "move", "x", "x", self.READ, Write(), (2,), (2,), 1)
+        (found,) = findings("G003", session(TapeResult(0, (), overwritten=(fact,))))
+        assert found.line == 9 and "a write to a NumPy view" in found.message
+        assert "1 number, at [2]" in found.message
+        for write, words in [
+            (Write("cp", 2, self.WROTE, 1), "by kernel `cp` in launch 2 of tape 1 before"),
+            (Write("copy", -1, self.WROTE, 1), "by `copy` of tape 1 before"),
+            (Write("cp", -1, self.WROTE), "by `cp` outside of the tape before"),
+            (Write("", -1, self.WROTE), "overwritten outside of the tape before"),
+        ]:
+            (found,) = findings(
+                "G003", session(TapeResult(0, (), overwritten=(replace(fact, by=write),)))
+            )
+            assert found.line == 11 and words in found.message
+
+    @pytest.mark.parametrize("kind", ["values", "twice", "passed on", "recompute", "saved"])
+    def test_stale_gradients(self, kind: Any, session: Make) -> None:
+        by = Write("square", 1, self.WROTE)
+        fact = Stale(kind, "x", self.READ, self.WROTE, by, "what the tape says", 2)
+        (found,) = findings("G013", session(TapeResult(0, (), stale=(fact,))))
+        assert (found.severity, found.line, found.count) == ("warning", 9, 2) and found.help
+        assert found.notes == ("the earlier backward() is at train.py:11:1",)
+        assert ("what the tape says" if kind == "saved" else "`x`") in found.message
+
+    @pytest.mark.parametrize(
+        ("kind", "words"),
+        [("launch", "kernel `f`, which was launched outside of the tape"), ("copy", "`f`"),
+         ("clone", "`f`"), ("cast", "`f`, which has no derivative"),
+         ("graph", "kernel `f`, which a captured graph runs here")],
+    )  # fmt: skip
+    def test_broken_ways(self, kind: Any, words: str, session: Make) -> None:
+        fact = Broken(kind, "f", self.READ, ("x", "w"))
+        (found,) = findings("G004", session(TapeResult(0, (), broken=(fact,))))
+        assert f"the loss depends on `x` and `w` through {words}" in found.message
+        assert found.severity == "error" and "stop_gradient" in found.help
+        cause = Cause("no gradient", 3, "move", "x", self.READ)
+        whole = WholeResult("fail", 1, 1.5, 2.0, 0.25, "", cause)
+        said = findings("G004", session(TapeResult(0, (), whole=whole, broken=(fact,))))
+        assert len(said) == 1  # at one place, it is said once
