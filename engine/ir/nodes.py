@@ -28,6 +28,7 @@ from engine.ir.atoms import Const as Const
 from engine.ir.atoms import Stmt as Stmt
 from engine.ir.atoms import Var as Var
 from engine.ir.atoms import Watch as Watch
+from engine.ir.links import NO_LINKS, Links
 from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import Argument
 from engine.lang.types import ValueType
@@ -417,6 +418,7 @@ class Function:
     watch: Watch = ""  # of a kernel that is about to be compiled: see `engine.ir.sites`
     tables: tuple[Argument, ...] = ()  # the last ones, which callers add: `builtins.queries`
     apart: tuple[tuple[str, str], ...] = ()  # array parameters that must not share memory
+    links: Links = NO_LINKS
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text

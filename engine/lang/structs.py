@@ -243,6 +243,11 @@ def _format(kind: FieldType) -> Any:
         return record_dtype(kind)
     if isinstance(kind, (ScalarType, VectorType, MatrixType)):
         return (scalar_of(kind).numpy, shape_of(kind))
+    return descriptor_dtype()
+
+
+def descriptor_dtype() -> np.dtype[Any]:
+    """How a record holds an array: its address and that of its gradient, its layout."""
     names = ["data", "grad", "shape", "strides", "ndim"]
     formats = ["u8", "u8", "4i4", "4i4", "i4"]
     offsets = [0, 8, 16, 32, 48]

@@ -41,7 +41,7 @@ class Arguments:
         self._splits: list[Split] = []
         for a in arguments:
             self.first.append(self.first[-1] + len(leaves(a.type)))
-            self._splits.append(_splitter(a.type))
+            self._splits.append(_splitter(a.type, a.name))
         self.linked = any(_holds_linked(a.type) for a in arguments)
 
     def split(self, k: int, value: Any) -> list[Any]:
@@ -64,18 +64,19 @@ def _holds_linked(t: UserType) -> bool:
     return isinstance(element, StructType) and element.linked
 
 
-def _splitter(t: UserType) -> Split:
+def _splitter(t: UserType, path: str) -> Split:
+    """path: the name of the argument, or of the field in it."""
     if isinstance(t, StructType):
-        return _struct(t)
+        return _struct(t, path)
     if isinstance(t, StructArrayType):
-        return _structs(t)
+        return _structs(t, path)
     if isinstance(t, IndexedArrayType):
-        return _indexed(t)
+        return _indexed(t, path)
     return lambda value: [value]
 
 
-def _struct(t: StructType) -> Split:
-    fields = [(name, _splitter(f)) for name, f in t.fields.items()]
+def _struct(t: StructType, path: str) -> Split:
+    fields = [(name, _splitter(f, f"{path}.{name}")) for name, f in t.fields.items()]
 
     def split(value: Any) -> list[Any]:
         if getattr(type(value), "__ir_type__", None) is not t:
@@ -104,7 +105,7 @@ def _anew(name: str) -> str:
     return f"where {name} was defined anew, define the kernel anew, too"
 
 
-def _structs(t: StructArrayType) -> Split:
+def _structs(t: StructArrayType, path: str) -> Split:
     count = len(leaves(t))
 
     def split(value: Any) -> list[Any]:
@@ -114,13 +115,14 @@ def _structs(t: StructArrayType) -> Split:
             address = value.__array_interface__["data"][0]
             value = array._make(wrap(value), address, value.shape, value.strides, t.element)
         _same_array(value, t, array)
-        return spread(value)
+        return spread(value, path)
 
     return split
 
 
-def _indexed(t: IndexedArrayType) -> Split:
-    inner = _structs(StructArrayType(t.element, t.ndim)) if isinstance(t.element, StructType) else (
+def _indexed(t: IndexedArrayType, path: str) -> Split:
+    structs = isinstance(t.element, StructType)
+    inner = _splitter(StructArrayType(t.element, t.ndim), path) if structs else (  # type: ignore[arg-type]
         lambda value: [value]
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from engine import config
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import is_float
 from engine.logger import log_info
-from engine.runtime import finite, recording
+from engine.runtime import finite, recording, relinks
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
@@ -95,6 +95,12 @@ def launch(
         with Gathered(record_tape and not record_cmd) as gathered:
             values, blob = plan.bind(given, needed, device)
         gathered.check(plan, values)
+        if plan.relinks is not None:
+            relinks.check(gathered, plan)
+            if recording.graph.get() is not None:
+                raise fail("E213", f"kernel {kernel.key!r} makes structs refer to other arrays, "
+                           "which a captured graph cannot do", help="launch it before or after "
+                           "the capture")  # fmt: skip
     elif plan.tables and (adjoint or not record_tape):
         values, blob = _bind_off_tape(plan, given, needed, device)
     else:
@@ -180,6 +186,7 @@ def _perform(
         pending.executable.run(shape, blob, pending.finish)
     if gathered is not None:
         gathered.give_back()
+        relinks.relink(gathered, plan)
     if config.verify_fp:
         finite.look_at_launch(plan, values)
 

@@ -9,6 +9,7 @@ what a kernel changed there is copied back, so gradients find the way to the arr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from engine.runtime.transfer import check_writable, copy, move
 if TYPE_CHECKING:
     from engine.runtime.array import array
     from engine.runtime.plan import Plan
+    from engine.runtime.relinks import Relinks
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -118,6 +120,23 @@ def _fields(kind: StructType, records: NumpyArray, offset: int = 0) -> Iterator[
             yield f, t, at, records[f]
 
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A field for an array, of the structs in an array, and the table of places that a launch got.
+
+    root, owner: the argument, and the array of structs. offset: in the struct. rows: what the table
+    said at first. starts: by identity, where `arrays` begin in the pool.
+    """
+
+    root: str
+    owner: array
+    offset: int
+    table: array
+    rows: Sequence[Sequence[int]]
+    starts: dict[int, int]
+    arrays: Sequence[array]
+
+
 @dataclass(slots=True)
 class Pool:
     """Copies of arrays one after the other. parts: each array, and where it is.
@@ -133,12 +152,20 @@ class Pool:
 class Gathered:
     """What a launch has in place of arrays in structs in arrays, while it is bound and after.
 
-    taped: whether copies are recorded on the active tape.
+    taped: whether copies are recorded on the active tape. plan: of a kernel that makes fields hold
+    other arrays. held: by groups of pools that are one, the arrays in it. slots: of such fields.
     """
 
     def __init__(self, taped: bool) -> None:
         self.taped = taped
         self.pools: list[Pool] = []
+        self.relinks: Relinks | None = None
+        self.looking = False  # for what is held; nothing is copied yet
+        self.held: dict[int, list[array]] = {}
+        self.slots: dict[str, Slot] = {}
+        self.given: Sequence[Any] = ()  # the arguments
+        self.root = ""  # which of them, or which array in one, is being spread
+        self._joined: dict[int, tuple[list[array], dict[int, int]]] = {}
         self._token: Token[Gathered | None] | None = None
 
     def __enter__(self) -> Gathered:
@@ -200,6 +227,32 @@ class Gathered:
                     raise _shared(plan, [used[id(pool.elements)]])
             before.append((field, pool))
 
+    def pool(
+        self, a: array, t: LinkType, held: Sequence[array], path: str
+    ) -> tuple[list[array], dict[int, int]]:
+        """The leaves of the pool of a field, and where those that it holds begin there."""
+        group = None if self.relinks is None else self.relinks.groups.get(path)
+        if group is not None and group in self._joined:
+            return self._joined[group]
+        if group is not None:
+            held = self.held.get(group, [])
+        pool, starts = _pool(a, t, held, self, group is not None)
+        leaves = spread(pool, path) if isinstance(t, StructArrayType) else [pool]
+        if group is not None:
+            self._joined[group] = leaves, starts
+        return leaves, starts
+
+    def note(
+        self, path: str, owner: array, offset: int, table: array, rows: Sequence[Sequence[int]]
+    ) -> None:
+        """Remembers the table of a field, where the kernel makes such fields hold other arrays."""
+        if self.relinks is None:
+            return
+        group = self.relinks.groups.get(path, -1)
+        starts = self._joined[group][1] if group in self._joined else {}
+        held = self.held.get(group, [])
+        self.slots[path] = Slot(self.root, owner, offset, table, rows, starts, held)
+
     def give_back(self) -> None:
         """Copies what a kernel changed to where it came from."""
         for pool in self.pools:
@@ -243,42 +296,67 @@ def _shared(plan: Plan, meets: Sequence[str]) -> Exception:
 _gathering: ContextVar[Gathered | None] = ContextVar("engine_gathering", default=None)
 
 
-def spread(a: array) -> list[array]:
-    """The leaves of an array of structs as kernels get them. Raises LaunchError (E206)."""
+@contextmanager
+def gathering(relinks: Relinks) -> Iterator[Gathered]:
+    """What arrays of structs are spread for: the launch that is being bound, else nothing."""
+    to = _gathering.get()
+    with nullcontext() if to is not None else Gathered(False) as made:
+        found = to or made
+        assert found is not None
+        found.relinks = relinks
+        yield found
+
+
+def spread(a: array, path: str) -> list[array]:
+    """The leaves of an array of structs as kernels get them. Raises LaunchError (E206).
+
+    path: the name of the argument, or of the field in it.
+    """
     kind = a._ir.element
     out: list[array] = []
     to = _gathering.get() or Gathered(False)
-    _spread(a, kind, 0, a._host() if kind.linked else None, to, out)
+    before, to.root = to.root, path
+    _spread(a, kind, 0, a._host() if kind.linked else None, to, out, path)
+    to.root = before
     return out or [a._field(element_info(UINT8), 0)]
 
 
 def _spread(
-    a: array, kind: StructType, offset: int, records: Any, to: Gathered, out: list[array]
+    a: array, kind: StructType, offset: int, records: Any, to: Gathered, out: list[array], path: str
 ) -> None:
     for f, t in kind.fields.items():
-        at = offset + kind.offsets[f]
+        at, here = offset + kind.offsets[f], f"{path}.{f}"
         if isinstance(t, StructType):
-            _spread(a, t, at, records[f] if t.linked else None, to, out)
+            _spread(a, t, at, records[f] if t.linked else None, to, out, here)
         elif isinstance(t, (ArrayType, StructArrayType, IndexedArrayType)):
             held = [array_at(t, r, f) for r in records[f].ravel()]
-            pool, starts = _pool(a, t, [x for x in held if x is not None], to)
-            out += spread(pool) if isinstance(t, StructArrayType) else [pool]
+            there = [x for x in held if x is not None]
+            if to.looking:
+                if to.relinks is not None and (group := to.relinks.groups.get(here)) is not None:
+                    to.held.setdefault(group, []).extend(there)
+                continue
+            leaves, starts = to.pool(a, t, there, here)
+            out += leaves
             rows = [[0] * (1 + t.ndim) if x is None else [starts[id(x)], *x.shape] for x in held]
             table = type(a)._allocate(a.shape, places(t), False, a.device)
             if rows:
                 table._put(np.array(rows, np.int32).reshape(table._parts.shape))
             out.append(table)
+            to.note(here, a, at, table, rows)
         else:
             out.append(leaf_array(a, t, at))
 
 
 def _pool(
-    a: array, t: LinkType, held: Sequence[array], to: Gathered
+    a: array, t: LinkType, held: Sequence[array], to: Gathered, joined: bool = False
 ) -> tuple[array, dict[int, int]]:
-    """The elements of arrays one after the other, and where those of each begin."""
+    """The elements of arrays one after the other, and where those of each begin.
+
+    joined: for several fields, of which one may hold no array: none begins at 0.
+    """
     starts: dict[int, int] = {}
     once: dict[object, tuple[int, array]] = {}
-    total = 0
+    total = int(joined)
     for x in held:
         plain = not x.requires_grad and not isinstance(t, IndexedArrayType)
         key = (x.ptr, x.shape, x.strides) if plain else id(x)
@@ -286,7 +364,7 @@ def _pool(
             once[key] = total, x
             total += x.size
         starts[id(x)] = once[key][0]
-    first = held[0] if len(once) == 1 else None
+    first = held[0] if len(once) == 1 and not joined else None
     if first is not None and first.is_contiguous:
         return first if first.ndim == 1 else first.flatten(), starts
     pool = type(a)._allocate((total,), t.element, False, a.device)

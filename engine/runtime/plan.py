@@ -21,7 +21,9 @@ from engine.runtime.base import may_meet
 from engine.runtime.device import Device
 from engine.runtime.execute import Executable
 from engine.runtime.launch_errors import fail
+from engine.runtime.links import gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
+from engine.runtime.relinks import relinks_of
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -109,6 +111,7 @@ class Plan:
         self.apart = tuple((place[a], place[b]) for a, b in ir.apart)
         # The user's parameters, where the IR has others.
         self.arguments = Arguments(ir.arguments) if ir.arguments else None
+        self.relinks = relinks_of(ir, read, written)
         # The last of them are tables of geometry, which launches add.
         self.tables = tuple(t for t in ir.arguments if str(t.type) in TABLES)
         # Of these, what is not the user's own: cells, boxes, and how they hang together.
@@ -203,6 +206,16 @@ class Plan:
             raise fail("E201", f"kernel {self.kernel.key!r} got the wrong number of arguments",
                        f"expected {len(names)} ({', '.join(names)}), "
                        f"got {len(args)}")  # fmt: skip
+        if self.relinks is None:
+            return self._split_all(args, names)
+        with gathering(self.relinks) as to:
+            to.looking = True
+            for k, value in enumerate(args):
+                self._split_one(k, value)
+            to.looking, to.given = False, tuple(args)
+            return self._split_all(args, names)
+
+    def _split_all(self, args: list[Any], names: list[str]) -> list[Any]:
         out: list[Any] = []
         for k, value in enumerate(args):
             out += self._split_one(k, value)

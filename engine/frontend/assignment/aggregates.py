@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.frontend.assignment.chosen_arrays import assign_choice, choice_tree, note_choices
+from engine.frontend.assignment.links import set_link
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.choices import holds_local, is_array
 from engine.frontend.expressions.conversions import coerce
@@ -305,29 +306,24 @@ def struct_writes(
     item = as_field(cx, value, got, where.type, what)
     if not isinstance(item, Struct):
         return ()
-    if any(isinstance(place, Linked) for place in _places(where)):
-        linked_write(cx, value, what)
-        return ()
+    for place, held in _links(where, item):
+        set_link(cx, value, place, held, what)
     return list(_pairs(where, item))
 
 
-def linked_write(cx: Context, node: ast.AST, what: str) -> None:
-    """Says that what structs in an array refer to is not decided by a kernel."""
-    cx.error(
-        "E101",
-        node,
-        f"{what} would refer to another array: fields for arrays, of structs in an array, "
-        "cannot be set in a kernel",
-        "set the other fields one by one, or build the array of structs on the host",
-    )
+def linked_write(cx: Context, where: Linked, got: Operand, value: ast.expr, what: str) -> None:
+    """`a[i].field = value` for a field that holds an array."""
+    item = as_field(cx, value, got, where.type, what)
+    if item is not None:
+        set_link(cx, value, where, item, what)
 
 
-def _places(where: Struct) -> Iterator[Any]:
-    for place in where.items:
+def _links(where: Struct, got: Struct) -> Iterator[tuple[Linked, Operand]]:
+    for place, item in zip(where.items, got.items, strict=True):
         if isinstance(place, Struct):
-            yield from _places(place)
-        else:
-            yield place
+            yield from _links(place, item)
+        elif isinstance(place, Linked):
+            yield place, item
 
 
 def _pairs(where: Struct, got: Struct) -> list[tuple[Any, Atom]]:
@@ -335,7 +331,7 @@ def _pairs(where: Struct, got: Struct) -> list[tuple[Any, Atom]]:
     for place, item in zip(where.items, got.items, strict=True):
         if isinstance(place, Struct):
             out += _pairs(place, item)
-        elif isinstance(item, Value):
+        elif isinstance(item, Value) and not isinstance(place, Linked):
             out.append((place, item.atom))
     return out
 

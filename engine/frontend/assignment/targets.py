@@ -54,7 +54,7 @@ def give(cx: Context, target: ast.expr, where: LValue, got: Operand, value: ast.
         return
     with cx.at(target):
         if isinstance(where, Linked):
-            linked_write(cx, target, f"`{cx.source.text(target)}`")
+            linked_write(cx, where, got, value, f"`{cx.source.text(target)}`")
             return
         if isinstance(where, Struct):
             text = f"`{cx.source.text(target)}`"

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.frontend.assignment.links import join
 from engine.frontend.assignment.names import set_name
 from engine.frontend.assignment.targets import give
 from engine.frontend.context.context import Context
@@ -112,18 +114,35 @@ def keep_apart(cx: Context, a: Atom, b: Atom) -> None:
         cx.apart[min(a.name, b.name), max(a.name, b.name)] = None
 
 
-def keeps_apart(cx: Context, node: ast.AST, fn: Function, atoms: Sequence[Atom]) -> bool:
-    """Takes over which arrays of a called function must not meet; says so where they do."""
+def meeting(fn: Function, atoms: Sequence[Atom]) -> Var | None:
+    """An array that a call gives a function for two that must not be one; None for none."""
+    given = {p.name: a for p, a in zip(fn.params, atoms, strict=False)}
+    pairs = ((given[first], given[second]) for first, second in fn.apart)
+    return next((a for a, b in pairs if isinstance(a, Var) and a == b), None)
+
+
+def take_over(cx: Context, fn: Function, atoms: Sequence[Atom]) -> None:
+    """Takes over what a called function needs of arrays: which must not meet, and which have to."""
     given = {p.name: a for p, a in zip(fn.params, atoms, strict=False)}
     for first, second in fn.apart:
+        keep_apart(cx, given[first], given[second])
+    for first, second, _ in fn.links.joined:
         a, b = given[first], given[second]
-        if isinstance(a, Var) and a == b:
-            cx.error("E104", node, f"`{fn.name}` passes references to elements of two arrays, "
-                     f"which are both `{a.name}` here",
-                     "pass copies in variables, and assign them afterwards")  # fmt: skip
-            return False
-        keep_apart(cx, a, b)
-    return True
+        if isinstance(a, Var) and isinstance(b, Var):
+            join(cx, a, b)
+
+
+def one_for_two(fn: Function, array: Var, at: Span) -> KernelError:
+    """What to say of such a call."""
+    return KernelError(
+        Diagnostic(
+            "E104",
+            f"`{fn.name}` passes references to elements of two arrays, which are both "
+            f"`{array.name}` here",
+            at,
+            "pass copies in variables, and assign them afterwards",
+        )
+    )
 
 
 def _twice(cx: Context, place: Place, why: str) -> bool:

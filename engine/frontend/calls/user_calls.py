@@ -10,9 +10,11 @@ from engine.diagnostics import KernelError
 from engine.frontend.assignment.aggregates import fresh
 from engine.frontend.calls.references import (
     Place,
-    keeps_apart,
     may_refer,
+    meeting,
+    one_for_two,
     place_of,
+    take_over,
     with_place,
     write_back,
 )
@@ -195,7 +197,10 @@ def _instance(
         if given.references and not may_refer(cx, node, f.function, given.references, given.atoms):
             return None
         made = cx.lowering.instance(f.function, given.kinds, cx.b.span)
-        return (made, given) if keeps_apart(cx, node, made, given.atoms) else None
+        if (one := meeting(made, given.atoms)) is not None:
+            raise one_for_two(made, one, cx.source.span(node))
+        take_over(cx, made, given.atoms)
+        return made, given
     except KernelError as error:
         cx.report.take(error)
         return None

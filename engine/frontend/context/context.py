@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from engine.diagnostics import KernelError
+from engine.diagnostics import Span as SourceSpan
 from engine.frontend.context.lowering import Lowering
 from engine.frontend.context.value_ranges import RangeBuilder
 from engine.frontend.operands.kinds import Kind, compose, kind_of_type, slots
@@ -125,6 +126,9 @@ class Context:
         self.tables: dict[StructType, tuple[str, tuple[Var, ...]]] = {}
         # Pairs of array parameters that must not share memory, as references lead into both.
         self.apart: dict[tuple[str, str], None] = {}
+        # Of fields that are made to hold another array: see `engine.ir.links`.
+        self.joined_pools: dict[tuple[str, str], SourceSpan] = {}
+        self.named_rows: dict[str, SourceSpan] = {}
 
     # ---- dispatch
 

@@ -34,6 +34,7 @@ from engine.frontend.statements.returns import (
     returned_kinds,
     value_type,
 )
+from engine.ir.links import Links
 from engine.ir.nodes import Function, Return, Var
 from engine.ir.unassigned import UnassignedRead
 from engine.lang.structs import COMPOUND, Argument, UserType
@@ -138,6 +139,8 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         gradients=gradients,
         tables=tuple(Argument(name, t) for t, (name, _) in tables),
         apart=tuple(cx.apart),
+        links=Links(tuple((a, b, at) for (a, b), at in cx.joined_pools.items()),
+                    tuple(cx.named_rows.items())),
     )  # fmt: skip
 
 

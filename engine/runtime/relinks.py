@@ -1,0 +1,164 @@
+"""Kernels that make fields of structs in arrays hold other arrays: what launches do for them.
+
+The tables of such fields say after the launch where the arrays lie that the structs refer to from
+then on: in a pool, which fields share between which places were copied, or by the number of an
+argument (`engine.ir.links`). The descriptors in memory are written then, and the arrays kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.diagnostics import Diagnostic, KernelError, Span
+from engine.ir import nodes as n
+from engine.ir.links import argument_of
+from engine.lang.structs import StructType, descriptor_dtype, leaves
+from engine.runtime.base import may_meet
+from engine.runtime.launch_errors import fail
+from engine.runtime.links import Gathered, Slot, descriptor, keep
+
+if TYPE_CHECKING:
+    from engine.runtime.plan import Plan
+
+_PLACES = "0_places"
+
+
+class Relinks:
+    """Of a kernel: fields are named by the argument and their path in it.
+
+    groups: numbers, the same for fields whose pools are one. tables: of fields that it may make
+    hold other arrays, the positions of the parameters that are their tables.
+    """
+
+    def __init__(self, groups: Mapping[str, int], tables: Mapping[str, int]) -> None:
+        self.groups = groups
+        self.tables = tables
+
+
+def relinks_of(ir: n.Function, read: frozenset[str], written: frozenset[str]) -> Relinks | None:
+    """What is to be done for a kernel, of which these arrays are read and written.
+
+    None for nearly all. Raises KernelError (E101) for what cannot be.
+    """
+    if not any(name.endswith(_PLACES) for name in written):
+        return None
+    tables: dict[str, str] = {}
+    pools: dict[str, str] = {}
+    nested = set()
+    for argument in ir.arguments:
+        for leaf in leaves(argument.type):
+            name = leaf.named(argument.name)
+            if leaf.path and leaf.path[-1] == _PLACES:
+                field = ".".join((argument.name, *leaf.path[:-1]))
+                tables[field] = name
+                if leaf.pool:
+                    nested.add(field)
+            if leaf.pool:
+                pools[name] = ".".join((argument.name, *leaf.pool))
+    changed = {field: name for field, name in tables.items() if name in written}
+    for name, span in ir.links.named:
+        if name in read:
+            field = name[: -len(_PLACES) - 1]
+            raise _refused(f"`{field}` is read by the kernel that makes it hold an argument", span,
+                           "do both in kernels of their own")  # fmt: skip
+    group = {field: {field} for field in changed}
+    for a, b, span in ir.links.joined:
+        first, second = pools[a], pools[b]
+        if first in nested or second in nested:
+            raise _nested(span)
+        both = group.get(first, {first}) | group.get(second, {second})
+        group.update(dict.fromkeys(both, both))
+    for field in changed:
+        if field in nested:
+            raise _nested(_store_of(ir, changed[field]))
+    numbers = {id(fields): k for k, fields in enumerate(group.values())}
+    place = {p.name: k for k, p in enumerate(ir.params)}
+    return Relinks(
+        {field: numbers[id(fields)] for field, fields in group.items()},
+        {field: place[name] for field, name in changed.items()},
+    )
+
+
+def _store_of(ir: n.Function, name: str) -> Span:
+    stores = (s for s in n.walk(ir.body) if isinstance(s, n.Store) and s.array.name == name)
+    return next((s.span for s in stores), ir.span)
+
+
+def _nested(span: Span) -> KernelError:
+    return _refused(
+        "an array in a struct in an array would hold other arrays, in its own structs", span,
+        "build these structs on the host",
+    )  # fmt: skip
+
+
+def _refused(message: str, span: Span, help: str) -> KernelError:
+    return KernelError(Diagnostic("E101", message, span, help))
+
+
+def check(gathered: Gathered, plan: Plan) -> None:
+    """Raises LaunchError (E206) where two fields that the kernel uses are one in memory."""
+    tables = gathered.slots if plan.relinks is None else plan.relinks.tables
+    for field in tables:
+        own = gathered.slots.get(field)
+        for slot in gathered.slots.values():
+            if own is not None and own.root != slot.root and may_meet(own.owner, slot.owner):
+                raise fail("E206", f"kernel {plan.kernel.key!r}: arguments {own.root!r} and "
+                           f"{slot.root!r} share memory, and structs there are made to refer to "
+                           "other arrays", help="pass arrays that do not overlap")  # fmt: skip
+
+
+def relink(gathered: Gathered, plan: Plan) -> None:
+    """Lets structs refer to the arrays that a kernel gave them."""
+    if plan.relinks is None:
+        return
+    for field in plan.relinks.tables:
+        slot = gathered.slots.get(field)
+        if slot is not None and slot.rows:
+            _relink(slot, gathered, plan)
+
+
+def _relink(slot: Slot, gathered: Gathered, plan: Plan) -> None:
+    now = np.asarray(slot.table._host()).reshape(len(slot.rows), -1)
+    changed = np.flatnonzero((now != np.array(slot.rows, np.int32)).any(axis=1))
+    if not changed.size:
+        return
+    owner, dtype = slot.owner, descriptor_dtype()
+    inside = np.dtype({"names": ["at"], "formats": [dtype], "offsets": [slot.offset],
+                       "itemsize": owner._info.size})  # fmt: skip
+    fields = owner._parts.view(inside)["at"]
+    for k in changed:
+        index = np.unravel_index(k, owner.shape)
+        at = owner.ptr + int(np.dot(index, owner.strides)) + slot.offset
+        owner.storage.before_write(at, at + dtype.itemsize)
+        one = np.array(descriptor(_array_of(now[k].tolist(), slot, gathered, plan)), dtype)
+        owner.device.backend.put(fields[tuple(slice(m, m + 1) for m in index)], one)
+    keep(owner)
+
+
+def _array_of(row: Sequence[int], slot: Slot, gathered: Gathered, plan: Plan) -> Any:
+    """The array that a row means; None for none."""
+    index = argument_of(row[0])
+    if index is not None:
+        return _argument(plan, gathered.given, index)
+    for a in slot.arrays:
+        if slot.starts[id(a)] == row[0] and list(a.shape) == list(row[1:]):
+            return a
+    return None
+
+
+def _argument(plan: Plan, given: Sequence[Any], index: int) -> Any:
+    """What the user passed for the array that a parameter is a leaf of."""
+    arguments = plan.arguments
+    assert arguments is not None
+    k = max(k for k, first in enumerate(arguments.first[:-1]) if first <= index)
+    kind: Any = arguments.arguments[k].type
+    path = leaves(kind)[index - arguments.first[k]].path
+    value = given[k]
+    for name in path:
+        if not isinstance(kind, StructType):
+            break
+        value, kind = getattr(value, name), kind.fields[name]
+    return value
