@@ -218,6 +218,67 @@ def test_structs_of_one_array_change_places_and_keep_what_they_hold():
     assert f.numpy()["k"].tolist() == [1.0, 2.0]
 
 
+@wp.kernel
+def swap(f: Items):
+    f[0].a, f[1].a = f[1].a, f[0].a
+
+
+@wp.kernel
+def chosen(f: Items, b: Floats, c: Floats, first: bool):
+    local = Item()
+    if first:
+        local.a = b
+    f[0] = local
+    f[1].a = b if not first else c
+
+
+@wp.kernel
+def spread(f: wp.array2d(dtype=Item), data: Items):
+    i, j = wp.tid()
+    f[i, j].a = data[(i + 2 * j) % 3].a
+
+
+@wp.kernel
+def first_elements(f: Items, loss: Floats):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, f[i].a[0] * float(i + 1))
+
+
+def test_a_tape_goes_on_with_what_the_structs_hold_by_then():
+    rows = [floats(1.0), floats(2.0), floats(3.0)]
+    f = wp.array([Item(a=r) for r in rows], dtype=Item)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(first_elements, 3, [f, loss])
+        wp.launch(swap, 1, [f])
+        wp.launch(first_elements, 3, [f, loss])
+    assert loss.numpy().tolist() == [1.0 + 4.0 + 9.0 + 2.0 + 2.0 + 9.0]
+    tape.backward(loss)
+    assert [r.grad.numpy().tolist() for r in rows] == [[1.0 + 2.0], [2.0 + 1.0], [3.0 + 3.0]]
+
+
+def test_an_array_that_is_chosen_by_the_kernel():
+    old, b, c = floats(1.0), floats(2.0), floats(3.0)
+    f = wp.array([Item(a=old)] * 3, dtype=Item)
+    wp.launch(chosen, 1, [f, b, c, True])
+    assert (f[0].a is b, f[1].a is c, f[2].a is old) == (True, True, True)
+    wp.launch(chosen, 1, [f, b, None, False])
+    assert (f[0].a, f[1].a is b) == (None, True)
+    wp.launch(chosen, 1, [f, b, None, True])
+    assert (f[0].a is b, f[1].a) == (True, None)
+
+
+def test_views_of_two_dimensions():
+    rows = [floats(1.0), floats(2.0, 3.0), floats()]
+    data = wp.array([Item(a=r) for r in rows], dtype=Item)
+    whole = wp.zeros((4, 6), dtype=Item)
+    part = whole[::2, 1::2].transpose()
+    wp.launch(spread, part.shape, [part, data])
+    held = {(2 * j, 1 + 2 * i): rows[(i + 2 * j) % 3] for i in range(3) for j in range(2)}
+    for at in np.ndindex(4, 6):
+        assert whole[at].a is held.get(at)
+
+
 @wp.func
 def store(f: Items, b: Floats):
     f[0].a = b
