@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from engine.builtins.composite import helper
 from engine.lang.structs import StructType
-from engine.lang.types import Type
+from engine.lang.types import INT32, ArrayType, Type
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,7 +49,11 @@ class Query:
 
 QUERIES: dict[str, list[Query]] = {}
 # The tables that there are, by name: structs of users have no such names.
-TABLES = frozenset(f"geometry.{x}_data" for x in ("bvh", "hash_grid", "mesh"))
+TABLES = frozenset(
+    [*(f"geometry.{x}_data" for x in ("bvh", "hash_grid", "mesh")), "links.argument_data"]
+)
+# Where arguments lie that structs in arrays are made to hold: see `engine.ir.links`.
+ARGUMENTS = StructType("links.argument_data", {"starts": ArrayType(INT32, 1)})
 # What goes round in `for i in q:`, with the builtin that takes the next step.
 STEPS: dict[StructType, str] = {}
 

@@ -12,22 +12,13 @@ class Links:
     """Of a function whose stores to tables of places say where other arrays lie.
 
     joined: pairs of pools, by an array parameter of each: a place in one is stored as one in the
-    other, so that they have to be one memory. named: tables in which a row may name an argument
-    in place of saying where in a pool it is; see `argument_row`.
+    other, so that they have to be one memory. named: tables by which a field may hold an argument
+    of the kernel, and the position of the parameter that this is (of its first leaf). Where it is
+    in the pool, a table of the launch says at the entry's own number.
     """
 
     joined: tuple[tuple[str, str, Span], ...] = ()
-    named: tuple[tuple[str, Span], ...] = ()
+    named: tuple[tuple[str, int], ...] = ()
 
 
 NO_LINKS = Links()
-
-
-def argument_row(index: int) -> int:
-    """The first number of a row of a table that stands for a parameter of the kernel."""
-    return -1 - index
-
-
-def argument_of(first: int) -> int | None:
-    """The parameter that such a number stands for; None for a place in a pool."""
-    return None if first >= 0 else -1 - first

@@ -234,9 +234,11 @@ class Gathered:
         group = None if self.relinks is None else self.relinks.groups.get(path)
         if group is not None and group in self._joined:
             return self._joined[group]
-        if group is not None:
-            held = self.held.get(group, [])
-        pool, starts = _pool(a, t, held, self, group is not None)
+        if group is None or self.relinks is None:
+            pool, starts = _pool(a, t, held, self)
+        else:
+            used = group in self.relinks.used
+            pool, starts = _pool(a, t, self.held.get(group, []), self, True, used)
         leaves = spread(pool, path) if isinstance(t, StructArrayType) else [pool]
         if group is not None:
             self._joined[group] = leaves, starts
@@ -249,9 +251,12 @@ class Gathered:
         if self.relinks is None:
             return
         group = self.relinks.groups.get(path, -1)
-        starts = self._joined[group][1] if group in self._joined else {}
         held = self.held.get(group, [])
-        self.slots[path] = Slot(self.root, owner, offset, table, rows, starts, held)
+        self.slots[path] = Slot(self.root, owner, offset, table, rows, self.starts(group), held)
+
+    def starts(self, group: int) -> dict[int, int]:
+        """Where, by identity, arrays begin in a pool."""
+        return self._joined[group][1] if group in self._joined else {}
 
     def give_back(self) -> None:
         """Copies what a kernel changed to where it came from."""
@@ -348,11 +353,17 @@ def _spread(
 
 
 def _pool(
-    a: array, t: LinkType, held: Sequence[array], to: Gathered, joined: bool = False
+    a: array,
+    t: LinkType,
+    held: Sequence[array],
+    to: Gathered,
+    joined: bool = False,
+    used: bool = True,
 ) -> tuple[array, dict[int, int]]:
     """The elements of arrays one after the other, and where those of each begin.
 
-    joined: for several fields, of which one may hold no array: none begins at 0.
+    joined: for several fields, of which one may hold no array: none begins at 0. used: False for a
+    pool of which the kernel reads and writes no element, and which has none.
     """
     starts: dict[int, int] = {}
     once: dict[object, tuple[int, array]] = {}
@@ -367,6 +378,8 @@ def _pool(
     first = held[0] if len(once) == 1 and not joined else None
     if first is not None and first.is_contiguous:
         return first if first.ndim == 1 else first.flatten(), starts
+    if not used:
+        return type(a)._allocate((0,), t.element, False, a.device), starts
     pool = type(a)._allocate((total,), t.element, False, a.device)
     pool.requires_grad = any(x.requires_grad for x in held)
     parts = [(x, pool[n : n + x.size].reshape(x.shape)) for n, x in once.values() if x.size]

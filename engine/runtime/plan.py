@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.ad.structure import by_every_thread
-from engine.builtins.queries import TABLES
+from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.compile.backend import Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
@@ -21,9 +21,9 @@ from engine.runtime.base import may_meet
 from engine.runtime.device import Device
 from engine.runtime.execute import Executable
 from engine.runtime.launch_errors import fail
-from engine.runtime.links import gathering
+from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
-from engine.runtime.relinks import relinks_of
+from engine.runtime.relinks import add_arguments, relinks_of, starts_of
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -212,18 +212,24 @@ class Plan:
             to.looking = True
             for k, value in enumerate(args):
                 self._split_one(k, value)
-            to.looking, to.given = False, tuple(args)
-            return self._split_all(args, names)
+            to.looking = False
+            add_arguments(to, self, args)
+            return self._split_all(args, names, to)
 
-    def _split_all(self, args: list[Any], names: list[str]) -> list[Any]:
+    def _split_all(
+        self, args: list[Any], names: list[str], to: Gathered | None = None
+    ) -> list[Any]:
         out: list[Any] = []
         for k, value in enumerate(args):
             out += self._split_one(k, value)
         if self.tables:
             from engine.runtime.geometry.registry import tables
 
-            for k, table in enumerate(tables(self.kernel.key, self.tables, out), len(names)):
-                out += self._split_one(k, table)
+            wanted = [t for t in self.tables if t.type is not ARGUMENTS]
+            found = iter(tables(self.kernel.key, wanted, out) if wanted else ())
+            for k, t in enumerate(self.tables, len(names)):
+                made = starts_of(to, self) if to and t.type is ARGUMENTS else next(found)
+                out += self._split_one(k, made)
         return out
 
     @property

@@ -1,22 +1,25 @@
 """Kernels that make fields of structs in arrays hold other arrays: what launches do for them.
 
 The tables of such fields say after the launch where the arrays lie that the structs refer to from
-then on: in a pool, which fields share between which places were copied, or by the number of an
-argument (`engine.ir.links`). The descriptors in memory are written then, and the arrays kept.
+then on, in a pool: fields between which places were copied have one, and arguments that they are
+made to hold lie there too. The descriptors in memory are written then, and the arrays kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.builtins.queries import ARGUMENTS
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.ir import nodes as n
-from engine.ir.links import argument_of
 from engine.lang.structs import StructType, descriptor_dtype, leaves
-from engine.runtime.base import may_meet
+from engine.lang.types import INT32
+from engine.runtime.array import array
+from engine.runtime.base import ArrayBase, may_meet
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, Slot, descriptor, keep
 
@@ -30,12 +33,19 @@ class Relinks:
     """Of a kernel: fields are named by the argument and their path in it.
 
     groups: numbers, the same for fields whose pools are one. tables: of fields that it may make
-    hold other arrays, the positions of the parameters that are their tables.
+    hold other arrays, the positions of the parameters that are their tables. used: groups whose
+    pools it reads or writes. named: arguments that fields may be made to hold, each with the group
+    and the position of a parameter that it is, or a leaf of it.
     """
 
-    def __init__(self, groups: Mapping[str, int], tables: Mapping[str, int]) -> None:
+    def __init__(
+        self, groups: Mapping[str, int], tables: Mapping[str, int], used: frozenset[int],
+        named: Sequence[tuple[int, int]],
+    ) -> None:  # fmt: skip
         self.groups = groups
         self.tables = tables
+        self.used = used
+        self.named = named
 
 
 def relinks_of(ir: n.Function, read: frozenset[str], written: frozenset[str]) -> Relinks | None:
@@ -59,27 +69,27 @@ def relinks_of(ir: n.Function, read: frozenset[str], written: frozenset[str]) ->
             if leaf.pool:
                 pools[name] = ".".join((argument.name, *leaf.pool))
     changed = {field: name for field, name in tables.items() if name in written}
-    for name, span in ir.links.named:
-        if name in read:
-            field = name[: -len(_PLACES) - 1]
-            raise _refused(f"`{field}` is read by the kernel that makes it hold an argument", span,
-                           "do both in kernels of their own")  # fmt: skip
-    group = {field: {field} for field in changed}
+    together = {field: {field} for field in changed}
     for a, b, span in ir.links.joined:
         first, second = pools[a], pools[b]
         if first in nested or second in nested:
             raise _nested(span)
-        both = group.get(first, {first}) | group.get(second, {second})
-        group.update(dict.fromkeys(both, both))
+        both = together.get(first, {first}) | together.get(second, {second})
+        together.update(dict.fromkeys(both, both))
     for field in changed:
         if field in nested:
             raise _nested(_store_of(ir, changed[field]))
-    numbers = {id(fields): k for k, fields in enumerate(group.values())}
+    numbers = {id(fields): k for k, fields in enumerate(together.values())}
+    groups = {field: numbers[id(fields)] for field, fields in together.items()}
+    touched = {pools[name] for name in read | written if name in pools}
+    # What is in structs in a pool counts as the pool.
+    used = {g for field, g in groups.items() for t in touched if f"{t}.".startswith(f"{field}.")}
+    fields = {name: field for field, name in tables.items()}
     place = {p.name: k for k, p in enumerate(ir.params)}
     return Relinks(
-        {field: numbers[id(fields)] for field, fields in group.items()},
-        {field: place[name] for field, name in changed.items()},
-    )
+        groups, {field: place[name] for field, name in changed.items()}, frozenset(used),
+        [(groups[fields[name]], index) for name, index in ir.links.named],
+    )  # fmt: skip
 
 
 def _store_of(ir: n.Function, name: str) -> Span:
@@ -88,65 +98,50 @@ def _store_of(ir: n.Function, name: str) -> Span:
 
 
 def _nested(span: Span) -> KernelError:
-    return _refused(
-        "an array in a struct in an array would hold other arrays, in its own structs", span,
-        "build these structs on the host",
-    )  # fmt: skip
+    message = "an array in a struct in an array would hold other arrays, in its own structs"
+    return KernelError(Diagnostic("E101", message, span, "build these structs on the host"))
 
 
-def _refused(message: str, span: Span, help: str) -> KernelError:
-    return KernelError(Diagnostic("E101", message, span, help))
+# ---- before the launch
 
 
-def check(gathered: Gathered, plan: Plan) -> None:
-    """Raises LaunchError (E206) where two fields that the kernel uses are one in memory."""
-    tables = gathered.slots if plan.relinks is None else plan.relinks.tables
-    for field in tables:
-        own = gathered.slots.get(field)
-        for slot in gathered.slots.values():
-            if own is not None and own.root != slot.root and may_meet(own.owner, slot.owner):
-                raise fail("E206", f"kernel {plan.kernel.key!r}: arguments {own.root!r} and "
-                           f"{slot.root!r} share memory, and structs there are made to refer to "
-                           "other arrays", help="pass arrays that do not overlap")  # fmt: skip
+def add_arguments(gathered: Gathered, plan: Plan, given: Sequence[Any]) -> None:
+    """Puts arguments that structs may be made to hold into the pools of their fields.
+
+    Raises LaunchError (E202) for what is no array of the engine.
+    """
+    relinks = plan.relinks
+    assert relinks is not None
+    for group, index in relinks.named:
+        a = _argument(plan, given, index)
+        if isinstance(a, ArrayBase):
+            gathered.held.setdefault(group, []).append(a)  # type: ignore[arg-type]
+        elif a is not None:
+            raise fail("E202", f"kernel {plan.kernel.key!r} makes structs refer to argument "
+                       f"{plan.params[index].name!r}, which is no array of the engine",
+                       f"got {a!r:.80}", help="make one of it: array(data)")  # fmt: skip
+    gathered.given = tuple(given)
 
 
-def relink(gathered: Gathered, plan: Plan) -> None:
-    """Lets structs refer to the arrays that a kernel gave them."""
-    if plan.relinks is None:
-        return
-    for field in plan.relinks.tables:
-        slot = gathered.slots.get(field)
-        if slot is not None and slot.rows:
-            _relink(slot, gathered, plan)
+def starts_of(gathered: Gathered, plan: Plan) -> Any:
+    """The table that says where in their pools the arguments lie that structs are to hold."""
+    relinks = plan.relinks
+    assert relinks is not None
+    rows = []
+    for group, index in relinks.named:
+        a = _argument(plan, gathered.given, index)
+        rows.append(0 if a is None else gathered.starts(group).get(id(a), 0))
+    made = array(np.array(rows or [0], np.int32), dtype=INT32)
+    return _data_class()(starts=made)
 
 
-def _relink(slot: Slot, gathered: Gathered, plan: Plan) -> None:
-    now = np.asarray(slot.table._host()).reshape(len(slot.rows), -1)
-    changed = np.flatnonzero((now != np.array(slot.rows, np.int32)).any(axis=1))
-    if not changed.size:
-        return
-    owner, dtype = slot.owner, descriptor_dtype()
-    inside = np.dtype({"names": ["at"], "formats": [dtype], "offsets": [slot.offset],
-                       "itemsize": owner._info.size})  # fmt: skip
-    fields = owner._parts.view(inside)["at"]
-    for k in changed:
-        index = np.unravel_index(k, owner.shape)
-        at = owner.ptr + int(np.dot(index, owner.strides)) + slot.offset
-        owner.storage.before_write(at, at + dtype.itemsize)
-        one = np.array(descriptor(_array_of(now[k].tolist(), slot, gathered, plan)), dtype)
-        owner.device.backend.put(fields[tuple(slice(m, m + 1) for m in index)], one)
-    keep(owner)
+@cache
+def _data_class() -> type:
+    from engine.runtime.structs import Struct
 
-
-def _array_of(row: Sequence[int], slot: Slot, gathered: Gathered, plan: Plan) -> Any:
-    """The array that a row means; None for none."""
-    index = argument_of(row[0])
-    if index is not None:
-        return _argument(plan, gathered.given, index)
-    for a in slot.arrays:
-        if slot.starts[id(a)] == row[0] and list(a.shape) == list(row[1:]):
-            return a
-    return None
+    ARGUMENTS.cls = type("ArgumentData", (Struct,), {"__ir_type__": ARGUMENTS})
+    found: type = ARGUMENTS.cls
+    return found
 
 
 def _argument(plan: Plan, given: Sequence[Any], index: int) -> Any:
@@ -162,3 +157,54 @@ def _argument(plan: Plan, given: Sequence[Any], index: int) -> Any:
             break
         value, kind = getattr(value, name), kind.fields[name]
     return value
+
+
+def check(gathered: Gathered, plan: Plan) -> None:
+    """Raises LaunchError (E206) where two fields that the kernel uses are one in memory."""
+    assert plan.relinks is not None
+    for field in plan.relinks.tables:
+        own = gathered.slots.get(field)
+        for slot in gathered.slots.values():
+            if own is not None and own.root != slot.root and may_meet(own.owner, slot.owner):
+                raise fail("E206", f"kernel {plan.kernel.key!r}: arguments {own.root!r} and "
+                           f"{slot.root!r} share memory, and structs there are made to refer to "
+                           "other arrays", help="pass arrays that do not overlap")  # fmt: skip
+
+
+# ---- after it
+
+
+def relink(gathered: Gathered, plan: Plan) -> None:
+    """Lets structs refer to the arrays that a kernel gave them."""
+    if plan.relinks is None:
+        return
+    for field in plan.relinks.tables:
+        slot = gathered.slots.get(field)
+        if slot is not None and slot.rows:
+            _relink(slot)
+
+
+def _relink(slot: Slot) -> None:
+    now = np.asarray(slot.table._host()).reshape(len(slot.rows), -1)
+    changed = np.flatnonzero((now != np.array(slot.rows, np.int32)).any(axis=1))
+    if not changed.size:
+        return
+    owner, dtype = slot.owner, descriptor_dtype()
+    inside = np.dtype({"names": ["at"], "formats": [dtype], "offsets": [slot.offset],
+                       "itemsize": owner._info.size})  # fmt: skip
+    fields = owner._parts.view(inside)["at"]
+    for k in changed:
+        index = np.unravel_index(k, owner.shape)
+        at = owner.ptr + int(np.dot(index, owner.strides)) + slot.offset
+        owner.storage.before_write(at, at + dtype.itemsize)
+        one = np.array(descriptor(_array_of(now[k].tolist(), slot)), dtype)
+        owner.device.backend.put(fields[tuple(slice(m, m + 1) for m in index)], one)
+    keep(owner)
+
+
+def _array_of(row: Sequence[int], slot: Slot) -> Any:
+    """The array that a row means; None for none."""
+    for a in slot.arrays:
+        if slot.starts[id(a)] == row[0] and list(a.shape) == list(row[1:]):
+            return a
+    return None

@@ -1,20 +1,22 @@
 """Assignment to a field for an array, of a struct in an array: what it refers to from then on.
 
 A row of a table says where in its pool the array of each struct lies (`lang/structs`). A kernel
-stores rows: that of another such field, whose pool launches make the same memory, or one that names
-an argument. After the launch the rows are looked up, and the structs refer to the arrays.
+stores rows: that of another such field, whose pool launches make the same memory, or that of an
+argument, which they put into the pool. After the launch the rows are looked up, and the structs
+refer to the arrays.
 """
 
 from __future__ import annotations
 
 import ast
 
+from engine.builtins.queries import ARGUMENTS
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.choices import branches
+from engine.frontend.expressions.views import as_int32, size
 from engine.frontend.operands.kinds import as_view
 from engine.frontend.operands.lvalues import Linked
-from engine.frontend.operands.operand import Absent, Choice, Operand, Root, View
-from engine.ir.links import argument_row
+from engine.frontend.operands.operand import Absent, Choice, Operand, Root, Struct, Value, View
 from engine.ir.nodes import Atom, Const, Store, Var
 from engine.lang.structs import StructType, leaves, own_leaf
 from engine.lang.types import INT32
@@ -43,9 +45,8 @@ def _row(
     cx: Context, node: ast.AST, where: Linked, got: Operand, what: str
 ) -> tuple[Atom, ...] | None:
     """What the table is to say; None where that is not known, of which the user is told."""
-    count = 1 + where.type.ndim
     if isinstance(got, Absent):
-        return (Const(0, INT32),) * count
+        return (Const(0, INT32),) * (1 + where.type.ndim)
     view = got if isinstance(got, View) else as_view(got)
     root = None if view is None else view.root
     if view is None or root is None or not view.is_whole or root.tables or root.shape:
@@ -63,8 +64,13 @@ def _row(
         _refuse(cx, node, f"{what} would refer to an array that a function got: which argument of "
                 "the kernel that is, is not known there")  # fmt: skip
         return None
-    cx.named_rows[where.place.array.name] = cx.b.span
-    return Const(argument_row(index), INT32), *(Const(0, INT32),) * (count - 1)
+    number = cx.named_rows.setdefault((where.place.array.name, index), len(cx.named_rows))
+    table = cx.table(ARGUMENTS)
+    assert isinstance(table, Struct)
+    starts = table.item("starts")
+    assert isinstance(starts, Value) and isinstance(starts.atom, Var)
+    start = cx.b.load(starts.atom, (Const(number, INT32),), (), INT32)
+    return start, *(as_int32(cx, size(cx, view, k)) for k in range(view.ndim))
 
 
 def _parameter(cx: Context, root: Root) -> int | None:

@@ -128,7 +128,7 @@ class Context:
         self.apart: dict[tuple[str, str], None] = {}
         # Of fields that are made to hold another array: see `engine.ir.links`.
         self.joined_pools: dict[tuple[str, str], SourceSpan] = {}
-        self.named_rows: dict[str, SourceSpan] = {}
+        self.named_rows: dict[tuple[str, int], int] = {}  # with their numbers
 
     # ---- dispatch
 

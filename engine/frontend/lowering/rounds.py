@@ -140,7 +140,7 @@ def _round(cx: Context, types: dict[str, Kind | None], adjoints: Sequence[str] |
         tables=tuple(Argument(name, t) for t, (name, _) in tables),
         apart=tuple(cx.apart),
         links=Links(tuple((a, b, at) for (a, b), at in cx.joined_pools.items()),
-                    tuple(cx.named_rows.items())),
+                    tuple(cx.named_rows)),
     )  # fmt: skip
 
 
