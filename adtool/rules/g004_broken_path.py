@@ -32,8 +32,8 @@ class BrokenPath(Rule):
             the end at which what flows forward does not flow back: an array without
             requires_grad, a kernel without a backward pass, a native function without an
             adjoint, a conversion to an integer, a value that was written outside of the tape (by
-            the host, by a launch outside of the `with` block, or by a captured graph that is
-            launched inside of it), a tape that never ran backward.
+            the host, by a launch outside of the `with` block, or by a captured graph or recorded
+            command that is launched inside of it), a tape that never ran backward.
 
             What the host reads while the tape records is followed by running the script again with
             its inputs moved. What it computed before the `with` block from an input that is on the
@@ -135,7 +135,7 @@ class BrokenPath(Rule):
                 f"the loss depends on {_inputs(way)} through {_way(way)}, on tape {tape}{many}, "
                 f"and no gradient takes that way{_PART if way.partial else ''}",
                 _advice(way) + _MEANT, span=way.site, tape=tape, launch=-1,
-                kernel=way.name if way.kind in ("launch", "graph") else "", count=len(group),
+                kernel=way.name if way.kind in _RUN else "", count=len(group),
                 arrays=way.inputs, near=(way.to,), fix=_cure(way),
             )  # fmt: skip
 
@@ -153,11 +153,14 @@ _PART = ": the gradient that there is lacks that part"
 _MEANT = "; if the gradient is meant to stop there, pass engine.stop_gradient(...) of it"
 
 
+_RUN = ("launch", "graph", "command")  # kinds of ways that are launches of kernels
 _DO = {
     "launch": "launch it inside of the tape's `with` block",
     "copy": "copy from array to array, both with requires_grad=True, inside of the `with` block",
     "host": "compute it by kernels, inside of the `with` block",
     "clone": "leave requires_grad=False out",
+    "command": "recorded commands (record_cmd) are never recorded on a tape: launch the kernel in "
+    "the block",
     "graph": "what a captured graph runs is not recorded on a tape that records meanwhile: launch "
     "the kernels themselves in the block, or capture the tape's block and its backward pass, too",
     "tape": "run that tape backward afterwards, from the gradient that this pass made: ",
@@ -183,9 +186,10 @@ def _inputs(b: Broken) -> str:
 def _way(b: Broken) -> str:
     if b.kind == "launch":
         return f"kernel `{b.name}`, which was launched outside of the tape"
-    if b.kind == "graph":
+    if b.kind in ("graph", "command"):
         what = f"kernel `{b.name}`, which" if b.name else "a copy that"
-        return f"{what} a captured graph runs here"
+        by = "captured graph" if b.kind == "graph" else "recorded command"
+        return f"{what} a {by} runs here"
     if b.kind == "host":
         back = f" and comes back at {b.to}" if b.to is not None else ""
         return f"the host (it is read here{back})"

@@ -64,6 +64,7 @@ class Broken:
     array without a gradient; `clone`: `clone(requires_grad=False)`; `cast`: an operation of a
     kernel has no derivative, and there is no other way; `graph`: a captured graph ran inside of the
     `with` block (name: its kernel, empty for a copy; site: the call that launched the graph);
+    `command`: a recorded command did;
     `host`: the host read it (at `site`), and what it made of that came back (at `to`): the loss
     moves with it; `tape`: another tape computed an array (`name`) which the pass at `site` gave a
     gradient, and has never run backward. name: the kernel, the call's text, or the operation. site:
@@ -72,7 +73,7 @@ class Broken:
     gradient that is not zero, by other ways.
     """
 
-    kind: Literal["launch", "copy", "clone", "cast", "graph", "host", "tape"]
+    kind: Literal["launch", "copy", "clone", "cast", "graph", "command", "host", "tape"]
     name: str
     site: Span | None
     inputs: tuple[str, ...] = ()

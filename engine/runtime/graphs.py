@@ -68,7 +68,9 @@ class Graph:
         """Runs the operations. Tapes go on from where they are."""
         before = recording.active.get()
         now = before
-        missed = recording.passed_over.get() if before is None else (before, call_site())
+        missed = recording.passed_over.get()
+        if before is not None:
+            missed = (before, call_site(), "graph")
         token = recording.passed_over.set(missed)
         try:
             for operation, tape in self._operations:

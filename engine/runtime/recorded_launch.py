@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.diagnostics.site import call_site
 from engine.lang.structs import ARRAYS, StructType, TupleType, UserType
 from engine.lang.types import ScalarType, shape_of
 from engine.lang.vectors import vector_class
+from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.descriptors import value_of
 from engine.runtime.device import DeviceLike, get_device
@@ -128,14 +130,28 @@ class Launch:
             self.set_param_at_index_from_ctype(k, value)
 
     def launch(self, stream: object = None) -> None:
-        """Runs the kernel, or its adjoint. Raises what `launch` does."""
+        """Runs the kernel, or its adjoint. Raises what `launch` does.
+
+        In the block of a tape it is not recorded either (`adtool check` tells of it: G004).
+        """
         del stream
         from engine.runtime.launch import launch
 
-        launch(
-            self.kernel, self.dim, list(self.params), device=self.device, record_tape=False,
-            adjoint=self.adjoint, adj_inputs=list(self.adjoints) if self.adjoint else (),
-        )  # fmt: skip
+        if self.adjoint:
+            launch(
+                self.kernel, self.dim, list(self.params), device=self.device, record_tape=False,
+                adjoint=True, adj_inputs=list(self.adjoints),
+            )  # fmt: skip
+            return
+        tape, missed = recording.active.get(), recording.passed_over.get()
+        if tape is not None:
+            missed = (tape, call_site(), "command")
+        tokens = recording.active.set(None), recording.passed_over.set(missed)
+        try:
+            launch(self.kernel, self.dim, list(self.params), device=self.device)
+        finally:
+            recording.active.reset(tokens[0])
+            recording.passed_over.reset(tokens[1])
 
     def _position(self, index: Any) -> int:
         count = len(self.params)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from engine.diagnostics.site import Site
 
@@ -102,11 +102,10 @@ active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 graph: ContextVar[Deferring | None] = ContextVar("engine_graph", default=None)
 
 
-# The tape in whose block the program launches a graph, while what runs is not recorded there; and
-# the call that does it.
-passed_over: ContextVar[tuple[Recorder, Site | None] | None] = ContextVar(
-    "engine_passed_over", default=None
-)
+# The tape in whose block the program launches a graph or command, while what runs is not recorded
+# there; the call that does it; and which of the two it is.
+PassedOver = tuple["Recorder", "Site | None", Literal["graph", "command"]]
+passed_over: ContextVar[PassedOver | None] = ContextVar("engine_passed_over", default=None)
 
 
 def deferred(operation: Callable[[], object]) -> bool:

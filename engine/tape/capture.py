@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from weakref import ref
 
 import numpy as np
@@ -366,11 +366,13 @@ def active_tape(watcher: Watcher) -> CapturedTape | None:
     return _watched(watcher, recording.active.get())
 
 
-def passed_over(watcher: Watcher) -> tuple[CapturedTape, Site | None] | None:
-    """The tape in whose block a graph runs that it does not record, and the call that runs it."""
+def passed_over(
+    watcher: Watcher,
+) -> tuple[CapturedTape, Site | None, Literal["graph", "command"]] | None:
+    """The tape in whose block something runs that it does not record; see `recording`."""
     found = recording.passed_over.get()
     tape = None if found is None else _watched(watcher, found[0])
-    return None if found is None or tape is None else (tape, found[1])
+    return None if found is None or tape is None else (tape, *found[1:])
 
 
 def _watched(watcher: Watcher, tape: recording.Recorder | None) -> CapturedTape | None:

@@ -170,10 +170,10 @@ class Paths:
                 if reach:
                     self._left(a, edge)
 
-    def replayed(self, call: Call, site: Site | None, at: Site | None) -> None:
-        """A captured graph launched a kernel in the block of the tape, which records none of it.
+    def replayed(self, call: Call, site: Site | None, at: Site | None, kind: Kind) -> None:
+        """A graph or command launched a kernel in the block of the tape, which records none of it.
 
-        site: the launch, as it was captured. at: the call that launched the graph.
+        site: the launch, as it was captured. at: the call that launched the graph or command.
         """
         self.follow(self._tape.live)
         plan, values = call.plan, call.values
@@ -184,7 +184,7 @@ class Paths:
         for i in plan.inputs:
             if values[i] is not None and values[i]._info.floating:
                 reach |= self._read(values[i], lambda i: self._names.of(site, plan, i), i)
-        reach = reach.cut_at(Edge("graph", plan.kernel.key, at))
+        reach = reach.cut_at(Edge(kind, plan.kernel.key, at))
         for i in plan.writes:
             a = values[i]
             if a is not None and a._info.floating:  # what it adds to, it does not depend on

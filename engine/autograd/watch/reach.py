@@ -14,7 +14,7 @@ from engine.diagnostics import Span
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 
-Kind = Literal["launch", "copy", "clone", "cast", "graph"]
+Kind = Literal["launch", "copy", "clone", "cast", "graph", "command"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from engine.autograd.watch.names import Names
 from engine.autograd.watch.overwritten import OverwrittenReads
 from engine.autograd.watch.paths import Paths, read_name, recorded_function
 from engine.autograd.watch.places import WeakPlaces
+from engine.autograd.watch.reach import Kind
 from engine.autograd.watch.shared import SharedGradients
 from engine.autograd.watch.unread import Mixture
 from engine.autograd.watch.views import Views
@@ -181,26 +182,28 @@ class Witness:
             self._writes.launching(site, call.plan.kernel.key)
             if passed_over(self) is None:  # else the tape tells of it, to which it belongs
                 self._beforehand.launched(call, site)
-        own, at = self._passed_over()
+        own, at, kind = self._passed_over()
         for paths in self._open():
             if paths is own:
-                paths.replayed(call, site, at)
+                paths.replayed(call, site, at, kind)
             else:
                 paths.launched(call, site)
 
     @alone
     def copied(self, dest: array, src: array, meant: bool, clone: bool) -> None:
-        own, at = self._passed_over()
+        own, at, _ = self._passed_over()
         for paths in self._open():
             if paths is own and not meant:
                 paths.replayed_copy(dest, src, at)
             else:
                 paths.copied(dest, src, meant, clone)
 
-    def _passed_over(self) -> tuple[Paths | None, Site | None]:
-        """The ways of the tape in whose block a graph runs, and the call that runs it."""
+    def _passed_over(self) -> tuple[Paths | None, Site | None, Kind]:
+        """The ways of the tape in whose block a graph or command runs, the call, and its kind."""
         found = None if self._busy else passed_over(self)
-        return (None, None) if found is None else (self._of(found[0]).paths, found[1])
+        if found is None:
+            return None, None, "graph"
+        return self._of(found[0]).paths, *found[1:]
 
     @alone
     def made(self, a: array) -> None:

@@ -101,7 +101,8 @@ class TestFacts:
         ("kind", "words"),
         [("launch", "kernel `f`, which was launched outside of the tape"), ("copy", "`f`"),
          ("clone", "`f`"), ("cast", "`f`, which has no derivative"),
-         ("graph", "kernel `f`, which a captured graph runs here")],
+         ("graph", "kernel `f`, which a captured graph runs here"),
+         ("command", "kernel `f`, which a recorded command runs here")],
     )  # fmt: skip
     def test_broken_ways(self, kind: Any, words: str, session: Make) -> None:
         fact = Broken(kind, "f", self.READ, ("x", "w"))

@@ -441,6 +441,26 @@ def test_graphs_that_take_nothing_away() -> None:
     own.backward(loss)
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_command_is_on_no_tape(inside: bool) -> None:
+    def program() -> None:
+        x, y, loss = floats(1.5, 2.5, 3.5), zeros(), zeros(1)
+        command = wp.launch(square, 3, [x], [y], record_cmd=True)
+        if not inside:
+            command.launch()
+        with wp.Tape() as tape:
+            if inside:
+                command.launch()
+            wp.launch(total, 3, [y], [loss])
+        tape.backward(loss)
+        assert x.grad.numpy().tolist() == [0.0, 0.0, 0.0]
+        assert loss.numpy()[0] == pytest.approx(1.5**2 + 2.5**2 + 3.5**2)
+
+    f = one(program)
+    assert (f.kind, f.name) == ("command" if inside else "launch", "square")
+    assert "command.launch()" in said(f.site)
+
+
 def test_a_graph_before_the_tape_is_a_launch_beside_it() -> None:
     f = one(by_graph(lambda x, y: wp.launch(square, 3, [x], [y]), inside=False))
     assert f.kind == "launch" and "wp.launch(square, 3, [x], [y])" in said(f.site)
