@@ -75,7 +75,7 @@ def main(folder: str, root: str) -> None:
 
 def _write(outcome: Outcome, folder: Path) -> None:
     partial = folder / (files.RESULT + ".part")
-    partial.write_text(codec.dumps(outcome), encoding="ascii")
+    partial.write_text(codec.brief(outcome), encoding="ascii")
     os.replace(partial, folder / files.RESULT)
 
 

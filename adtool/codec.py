@@ -99,21 +99,37 @@ def _deep() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def encode(value: object) -> Any:
-    """Plain JSON data (dict, list, str, int, float, bool, None) of a value."""
+def brief(value: object) -> str:
+    """The same as `dumps`, without fields that hold their defaults: for results on their way."""
+    with _deep():
+        return json.dumps(encode(value, True), separators=(",", ":"), allow_nan=False)
+
+
+def encode(value: object, brief: bool = False) -> Any:
+    """Plain JSON data (dict, list, str, int, float, bool, None) of a value.
+
+    brief: fields that hold their defaults are left out.
+    """
     kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if kind is float and math.isfinite(value):  # type: ignore[arg-type]
         return value
     if is_dataclass(value) and not isinstance(value, type):
+        if brief:
+            given = ((name, getattr(value, name), default) for name, default in _defaults(kind))
+            return {
+                name: encode(x, True)
+                for name, x, d in given
+                if x is not d and (type(x) is not type(d) or x != d)
+            }
         return {name: encode(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, (tuple, list)):
         if set(map(type, value)) <= _PLAIN:
             return list(value)
-        return [encode(v) for v in value]
+        return [encode(v, brief) for v in value]
     if isinstance(value, dict):
-        return {str(k): encode(v) for k, v in value.items()}
+        return {str(k): encode(v, brief) for k, v in value.items()}
     if isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -123,8 +139,13 @@ def encode(value: object) -> Any:
             return float(value)
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if hasattr(value, "item"):  # a scalar of numpy
-        return encode(value.item())
+        return encode(value.item(), brief)
     raise TypeError(f"{kind.__name__} has no JSON form")
+
+
+@cache
+def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
+    return tuple((f.name, f.default) for f in fields(kind))
 
 
 @cache

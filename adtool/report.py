@@ -58,7 +58,9 @@ class Pair:
     digits_lost: decimal digits of the kernel's own precision that rounding costs the adjoint.
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
     the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward
-    mode, both in float64. These four are None where that was not looked at.
+    mode, both in float64. These four are None where that was not looked at. by_whole:
+    launches of this kind were looked at before; of this one nothing was compared but as a part
+    of its tape as a whole.
     """
 
     input: str
@@ -74,12 +76,13 @@ class Pair:
     scale: float | None = None
     off: float | None = None
     forward_error: float | None = None
+    by_whole: bool = False
 
     @property
     def decided(self) -> bool:
         """Whether the verdict stands on at least one trustworthy comparison."""
         if self.verdict == "pass":
-            return self.checked + self.directional > 0
+            return self.by_whole or self.checked + self.directional > 0
         if self.verdict == "inconclusive":  # of some entries, as at the edge of a domain
             return self.checked > 0 and 0.0 < (self.max_rel_error or 0.0) <= _AGREES
         return self.verdict in ("fail", "nan", "kink", "rounding")

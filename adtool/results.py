@@ -37,10 +37,10 @@ def _launch(tape: int, launch: LaunchResult) -> Launch:
 def _pair(p: PairResult) -> Pair:
     w = p.worst
     worst = None if w is None else Worst(w.row, w.col, w.ad, w.oracle, w.row_name, w.col_name)
+    scale, off = (p.scale, p.off) if p.scale > 0.0 else (None, None)
     return Pair(
         p.input, p.output, p.verdict, p.checked, *known_errors(p), worst, p.directional, p.reason,
-        p.digits_lost if p.verdict == "rounding" else None,
-        *((p.scale, p.off, p.forward_error) if p.scale > 0.0 else (None, None, p.forward_error)),
+        p.digits_lost if p.verdict == "rounding" else None, scale, off, p.forward_error, p.by_whole,
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def complete(
         if traces:
             out.text(container.TRACES, relative(traces))
         if report is not None:
-            out.text(container.REPORT, relative(codec.dumps(report)))
+            out.text(container.REPORT, relative(codec.brief(report)))
         if faults:
             out.text(container.FAULTS, relative(codec.dumps(Faults(faults))))
 

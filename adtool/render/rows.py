@@ -112,6 +112,18 @@ def wholes(report: Report) -> list[str]:
     return out
 
 
+def left_to_wholes(report: Report) -> str:
+    """What is to be said of launches that the checks of whole tapes answer for; empty for none."""
+    left = sum(any(p.by_whole for p in x.pairs) for x in report.launches)
+    if not left:
+        return ""
+    what = "1 launch was" if left == 1 else f"{left:,} launches were"
+    return (
+        f"{what} checked as parts of whole tapes, or of tapes like theirs, alone: many of the same "
+        "kind were checked by themselves"
+    )
+
+
 def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:
     items = [_Item(x, p) for x in launches for p in (x.pairs or (None,))]
     many = len(tapes) > 1
@@ -171,7 +183,8 @@ def _row(label: str, items: list[_Item]) -> Row:
         first.launch.kernel,
         worst.input,
         worst.output,
-        checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
+        "whole" if all(p.by_whole for p in pairs)
+        else checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
         max_abs,
         max_rel,
         ad,

@@ -19,7 +19,7 @@ from rich.text import Text
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
-from adtool.render.rows import Row, TableData, tables, wholes
+from adtool.render.rows import Row, TableData, left_to_wholes, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
@@ -139,6 +139,8 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
         _line(console, f"{left_out} more {kinds} not shown (--verbose shows all)\n")
     for line in wholes(report):
         _wrapped(console, line)
+    if left := left_to_wholes(report):
+        _wrapped(console, left)
     if report.end_to_end:
         console.print()
     if any("d" in row.checked for t in shown for row in t.rows):

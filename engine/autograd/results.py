@@ -73,7 +73,8 @@ class PairResult:
     the largest element of the adjoint times random cotangents, and what it is off by in the
     launch's own precision; 0 where that was not looked at. forward_error: how far the adjoint is
     from forward mode along a random direction, relative to its parts, both in float64; None where
-    differences are close enough, or a derivative is written by hand.
+    differences are close enough, or a derivative is written by hand. by_whole: nothing was compared
+    of this launch, of whose kind many were; the check of its tape as a whole passed with it.
     """
 
     input: str
@@ -91,6 +92,7 @@ class PairResult:
     scale: float = 0.0
     off: float = 0.0
     forward_error: float | None = None
+    by_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,8 @@ class WholeResult:
     whole is wrong. reason: why it is inconclusive or was skipped. site: the call on the tape that
     is the reason, where it is one. rounding: how far the gradient at the values that the program
     has, rounded to their own precision, is from that with all in float64, as a part of it; None
-    where that was not looked at.
+    where that was not looked at. parts_right: the derivative is wrong, and right where all that was
+    overwritten is put back: so are the derivatives of the launches.
     """
 
     verdict: Verdict
@@ -215,6 +218,7 @@ class WholeResult:
     cause: Cause | None = None
     site: Span | None = None
     rounding: float | None = None
+    parts_right: bool = False
 
 
 @dataclass(frozen=True, slots=True)

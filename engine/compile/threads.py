@@ -94,8 +94,9 @@ class Threads:
         self._reach: dict[object, list[tuple[int, int]]] = {}
         self._known: dict[object, Classes] = {}
         self._filled: dict[object, bool] = {}
-        # For backends: what they make of launches.
+        # For backends: what they make of launches, and of those that are alike.
         self.schedules: dict[object, object] = {}
+        self.alike: dict[object, object] = {}
 
     @functools.cached_property
     def collected(self) -> Collected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,7 +23,12 @@ from engine.autograd.launch.paths import (
     on_its_path,
     takes_another_path,
 )
-from engine.autograd.launch.recorded_arguments import NotRepeatable, RecordedLaunch, recorded_launch
+from engine.autograd.launch.recorded_arguments import (
+    NotRepeatable,
+    RecordedLaunch,
+    kind_of,
+    recorded_launch,
+)
 from engine.autograd.launch.second_derivative import NoSecondDerivative, check_second
 from engine.autograd.launch.unassigned import unassigned_reads
 from engine.autograd.results import LaunchResult
@@ -37,13 +42,21 @@ class LaunchOptions:
     """How to check a launch.
 
     mask: the pairs to look at; None for all. order: 2 for second derivatives, too. seed: of the
-    random directions.
+    random directions. whole: the tape as a whole is checked next, and may answer for the launch.
     """
 
     compare: CompareOptions = field(default_factory=CompareOptions)
     mask: Mask | None = None
     order: int = 1
     seed: int = 0
+    whole: bool = False
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the launch may be left to the check of the tape as a whole."""
+        how = self.compare
+        plain = how.tolerance.auto and not (how.every_entry or how.asks_for_entries)
+        return self.whole and plain and self.mask is None and self.order == 1
 
 
 @dataclass(frozen=True)
@@ -68,12 +81,17 @@ def check_launch(
     )  # fmt: skip
     if not record.selection.useful and record.selection.wrt & variants.written:
         return _skipped(result, "gradients stop at it: its enable_backward is False")
+    kind = kind_of(record)
+    like = experience.skipped(kind) or (experience.like(kind) if options.leaves else None)
+    if like is not None:
+        experience.add(kind)
+        return CheckedLaunch(replace(like, index=index, site=record.site))
     try:
         launch = recorded_launch(record)
         if not np.prod(launch.dim, dtype=np.int64):
             return _skipped(result, "the launch has no threads")
         result = replace(result, unassigned=unassigned_reads(launch))
-        return _checked(result, record, launch, options, experience)
+        return _checked(result, record, launch, options, experience, kind)
     except NotRepeatable as why:
         return _skipped(result, str(why))
     except EvaluationFailed as why:
@@ -84,20 +102,21 @@ def check_launch(
 
 def _checked(
     result: LaunchResult, record: LaunchRecord, launch: RecordedLaunch, options: LaunchOptions,
-    experience: Experience,
+    experience: Experience, kind: Hashable,
 ) -> CheckedLaunch:  # fmt: skip
     with faithful(launch) as evaluated:
         if not evaluated.inputs or not evaluated.outputs:
             side = "output" if evaluated.inputs else "input"
             why = f"no {side} array of it has floating point elements and requires_grad=True"
-            return _skipped(result, why)
+            skipped = _skipped(result, why)
+            experience.skip(kind, skipped.result)
+            return skipped
         pairs = masked(record, options.mask, evaluated.own.owner)
         # A stream of its own: the user's data may come from the same seed.
-        kind = launch.alike
         rng = np.random.default_rng([0xC0DE, options.seed, result.index, experience.count(kind)])
         look = experience.look(kind)
         every = options.compare.every_entry or look == "entries"
-        jointly = look == "jointly"
+        jointly = look in ("jointly", "whole")
         how = replace(
             options.compare, every_entry=every, jointly=jointly, kinked=experience.kinked(kind)
         )
@@ -106,7 +125,7 @@ def _checked(
         if (compared.beside or "kink" in verdicts) and not verdicts & {"fail", "nan"}:
             experience.add_kinked(kind)
         if adjoints_differ(compared.pairs) and takes_another_path(launch):
-            return _checked(result, record, launch, options, experience)
+            return _checked(result, record, launch, options, experience, kind)
         compared = replace(compared, pairs=_beside_kinks(launch, compared.pairs, how, rng))
         experience.add(kind)
         beside = np.random.default_rng([0xF0D, options.seed, result.index])
@@ -124,12 +143,13 @@ def _checked(
             at = {p.name: p.index for p in record.plan.params}
             names = tuple(variable(record, at[name]) or name for name in through)
             result = replace(result, detached=names)
-        if options.order > 1 and look != "jointly":
+        if options.order > 1 and not jointly:
             try:
                 second = check_second(evaluated, options.compare.tolerance, rng)
                 result = replace(result, pairs=(*result.pairs, *second))
             except NoSecondDerivative as why:
                 result = replace(result, no_second=str(why))
+        experience.learn(kind, result, evaluated.own.generated)
         return CheckedLaunch(result, compared.blocks)
 
 

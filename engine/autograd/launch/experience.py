@@ -6,10 +6,17 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Literal
 
+from engine.autograd.results import LaunchResult, PairResult
+
 # entries: along random directions for each pair of arrays, and entry by entry. pairs: along these
 # directions. jointly: along one direction through all inputs at once, and closer where that
-# does not agree.
-Look = Literal["entries", "pairs", "jointly"]
+# does not agree. whole: not by itself, where the check of its tape as a whole may answer for it.
+Look = Literal["entries", "pairs", "jointly", "whole"]
+
+# So many of a kind are looked at each by itself, and then one of so many.
+EACH, ONE_OF = 24, 64
+TAPES = 8  # the same of tapes as wholes, for both
+_RIGHT = ("pass", "kink", "skipped")
 
 
 class Experience:
@@ -18,12 +25,22 @@ class Experience:
     The first of a kind is looked at entry by entry, then the second, the fifth, the seventeenth
     and so on along directions for each pair of its arrays, the others along one direction through
     all inputs. Given to the checks of several tapes, it holds for all of them.
+
+    Where all derivatives of a kernel are generated and all launches of a kind were right, the check
+    of the tape as a whole, which runs the adjoint of every launch at its own values, answers for
+    those beyond the first 24 of the kind, but for each 64th. Where it does not pass, these launches
+    are looked at after all.
     """
 
     def __init__(self) -> None:
         self._met: Counter[Hashable] = Counter()
         self._asked: set[Hashable] = set()
         self._kinked: set[Hashable] = set()
+        # What a launch of a kind gives that a whole answers for; None where none does.
+        self._like: dict[Hashable, LaunchResult | None] = {}
+        self._skipped: dict[Hashable, LaunchResult] = {}
+        # Whether all tapes of a kind were such that they answer for their launches.
+        self._whole: dict[Hashable, bool] = {}
 
     def count(self, kind: Hashable) -> int:
         """How many launches of a kind were checked."""
@@ -35,7 +52,54 @@ class Experience:
         if not met:
             return "entries"
         power_of_four = met & (met - 1) == 0 and met.bit_length() % 2 == 1
-        return "pairs" if power_of_four else "jointly"
+        if power_of_four:
+            return "pairs"
+        return "jointly" if met < EACH or met % ONE_OF == 0 else "whole"
+
+    def skip(self, kind: Hashable, found: LaunchResult) -> None:
+        """Notes that launches of a kind have nothing to check."""
+        self._skipped[kind] = found
+
+    def skipped(self, kind: Hashable) -> LaunchResult | None:
+        """The result of the next launch of a kind, if those of its kind have nothing to check."""
+        return self._skipped.get(kind)
+
+    def like(self, kind: Hashable) -> LaunchResult | None:
+        """The result of the next launch of a kind, if a whole may answer for it."""
+        return self._like.get(kind) if self.look(kind) == "whole" else None
+
+    def learn(self, kind: Hashable, found: LaunchResult, generated: bool) -> None:
+        """Notes what was found of a launch of a kind. generated: so are all its derivatives."""
+        plain = generated and not (found.unassigned or found.skipped)
+        if not plain or any(p.verdict not in _RIGHT for p in found.pairs):
+            self._like[kind] = None
+        elif kind not in self._like:
+            pairs = (
+                PairResult(p.input, p.output, "skipped", reason=p.reason)
+                if p.verdict == "skipped"
+                else PairResult(p.input, p.output, "pass", by_whole=True)
+                for p in found.pairs
+            )
+            self._like[kind] = LaunchResult(
+                found.index, found.kernel, found.dim, tuple(pairs), found.span, stops=found.stops
+            )
+
+    def look_at_whole(self, kind: Hashable) -> Literal["closely", "briefly", "like"]:
+        """How to look at the next tape of a kind as a whole; like: not, as others were right.
+
+        Right, or wrong by what was overwritten alone. Of the first some are looked at closely, as
+        launches are.
+        """
+        met = self._met[kind]
+        if self.look(kind) in ("entries", "pairs"):
+            return "closely"
+        like = met >= TAPES and met % TAPES and self._whole.get(kind)
+        return "like" if like else "briefly"
+
+    def add_whole(self, kind: Hashable, right: bool) -> None:
+        """Counts a tape that was looked at. right: so are the derivatives of its launches."""
+        self._met[kind] += 1
+        self._whole[kind] = right and self._whole.get(kind, True)
 
     def kinked(self, kind: Hashable) -> bool:
         """Whether a launch of a kind was seen to have kinks."""

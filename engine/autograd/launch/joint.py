@@ -65,7 +65,7 @@ def compare_jointly(
     displaced = launch.displaced
     if displaced.precision.coarse or displaced.nonfinite or not displaced.tolerance.auto:
         return None
-    if set(pairs) != {(a, b) for a in launch.inputs for b in launch.outputs}:
+    if not {(a, b) for a in launch.inputs for b in launch.outputs} <= set(pairs):
         return None
     w = {b: launch.cotangent(b) for b in launch.outputs}
     grads: dict[str, Mapping[str, Array]] = {}

@@ -45,13 +45,24 @@ class RecordedLaunch:
     dim: tuple[int, ...]
     arguments: tuple[Argument, ...]
 
-    @property
-    def alike(self) -> tuple[Any, ...]:
-        """Equal for launches of one kernel over equal grids, with arguments of equal shapes."""
-        return (
-            self.variants, self.dim,
-            tuple((np.shape(a.value), a.requires_grad, a.alias) for a in self.arguments),
-        )  # fmt: skip
+
+def kind_of(record: LaunchRecord) -> tuple[Any, ...]:
+    """Equal for launches of one kernel over equal grids, with arguments of equal shapes.
+
+    Also equal: which arrays have gradients, and which are the same memory.
+    """
+    owners: dict[Any, int] = {}
+    arrays: list[Any] = []
+    for p, a in zip(record.plan.params, record.args, strict=True):
+        if p.array_kind is None:
+            continue
+        if a is None:
+            arrays.append(None)
+            continue
+        key = (a.ptr, tuple(a.shape), tuple(a.strides))
+        first = owners.setdefault(key, p.index) if a.size else p.index
+        arrays.append((key[1], bool(a.requires_grad), first))
+    return (record.plan.variants, tuple(record.dim), tuple(arrays))
 
 
 def recorded_launch(record: LaunchRecord) -> RecordedLaunch:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
@@ -13,7 +14,7 @@ from engine.autograd.launch.experience import Experience
 from engine.autograd.results import LaunchResult, Remainders, TapeResult, Unchecked, WholeResult
 from engine.autograd.tape.end_to_end import check_end_to_end
 from engine.autograd.tape.options import Options, Progress
-from engine.autograd.tape.recorded_tape import recorded_tape
+from engine.autograd.tape.recorded_tape import RecordedTape, recorded_tape
 from engine.autograd.tape.taylor import of_launch, of_whole
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
@@ -53,7 +54,8 @@ def check_tape(
 ) -> TapeResult:
     """Checks each launch of a tape (or of what `engine.capturing` kept of one).
 
-    Every launch is compared along random directions. Single Jacobian entries are
+    Every launch is compared along random directions, but for those of long programs that
+    the tape as a whole may answer for (see `Experience`). Single Jacobian entries are
     compared for the first launch of each kernel and shape, and wherever a direction
     disagrees; max_inputs and max_outputs limit them for each array. User arrays are
     only read. See `Tolerance` for eps, atol and rtol, and `Experience` for how closely the later
@@ -142,24 +144,91 @@ def check(
     if options.partial:
         return replace(found, whole=WholeResult("skipped", reason=PARTIAL))
     try:
-        known = _known(tape.records, options.experience or Experience())
-        whole = check_end_to_end(tape, options.tolerance, found.launches, options.seed, known)
+        found = _with_whole(tape, options, found)
+    except CheckInterrupted as stopped:
+        raise CheckInterrupted(_joined(_seen(found), stopped.result)) from None
     except KeyboardInterrupt:
-        raise CheckInterrupted(found) from None
+        raise CheckInterrupted(_seen(found)) from None
     if progress is not None:
         steps = len(found.launches) + 1
         progress(steps, steps, "")
-    return replace(found, whole=whole)
+    return found
 
 
-def _known(records: Sequence[Record], experience: Experience) -> bool:
-    """Whether a tape like this one was looked at closely. Counts it."""
-    kind = tuple(
-        (r.plan.variants, tuple(r.dim)) if isinstance(r, LaunchRecord) else r.name for r in records
-    )
-    known = experience.look(kind) == "jointly"
-    experience.add(kind)
-    return known
+def _with_whole(tape: Tape | CapturedTape, options: Options, found: TapeResult) -> TapeResult:
+    """The check of a tape as a whole, added to that of its launches.
+
+    Those that were left to it are looked at by themselves where it cannot answer for them.
+    """
+    experience = options.experience or Experience()
+    replayed = recorded_tape(tape)
+    kind = _kind_of(tape, replayed)
+    look = experience.look_at_whole(kind)
+    if look == "like":
+        experience.add(kind)
+        return found
+    known = look == "briefly"
+
+    def whole() -> WholeResult:
+        return check_end_to_end(tape, options.tolerance, found.launches, options.seed, known)
+
+    result = whole()
+    right = result.verdict == "pass" or result.parts_right
+    covered = _launches(replayed.records) if right else 0
+    left = {x.index for x in found.launches if _is_left(x) and x.index >= covered}
+    if left:
+        alone = check_records(tape.records, replace(options, launches=tuple(left), whole=False))
+        others = (x for x in found.launches if x.index not in left)
+        found = _joined(replace(found, launches=tuple(others)), alone)
+        if not right and result.verdict != "skipped":
+            result = whole()  # which tells of what is wrong with its launches
+    experience.add_whole(kind, right)
+    return replace(found, whole=result)
+
+
+def _launches(records: Sequence[Record]) -> int:
+    return sum(isinstance(r, (LaunchRecord, BarredLaunch)) for r in records)
+
+
+def _kind_of(tape: Tape | CapturedTape, replayed: RecordedTape) -> Hashable:
+    """Equal for tapes of equal launches, whose arrays go from one to the other in the same way.
+
+    Also equal: of what kinds the facts are that were seen of them, and what their backward passes
+    found overwritten.
+    """
+    facts = tape.facts if isinstance(tape, CapturedTape) else []
+    seen = tuple(type(f) for f in facts), replayed.restored, replayed.ran
+    found = tuple(map(tuple, (replayed.changed, replayed.read)))
+    numbers: dict[object, int] = {}
+
+    def number(a: Any) -> object:
+        key = (a.ptr, tuple(a.shape), tuple(a.strides))
+        return numbers.setdefault(key, len(numbers)), key[1], bool(a.requires_grad)
+
+    operations = tuple(
+        (r.plan.variants, tuple(r.dim), r.aliased,
+         tuple(None if (a := r.args[p.index]) is None else number(a)
+               for p in r.plan.array_params))
+        if isinstance(r, LaunchRecord) else (r.name, *map(number, r.arrays))
+        for r in replayed.records
+    )  # fmt: skip
+    return operations, tuple(map(number, replayed.seeded)), seen, found
+
+
+def _is_left(x: LaunchResult) -> bool:
+    return any(p.by_whole for p in x.pairs)
+
+
+def _seen(found: TapeResult) -> TapeResult:
+    """Without the launches that were left to the tape as a whole."""
+    return replace(found, launches=tuple(x for x in found.launches if not _is_left(x)))
+
+
+def _joined(a: TapeResult, b: TapeResult) -> TapeResult:
+    """Both of one tape. unchecked: the functions on it are in both."""
+    launches = sorted((*a.launches, *b.launches), key=lambda x: x.index)
+    unchecked = dict.fromkeys((*a.unchecked, *b.unchecked))
+    return replace(a, launches=tuple(launches), unchecked=tuple(unchecked))
 
 
 def check_records(
@@ -186,7 +255,7 @@ def check_records(
             if options.keep is not None and checked.blocks is not None:
                 options.keep(checked.result, checked.blocks)
     except KeyboardInterrupt:
-        raise CheckInterrupted(_result(records, found)) from None
+        raise CheckInterrupted(_seen(_result(records, found))) from None
     if progress is not None:
         progress(len(todo), steps, "")
     return _result(records, found)
@@ -212,8 +281,9 @@ def _selected(
     """The launches to check, with their numbers."""
     launches = list(enumerate(r for r in records if isinstance(r, (LaunchRecord, BarredLaunch))))
     launches = launches[options.skip_to :]
+    asked = frozenset(options.launches)
     for index, r in reversed(launches) if options.reverse else launches:
-        if options.wants(r.kernel.key) and (not options.launches or index in options.launches):
+        if options.wants(r.kernel.key) and (not asked or index in asked):
             yield index, r
 
 

@@ -37,7 +37,7 @@ Array = NDArray[Any]
 _RIGHT: frozenset[Verdict] = frozenset(("pass", "kink", "rounding", "skipped"))
 TELLS = 0.1  # the error of differences that still tells something, as a part of them
 DIRECTIONS = 2
-LONG = 1000  # operations, beyond which the runs of a tape are saved
+LONG = 1000  # operations, beyond which runs of a tape are saved
 
 WRONG_LAUNCH = "a derivative of one of its launches is wrong"
 ALONE = "differences do not tell, and not every launch is known to be right"
@@ -81,26 +81,37 @@ def _checked(
     evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
     rng: np.random.Generator, known: bool,
 ) -> WholeResult:  # fmt: skip
-    """The worst of some directions; the later ones make all leaves count alike."""
+    """The worst of some directions; the later ones, or the only one, make all leaves count alike."""
     if not evaluation.finite:
         return WholeResult("inconclusive", reason="what the tape computes is not finite")
     verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches}
     found = WholeResult("skipped")
-    adjoint: AdjointAlong | None = None
     briefly = known or len(evaluation.replay.operations) > LONG
-    for number in range(1 if known else DIRECTIONS):
-        if adjoint is None:
-            v = evaluation.direction(rng)
-        else:
-            v = evaluation.levelled_direction(rng, adjoint.gradients)
+    for number in range(1 if briefly else DIRECTIONS):
+        level = briefly or number
+        v = (evaluation.levelled_direction(rng, evaluation.gradients()) if level
+             else evaluation.direction(rng))  # fmt: skip
         adjoint = evaluation.adjoint_along(v)
         one = _along(evaluation, v, adjoint, tolerance, verdicts, briefly)
         found = _worse(found, one, number + 1)
         if found.verdict != "pass":
             break
-    if found.verdict == "pass" and not known and adjoint is not None:
-        found = replace(found, rounding=evaluation.rounding(adjoint.gradients))
+    if found.verdict == "fail" and any(p.by_whole for x in launches for p in x.pairs):
+        found = replace(found, parts_right=_parts_right(evaluation, v, tolerance))
+    if found.verdict == "pass" and not known:
+        found = replace(found, rounding=evaluation.rounding(evaluation.gradients()))
     return found
+
+
+def _parts_right(evaluation: TapeEvaluation, v: Direction, tolerance: Tolerance) -> bool:
+    """Whether the derivatives of all launches make the right one, where nothing is overwritten."""
+    evaluation.heal()
+    try:
+        forward = evaluation.forward_along(v)
+    except EvaluationFailed:
+        return False
+    known = Slope(np.array([forward]), np.zeros(1))
+    return Derivatives.of(evaluation.adjoint_along(v), known, tolerance).agrees(forward)
 
 
 def _along(

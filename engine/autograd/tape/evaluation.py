@@ -55,6 +55,8 @@ class TapeEvaluation:
         self._weights = [
             np.where(m, rng.standard_normal(m.shape), 0.0) for m in live if self.finite
         ]
+        # Of the leaves, while memory still has those of all that is between.
+        self._known: list[Array] | None = None
 
     @property
     def given(self) -> bool:
@@ -102,12 +104,8 @@ class TapeEvaluation:
 
     def adjoint_along(self, v: Direction) -> AdjointAlong:
         """The derivative by the lifted backward pass, run as the tape's own would be."""
-        self.replay.record()
-        self.seed()
-        for s in reversed(self.replay.operations):
-            s.backward()
+        gradients = self.gradients()
         self._move(self.memories.tangents, v)
-        gradients = [self._gradient(k) for k in range(len(self._leaves))]
         with np.errstate(all="ignore"):
             terms = [np.where(d == 0, 0.0, g * d) for g, d in zip(gradients, v, strict=True)]
             spread = float(np.sqrt(sum(float((t * t).sum()) for t in terms)))
@@ -115,6 +113,21 @@ class TapeEvaluation:
             if not np.isfinite(value):  # perhaps of elements that do not move
                 value = sum(float(t.sum()) for t in terms)
         return AdjointAlong(value, gradients, spread)
+
+    def gradients(self) -> Sequence[Array]:
+        """Those of the leaves: no direction changes them."""
+        if self._known is None:
+            self.replay.record()
+            self.seed()
+            for s in reversed(self.replay.operations):
+                s.backward()
+            self._known = [self._gradient(k) for k in range(len(self._leaves))]
+        return self._known
+
+    def heal(self) -> None:
+        """From now on adjoints read what their launches did, whatever was overwritten since."""
+        self.replay.heal()
+        self._known = None
 
     def rounding(self, gradients: Sequence[Array]) -> float | None:
         """How far the gradients of the leaves, at values in their own precision, are from these.
@@ -155,8 +168,10 @@ class TapeEvaluation:
         try:
             for (_, start, _), d in zip(self._leaves, v, strict=True):
                 np.add(start, t * d, out=start, where=d != 0)
+            self._known = None
             yield
         finally:
+            self._known = None
             for (_, start, _), was in zip(self._leaves, kept, strict=True):
                 start[...] = was
 
@@ -171,6 +186,7 @@ class TapeEvaluation:
 
     def seed(self) -> None:
         """Sets the gradients to the cotangents, and all others to zero."""
+        self._known = None
         self.memories.grads.clear()
         for p, w in zip(self.replay.outputs, self._weights, strict=True):
             self.memories.grads.view(p)[...] = w

@@ -78,7 +78,10 @@ class ReplayedLaunch(Operation):
     that it reads otherwise.
     """
 
-    def __init__(self, record: LaunchRecord, launch: int) -> None:
+    def __init__(
+        self, record: LaunchRecord, launch: int, runs: dict[frozenset[str], QuietRuns]
+    ) -> None:
+        """runs: what the launches of a tape share, to resolve each form once."""
         self.record: LaunchRecord = record
         self.launch = launch
         self.plan = record.plan
@@ -97,7 +100,7 @@ class ReplayedLaunch(Operation):
         )
         self.moving = frozenset(p.name for p in self.plan.floats if p.index in self.parts)
         self.journaled = self.exact.journaled(record.aliased)
-        self._runs = QuietRuns(self.journaled)
+        self._runs = runs.setdefault(self.journaled, QuietRuns(self.journaled))
         written = self.plan.variants.written
         self.useful = bool(self.wrt & written) and self.plan.kernel.enable_backward
         self.idle = 0 in record.dim
@@ -297,9 +300,10 @@ def operations_of(records: Sequence[Record]) -> list[Operation]:
     """The operations of a tape's records, one for each. Raises NotReplayable."""
     out: list[Operation] = []
     launches = 0
+    runs: dict[frozenset[str], QuietRuns] = {}
     for r in records:
         if isinstance(r, LaunchRecord):
-            out.append(ReplayedLaunch(r, launches))
+            out.append(ReplayedLaunch(r, launches, runs))
             launches += 1
         elif isinstance(r, CopyRecord) or (isinstance(r, CapturedWrite) and r.copy):
             dest, src = r.arrays

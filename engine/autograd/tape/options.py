@@ -72,4 +72,4 @@ class Options:
             self.tolerance, self.max_inputs, self.max_outputs, self.all_entries
         )
         mask = self.masks.get(kernel) if self.masks else None
-        return LaunchOptions(compare, mask, self.order, self.seed)
+        return LaunchOptions(compare, mask, self.order, self.seed, self.end_to_end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,11 @@ class Replay:
                 for p in s.writes:
                     main.view(p)[...] = own.view(p)
 
+    def heal(self) -> None:
+        """From now on adjoints read what their launches did, whatever was overwritten since."""
+        for s, _, meeting in _overwritten(self.operations, self.after, self.memories.spans):
+            s.other, s.restored = {}, frozenset(meeting)
+
     @property
     def ruled(self) -> bool:
         """Whether no launch has a derivative that is written by hand."""
@@ -157,17 +162,23 @@ def _restore_inputs(
     others: dict[int, dict[int, Other]] = {}
     for (position, i), other in tape.read.items():
         others.setdefault(id(tape.records[position]), {})[i] = other
+    for s, inputs, meeting in _overwritten(operations, after, spans):
+        s.other = others.get(id(s.record), {})
+        kept = {i for i in meeting if tape.restored or not (inputs[i].float or tape.ran)}
+        s.restored = frozenset(s.other) | kept
+
+
+def _overwritten(
+    operations: Sequence[Operation], after: Sequence[OutsideWrite],
+    spans: Sequence[tuple[int, int]],
+) -> Iterator[tuple[ReplayedLaunch, Mapping[int, Placement], set[int]]]:  # fmt: skip
+    """The launches, last first, with their inputs, and which of these are written to later."""
     later = Region(spans)
     for late in after:
         later.add(late.writes[0])
     for s in reversed(operations):
         if isinstance(s, ReplayedLaunch):
-            s.other = others.get(id(s.record), {})
-            s.restored = frozenset(s.other).union(
-                i for i, p in s.parts.items()
-                if i in s.plan.inputs
-                and (tape.restored or not (p.float or tape.ran))
-                and later.meets(p)
-            )  # fmt: skip
+            inputs = {i: p for i, p in s.parts.items() if i in s.plan.inputs}
+            yield s, inputs, {i for i, p in inputs.items() if later.meets(p)}
         for p in s.writes:
             later.add(p)

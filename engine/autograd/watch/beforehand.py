@@ -33,7 +33,9 @@ class Beforehand:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._map = ReachMap()
+        # By root, with a bit for each (see `Reach`).
         self._inputs: dict[int, array] = {}
+        self._bits: dict[int, int] = {}
         self._taped: Weak[None] = Weak()
         # Tapes that recorded something since they were looked at, and how much was looked at.
         self._behind: dict[int, CapturedTape] = {}
@@ -54,13 +56,17 @@ class Beforehand:
             if a.requires_grad and root_array(a) not in self._taped and len(self._inputs) < _KEPT:
                 whole = self._inputs.setdefault(root, a._whole or a)
                 leaf = Leaf(root, self._names.of(site, plan, i), ref(whole))
-                reach |= Reach(frozenset({leaf}))
-        reach = reach.cut_at(Edge("launch", plan.kernel.key, site))
+                bit = self._bits.setdefault(root, 1 << len(self._bits))
+                reach |= Reach(frozenset({leaf}), bits=bit)
+        reach = reach.cut_at(Edge("launch", plan.kernel.key, site)).flat()
         for i in plan.writes:
             a = values[i]
             if a is not None and a._info.floating:
-                own = root_of(a)
-                kept = Reach(NONE.leaves, frozenset(x for x in reach.cut if x[0].root != own))
+                own, kept = root_of(a), reach
+                bit = self._bits.get(own, 0)
+                if reach.bits & bit:
+                    others = frozenset(x for x in reach.cut if x[0].root != own)
+                    kept = Reach(NONE.leaves, others, reach.bits & ~bit)
                 if kept or self._map.of(a):
                     self._map.add(a, kept, False)
 

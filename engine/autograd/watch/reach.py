@@ -34,11 +34,15 @@ class Edge:
         site = None if self.site is None else (self.site.code, self.site.instruction)
         return self.kind, self.name, site, self.at
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edge) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return self._hash
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,18 @@ class Reach:
 
     Sets where they are small. Else it only knows what it was made of, so that a tape with an
     input at each of many launches takes time and memory for each of them once.
+
+    bits: of the inputs, as who makes them numbers them: a set bit for each, and perhaps more.
     """
 
-    __slots__ = ("_cut", "_edge", "_leaves", "_parts", "is_cut", "is_smooth")
+    __slots__ = ("_cut", "_depth", "_edge", "_leaves", "_parts", "bits", "is_cut", "is_smooth")
 
     def __init__(
-        self, leaves: frozenset[Leaf] = frozenset(), cut: frozenset[tuple[Leaf, Edge]] = frozenset()
-    ) -> None:
+        self, leaves: frozenset[Leaf] = frozenset(),
+        cut: frozenset[tuple[Leaf, Edge]] = frozenset(), bits: int = 0,
+    ) -> None:  # fmt: skip
+        self.bits = bits
+        self._depth = 0
         self._leaves = leaves
         self._cut = cut
         self._parts: tuple[Reach, ...] = ()
@@ -93,9 +102,11 @@ class Reach:
         if not (self.is_smooth or self.is_cut):
             return other
         if not (self._parts or other._parts) and self._small and other._small:
-            return Reach(self._leaves | other._leaves, self._cut | other._cut)
-        out = Reach()
-        out._parts = (self, other)
+            return Reach(
+                self._leaves | other._leaves, self._cut | other._cut, self.bits | other.bits
+            )
+        out = Reach(bits=self.bits | other.bits)
+        out._parts, out._depth = (self, other), 1 + max(self._depth, other._depth)
         out.is_smooth = self.is_smooth or other.is_smooth
         out.is_cut = self.is_cut or other.is_cut
         return out
@@ -105,10 +116,14 @@ class Reach:
         if not self.is_smooth:
             return self
         if self._small:
-            return Reach(frozenset(), self._cut | {(x, edge) for x in self._leaves})
-        out = Reach()
-        out._parts, out._edge, out.is_cut = (self,), edge, True
+            return Reach(frozenset(), self._cut | {(x, edge) for x in self._leaves}, self.bits)
+        out = Reach(bits=self.bits)
+        out._parts, out._edge, out.is_cut, out._depth = (self,), edge, True, 1 + self._depth
         return out
+
+    def flat(self) -> Reach:
+        """The same as sets, where it has become deep: what is made in a loop must not grow."""
+        return self if self._depth <= _DEEP else Reach(self.leaves, self.cut, self.bits)
 
     def __bool__(self) -> bool:
         return self.is_smooth or self.is_cut
@@ -136,6 +151,7 @@ class Reach:
 
 # Inputs, with and without a cut, that are kept as sets.
 _SMALL = 8
+_DEEP = 512  # of parts of parts
 
 NONE = Reach()
 

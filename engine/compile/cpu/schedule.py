@@ -11,8 +11,9 @@ and the arguments alone. Arrays that threads only add to are dealt with in one o
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from engine import config
@@ -45,6 +46,11 @@ class Private:
     at: tuple[int, ...]
     wins: bool
 
+    def of(self, args: bytes) -> Private:
+        """The same for arguments whose arrays are elsewhere."""
+        (address,) = struct.unpack_from("<q", args, self.array.at)
+        return replace(self, array=replace(self.array, address=address))
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -53,6 +59,12 @@ class Schedule:
     bounds: tuple[int, ...]
     rounds: tuple[tuple[int, ...], ...]
     private: tuple[Private, ...] = ()
+
+    def of(self, args: bytes) -> Schedule:
+        """The same for arguments whose arrays are elsewhere."""
+        if not self.private:
+            return self
+        return replace(self, private=tuple(p.of(args) for p in self.private))
 
 
 def schedule(
@@ -73,20 +85,43 @@ def schedule(
         return None
     # Tests change what is too small.
     rest = (dim, bounds, dealt, LEAST, config.deterministic or thread_count())
-    key: object = (args, rest)
-    found = threads.schedules.get(key, False)
+    found = threads.schedules.get((args, rest), False)
     if found is False:
-        # Arrays matter by how they lie to each other alone, where nothing is divided.
-        apart = threads.apart(args)
-        if (apart, rest) in threads.schedules:
-            return None
+        found = _like(threads, dim, args, bounds, dealt, rest)
         if len(threads.schedules) >= _KEPT:
             threads.schedules.clear()
-        found = _schedule(threads, dim, args, bounds, dealt, total)
-        if found is None:
-            key = (apart, rest)
-        threads.schedules[key] = found
+        threads.schedules[args, rest] = found
     return found  # type: ignore[return-value]
+
+
+def _like(
+    threads: Threads,
+    dim: tuple[int, ...],
+    args: bytes,
+    bounds: tuple[int, ...] | None,
+    dealt: frozenset[str],
+    rest: object,
+) -> Schedule | None:
+    """The schedule, of a launch like it where there was one."""
+    known = threads.alike
+    layout = threads.layout(args)
+    if bounds is None and (layout, rest) in known:
+        return None
+    # Where arrays are matters by how they lie to each other alone.
+    apart = threads.apart(args)
+    if (apart, rest) in known:
+        like: Schedule | None = known[apart, rest]  # type: ignore[assignment]
+        return None if like is None else like.of(args)
+    total = math.prod(dim)
+    found = _schedule(threads, dim, args, bounds, dealt, total)
+    if len(known) >= _KEPT:
+        known.clear()
+    small = False
+    if found is None and bounds is None:
+        # Whether it is too small, extents and integers say alone.
+        small = total * threads.classes(dim, args, threads.arrays(args)).cost < LEAST
+    known[layout if small else apart, rest] = found
+    return found
 
 
 def _schedule(
