@@ -25,7 +25,7 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
-from engine.compile.pipeline import NONE, Names, Variants
+from engine.compile.pipeline import NONE, Names, Request, Variants
 from engine.compile.watching import watched
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
@@ -128,8 +128,10 @@ class Executable:
             form = "forward"
         # Which thread touches what is told in the order of the threads.
         self._serial = form == "accesses"
-        self._entry = variants.entry(backend, form, wrt, journaled)
         self._what = (variants, form, wrt, journaled)
+        # While somebody watches, it may well be that only the watched form runs.
+        lazy = watchers and backend.on_host
+        self._entry = None if lazy else variants.entry(backend, form, wrt, journaled)
         # What decides where the last launch accessed arrays, if it is known to be inside.
         self._layout: Callable[[bytes], tuple[int, ...]] | None = None
         self._inside: tuple[tuple[int, ...], tuple[int, ...]] | None = None
@@ -159,6 +161,9 @@ class Executable:
             if seen is not None:
                 return self._run_watched(seen, dim, args, done, journal, limit, threads, quiet)
         entry = self._entry
+        if entry is None:
+            variants, form, wrt, journaled = self._what
+            entry = self._entry = variants.entry(self._backend, form, wrt, journaled)
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
         limits = Limits(config.stack_limit_bytes, limit)
@@ -167,7 +172,7 @@ class Executable:
             if done is not None:
                 done(None)
             return _NOTHING
-        return self._ended(came, dim, done, quiet)
+        return _ended(entry, came, dim, done, quiet)
 
     def stays_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
         """Runs it, as `run` does, and says whether all accesses were inside of their arrays."""
@@ -177,6 +182,20 @@ class Executable:
         limits = Limits(config.stack_limit_bytes, 0)
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
         return not came.error and not seen.faults(dim)
+
+    def run_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
+        """Runs it quietly, and says whether all accesses were inside of their arrays.
+
+        Raises KernelStopped.
+        """
+        if 0 in dim or self._watched(dim, args, True) is None:
+            self.run(dim, args, quiet=True, inside=True)
+            return True
+        seen = WatchedRun(self._backend, *self._what)
+        limits = Limits(config.stack_limit_bytes, 0)
+        came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
+        _ended(seen.entry, came, dim, None, True)
+        return not seen.faults(dim)
 
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
@@ -205,24 +224,39 @@ class Executable:
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, threads, journal, spare)
         faults = [] if quiet else seen.faults(dim)
         tell_faults(faults)
-        ended = self._ended(came, dim, done, quiet)
+        ended = _ended(seen.entry, came, dim, done, quiet)
         if faults and not watchers:
             raise LaunchError(*map(diagnostic, faults))
         return ended
 
-    def _ended(
-        self, came: Outcome, dim: tuple[int, ...], done: Done | None, quiet: bool
-    ) -> Execution:
-        failures = [] if quiet else tell(self._entry, came.output)
-        if came.error == ASSERTED:
-            raise_failures(self._entry, dim, failures)
-        if came.error:
-            raise _stopped(self._entry, dim, came.error)
-        if done is not None:
-            done(came.journal)
-        if failures:
-            raise_failures(self._entry, dim, failures)
-        return Execution(came.journal, came.stack_bytes)
+
+def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:
+    """What of a kernel is likely to run: the watched form, where somebody watches for a reason.
+
+    args: those of the kernel itself.
+    """
+    backend, variants, form, wrt, journaled = request
+    if not watchers or not backend.on_host or 0 in dim:
+        return request
+    kernel = watched(variants, "bounds")
+    if kernel.inside("forward", NONE, NONE, dim, args):
+        return request
+    return (backend, kernel, form, wrt, journaled)
+
+
+def _ended(
+    entry: Entry, came: Outcome, dim: tuple[int, ...], done: Done | None, quiet: bool
+) -> Execution:
+    failures = [] if quiet else tell(entry, came.output)
+    if came.error == ASSERTED:
+        raise_failures(entry, dim, failures)
+    if came.error:
+        raise _stopped(entry, dim, came.error)
+    if done is not None:
+        done(came.journal)
+    if failures:
+        raise_failures(entry, dim, failures)
+    return Execution(came.journal, came.stack_bytes)
 
 
 def _stopped(entry: Entry, dim: tuple[int, ...], error: int) -> KernelStopped:

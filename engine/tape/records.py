@@ -18,7 +18,7 @@ from engine.ir.nodes import Function
 from engine.logger import log_warning
 from engine.runtime import watch
 from engine.runtime.array import array
-from engine.runtime.execute import run
+from engine.runtime.execute import foreseen, run
 from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
@@ -287,7 +287,10 @@ class LaunchRecord(Record):
         self.check_order(selection.wrt)
         self.check_late(selection.wrt)
         plan = self.plan
-        return [(plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled)]
+        what: Request = (
+            plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
+        )  # fmt: skip
+        return [foreseen(what, tuple(self.dim), self._pack(self.values)) if watch.watchers else what]
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         selection = self._now()

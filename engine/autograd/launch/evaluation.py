@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from engine.autograd.launch.derived import called, can_lift, lifted, plain
 from engine.autograd.launch.recorded_arguments import RecordedLaunch
 from engine.compile.backend import Journal
-from engine.compile.pipeline import Variants
+from engine.compile.pipeline import Request, Variants, prefetch
 from engine.diagnostics import EngineError
 from engine.ir.nodes import Var
 from engine.ir.sites import places
 from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime.device import HOST
-from engine.runtime.execute import Executable, Form, Threads
+from engine.runtime.execute import Executable, Form, Threads, foreseen
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
 from engine.runtime.watch import watchers
@@ -57,15 +57,26 @@ class QuietRuns:
 
         Messages are dropped: the launch itself has printed them.
         """
-        key = (form, id(variants), wrt)
         try:
-            known = self._known.get(key)
-            if known is None:
-                made = Executable(HOST.backend, variants, form, wrt, self._journaled)
-                known = self._known[key] = variants, made
-            return known[1].run(dim, args, quiet=True, inside=self.inside, **more).journal
+            form_of = self._form(variants, form, wrt)
+            return form_of.run(dim, args, quiet=True, inside=self.inside, **more).journal
         except KernelStopped as stopped:
             raise EvaluationFailed(stopped.reason) from None
+
+    def run_inside(self, variants: Variants, dim: tuple[int, ...], args: bytes) -> bool:
+        """Runs a kernel, and says whether no access was outside. Raises EvaluationFailed."""
+        try:
+            return self._form(variants, "forward", frozenset()).run_inside(dim, args)
+        except KernelStopped as stopped:
+            raise EvaluationFailed(stopped.reason) from None
+
+    def _form(self, variants: Variants, form: Form, wrt: frozenset[Name]) -> Executable:
+        key = (form, id(variants), wrt)
+        known = self._known.get(key)
+        if known is None:
+            made = Executable(HOST.backend, variants, form, wrt, self._journaled)
+            known = self._known[key] = variants, made
+        return known[1]
 
 
 class Evaluation:
@@ -132,6 +143,33 @@ class Evaluation:
             variants or self.variants, form, self.dim, args, journal_limit=journal_limit, **more
         )
 
+    def requests(self, tangent: bool) -> list[Request]:
+        """Its forms with derivatives, and its own where forward mode is (tangent)."""
+        host, none, wrt = HOST.backend, frozenset[Name](), self.wrt
+        if not (wrt & self.variants.written and wrt & self.variants.read):
+            return []
+        out: list[Request] = [(host, self.variants, "adjoint", wrt, self.journaled)]
+        if self.variants.needs_journal(wrt, self.journaled):
+            out.append((host, self.variants, "recorded", wrt, self.journaled))
+        if tangent:
+            out.append((host, self.variants, "forward", none, none))
+            moving = None if self._native else self._moving()
+            if moving is not None:
+                out.append((host, plain(self.variants), "tangent", moving, self.journaled))
+        if self._runs.inside:
+            return out
+        return [foreseen(r, self.dim, self._args) for r in out]
+
+    def _moving(self) -> frozenset[Name] | None:
+        """All arrays of floats, if the kernel has a forward mode."""
+        found = (p for p in self.params if isinstance(p.type, ArrayType) and is_float(p.type))
+        wrt = frozenset(p.name for p in found)
+        try:
+            plain(self.variants).tangent_ir(wrt)
+        except (TypeError, EngineError):
+            return None
+        return wrt
+
     def trust(self) -> None:
         """From now on no run is watched."""
         self._runs.inside = True
@@ -141,7 +179,7 @@ class Evaluation:
 
         The same holds for all forms of it, at its values: they touch the same elements.
         """
-        if not _plain_accesses(self.variants):
+        if not plain_accesses(self.variants):
             return False
         self.restore()
         try:
@@ -322,6 +360,7 @@ def evaluations(
         # What floats decide is guarded where they move; all else is as in the launch.
         own.trust()
         exact.trust()
+    _compile_together(own, exact)
     moving = [p for p in own.params if p.name in own.wrt]
     floats = [p for p in own.params if isinstance(p.type, ArrayType) and is_float(p.type)]
     try:
@@ -335,8 +374,13 @@ def evaluations(
         exact.close()
 
 
+def _compile_together(own: Evaluation, exact: Evaluation) -> None:
+    """Compiles what a check of a launch is likely to run: several compilers work at once."""
+    prefetch([r for e in (own, exact) for r in e.requests(tangent=e is exact)])
+
+
 @lru_cache(256)
-def _plain_accesses(variants: Variants) -> bool:
+def plain_accesses(variants: Variants) -> bool:
     """Whether a kernel accesses elements of arrays, and nothing else that may be outside."""
     native = any(f.native is not None for f in called(variants.ir))
     return not native and all(

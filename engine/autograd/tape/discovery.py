@@ -50,12 +50,14 @@ class Leaf:
 class Discovered:
     """A tape's operations with the writes that it does not know of, and its leaves.
 
-    after: writes between the last operation and the backward pass.
+    after: writes between the last operation and the backward pass. inside: whether all forms of
+    the operations are known to touch the elements of their arrays alone.
     """
 
     operations: Sequence[Operation]
     leaves: Sequence[Leaf]
     after: Sequence[OutsideWrite]
+    inside: bool
 
 
 def discover(
@@ -92,18 +94,20 @@ class _Discovery:
             if p.float:
                 _bits(own.view(p))[...] = _UNKNOWN[p.info.numpy.itemsize]
         found: list[Operation] = []
+        # What a kernel makes of floats may be an index for the next one.
+        inside = all(p.float for s in self.operations for p in s.writes)
         for operation in self.operations:
             if isinstance(operation, ReplayedLaunch):
                 found += self._read(operation)
             elif isinstance(operation, ReplayedCopy):
                 found += self._copied(operation)
             found.append(operation)
-            operation.forward_own()
+            inside = operation.forward_seen() and inside
             if isinstance(operation, ReplayedOverwrite):
                 for p in operation.writes:
                     if p.float:
                         _bits(own.view(p))[...] = _FILLED[p.info.numpy.itemsize]
-        return Discovered(found, self.leaves, self._changed_since())
+        return Discovered(found, self.leaves, self._changed_since(), inside)
 
     def _read(self, operation: ReplayedLaunch) -> list[Operation]:
         """Takes note of what a launch found in its inputs."""

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.launch.derived import lifted
-from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns
+from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns, plain_accesses
 from engine.autograd.launch.recorded_arguments import as_passed
 from engine.autograd.tape.memory import Memories, Placement, placements
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span
 from engine.runtime.device import HOST
-from engine.runtime.execute import Form
+from engine.runtime.execute import Form, foreseen
 from engine.runtime.pack import pack_arguments
+from engine.runtime.watch import watchers
 from engine.tape.captured import BarredLaunch, CapturedWrite, Other
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
@@ -53,6 +54,14 @@ class Operation:
     def forward_own(self) -> None:
         """Runs it in its own precision."""
 
+    def forward_seen(self) -> bool:
+        """The same, and says whether other forms of it are known to stay inside of its arrays."""
+        self.forward_own()
+        return True
+
+    def trust(self) -> None:
+        """From now on it is not watched."""
+
     def forward(self) -> None:
         """Runs it lifted."""
 
@@ -79,7 +88,7 @@ class ReplayedLaunch(Operation):
     """
 
     def __init__(
-        self, record: LaunchRecord, launch: int, runs: dict[frozenset[str], QuietRuns]
+        self, record: LaunchRecord, launch: int, runs: dict[frozenset[str] | None, QuietRuns]
     ) -> None:
         """runs: what the launches of a tape share, to resolve each form once."""
         self.record: LaunchRecord = record
@@ -101,6 +110,7 @@ class ReplayedLaunch(Operation):
         self.moving = frozenset(p.name for p in self.plan.floats if p.index in self.parts)
         self.journaled = self.exact.journaled(record.aliased)
         self._runs = runs.setdefault(self.journaled, QuietRuns(self.journaled))
+        self._own_runs = runs.setdefault(None, QuietRuns(frozenset()))
         written = self.plan.variants.written
         self.useful = bool(self.wrt & written) and self.plan.kernel.enable_backward
         self.idle = 0 in record.dim
@@ -112,7 +122,7 @@ class ReplayedLaunch(Operation):
         return list(self.parts.values())
 
     def requests(self) -> list[Request]:
-        """What to compile before it runs."""
+        """What to compile before it runs lifted."""
         if self.idle:
             return []
         none: frozenset[str] = frozenset()
@@ -122,7 +132,9 @@ class ReplayedLaunch(Operation):
             out.append((host, self.exact, "adjoint", self.wrt, self.journaled))
             if self.exact.needs_journal(self.wrt, self.journaled):
                 out.append((host, self.exact, "recorded", self.wrt, self.journaled))
-        return out
+        if self._runs.inside:
+            return out
+        return [foreseen(r, self.record.dim, self.args) for r in out]
 
     def bind(self, memories: Memories) -> None:
         self.views = {i: memories.main.view(p) for i, p in self.parts.items()}
@@ -156,7 +168,17 @@ class ReplayedLaunch(Operation):
         return self._runs.run(variants, form, self.record.dim, args, wrt, journal=journal)
 
     def forward_own(self) -> None:
-        self._run(self.plan.variants, "forward", self.own_args)
+        self._own_runs.run(self.plan.variants, "forward", self.record.dim, self.own_args)
+
+    def forward_seen(self) -> bool:
+        if not watchers:
+            self.forward_own()
+            return True
+        inside = self._own_runs.run_inside(self.plan.variants, self.record.dim, self.own_args)
+        return inside and plain_accesses(self.plan.variants)
+
+    def trust(self) -> None:
+        self._runs.inside = True
 
     def forward(self) -> None:
         self._run(self.exact, "forward", self.args)
@@ -300,7 +322,7 @@ def operations_of(records: Sequence[Record]) -> list[Operation]:
     """The operations of a tape's records, one for each. Raises NotReplayable."""
     out: list[Operation] = []
     launches = 0
-    runs: dict[frozenset[str], QuietRuns] = {}
+    runs: dict[frozenset[str] | None, QuietRuns] = {}
     for r in records:
         if isinstance(r, LaunchRecord):
             out.append(ReplayedLaunch(r, launches, runs))

@@ -120,7 +120,6 @@ def replay(tape: RecordedTape) -> Replay:
     outputs = seeded or _ends(operations, spans)
     if not outputs:
         raise NotReplayable("nothing that it computes requires a gradient")
-    prefetch([r for s in operations if isinstance(s, ReplayedLaunch) for r in s.requests()])
     memories = Memories(spans)
     for p in parts:
         memories.main.view(p)
@@ -130,6 +129,10 @@ def replay(tape: RecordedTape) -> Replay:
         s.bind(memories)
     start = memories.main.copy()
     found = discover(tape, operations, parts, memories, start)
+    if found.inside:
+        for s in operations:
+            s.trust()
+    prefetch([r for s in operations if isinstance(s, ReplayedLaunch) for r in s.requests()])
     for s in (*found.operations, *found.after):
         if isinstance(s, OutsideWrite):
             s.bind(memories)
