@@ -183,7 +183,8 @@ def _row(label: str, items: list[_Item]) -> Row:
         first.launch.kernel,
         worst.input,
         worst.output,
-        "whole" if all(p.by_whole for p in pairs)
+        "whole"
+        if all(p.by_whole for p in pairs)
         else checked(sum(p.checked for p in pairs), sum(p.directional for p in pairs)),
         max_abs,
         max_rel,

@@ -290,7 +290,9 @@ class LaunchRecord(Record):
         what: Request = (
             plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
         )  # fmt: skip
-        return [foreseen(what, tuple(self.dim), self._pack(self.values)) if watch.watchers else what]
+        return [
+            foreseen(what, tuple(self.dim), self._pack(self.values)) if watch.watchers else what
+        ]
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         selection = self._now()

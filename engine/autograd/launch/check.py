@@ -76,9 +76,8 @@ def check_launch(
     """
     variants = record.plan.variants
     result = LaunchResult(
-        index, record.kernel.key, tuple(record.dim), (), variants.ir.span, record.site,
-        handwritten(variants.ir),
-    )  # fmt: skip
+        index, record.kernel.key, tuple(record.dim), (), variants.ir.span, record.site
+    )
     if not record.selection.useful and record.selection.wrt & variants.written:
         return _skipped(result, "gradients stop at it: its enable_backward is False")
     kind = kind_of(record)
@@ -86,6 +85,7 @@ def check_launch(
     if like is not None:
         experience.add(kind)
         return CheckedLaunch(replace(like, index=index, site=record.site))
+    result = replace(result, culprits=handwritten(variants))
     try:
         launch = recorded_launch(record)
         if not np.prod(launch.dim, dtype=np.int64):

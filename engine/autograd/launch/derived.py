@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from engine import ad
 from engine.compile.pipeline import Variants
@@ -67,13 +68,18 @@ def steering(variants: Variants) -> tuple[Variants, Variants, ad.Steering] | Non
     """
     if not variants.can_lift:
         return None
-    found = ad.steering(variants.prepared)
+    found = _steering(variants)
     if found is None:
         return None
     scout = derived(variants, "scout", lambda: Variants(found.scout))
     steered = derived(variants, "steered", lambda: lifted(Variants(found.steered)))
     assert scout is not None and steered is not None
     return scout, steered, found
+
+
+@lru_cache(256)
+def _steering(variants: Variants) -> ad.Steering | None:
+    return ad.steering(variants.prepared)
 
 
 def plain(variants: Variants) -> Variants:

@@ -107,8 +107,7 @@ class Evaluation:
                 if a.requires_grad and is_float(p.type):
                     wrt.add(p.name)
         self.wrt = frozenset(wrt)
-        aliased = {name for a in launch.arguments if a.alias for name in (a.alias, a.name)}
-        self.journaled = self.variants.journaled(frozenset(aliased))
+        self.journaled = self.variants.journaled(self._aliased())
         self._runs = QuietRuns(self.journaled)
         self.grads = self._zeros(p for p in self.params if p.name in self.wrt)
         self.changed = sorted({self.owner[w] for w in self.variants.written})
@@ -121,6 +120,14 @@ class Evaluation:
         self._tangents: dict[frozenset[Name], dict[Name, Array]] = {}
         # What the last recorded run of all threads left; False where memory has changed since.
         self._recorded: Journal | Literal[False] | None = False
+
+    def _aliased(self) -> frozenset[Name]:
+        """Arrays that are read and are the same memory as another one that is written."""
+        written = [(w, self.owner[w]) for w in self.variants.written]
+        return frozenset(
+            name for name, owner in self.owner.items()
+            if name in self.variants.read and any(o == owner and w != name for w, o in written)
+        )  # fmt: skip
 
     def _zeros(self, params: Iterable[Var]) -> dict[Name, Array]:
         """Zeros like the memory of some arrays, by owner, in the order of the parameters."""
@@ -275,7 +282,7 @@ class Evaluation:
 
     @property
     def _native(self) -> bool:
-        return any(f.native is not None for f in called(self.variants.ir))
+        return _is_native(self.variants)
 
     def jvp(self, seeds: Mapping[Name, Array]) -> dict[Name, Array]:
         """J v of the kernel's own code, whatever derivatives its user wrote for parts of it.
@@ -380,10 +387,14 @@ def _compile_together(own: Evaluation, exact: Evaluation) -> None:
 
 
 @lru_cache(256)
+def _is_native(variants: Variants) -> bool:
+    return any(f.native is not None for f in called(variants.ir))
+
+
+@lru_cache(256)
 def plain_accesses(variants: Variants) -> bool:
     """Whether a kernel accesses elements of arrays, and nothing else that may be outside."""
-    native = any(f.native is not None for f in called(variants.ir))
-    return not native and all(
+    return not _is_native(variants) and all(
         p.access in ("load", "store", "atomic") for p in places(variants.prepared)[1]
     )
 

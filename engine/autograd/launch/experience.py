@@ -15,7 +15,7 @@ Look = Literal["entries", "pairs", "jointly", "whole"]
 
 # So many of a kind are looked at each by itself, and then one of so many.
 EACH, ONE_OF = 24, 64
-TAPES = 8  # the same of tapes as wholes, for both
+TAPES, ONE_TAPE_OF = 4, 8  # the same of tapes as wholes
 _RIGHT = ("pass", "kink", "skipped")
 
 
@@ -93,7 +93,7 @@ class Experience:
         met = self._met[kind]
         if self.look(kind) in ("entries", "pairs"):
             return "closely"
-        like = met >= TAPES and met % TAPES and self._whole.get(kind)
+        like = met >= TAPES and met % ONE_TAPE_OF and self._whole.get(kind)
         return "like" if like else "briefly"
 
     def add_whole(self, kind: Hashable, right: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from engine.autograd.launch.evaluation import Evaluations
 from engine.autograd.launch.nonfinite import locate
 from engine.autograd.results import Blame, PairResult
 from engine.autograd.variables.element_names import element_name
+from engine.compile.pipeline import Variants
 from engine.diagnostics import Span
 from engine.ir.nodes import Call, Function, walk
 
@@ -59,7 +61,8 @@ def blamed(
     return blame(launch.exact, launch.outputs, rng)
 
 
-def handwritten(fn: Function) -> tuple[tuple[str, Span], ...]:
+@lru_cache(256)
+def handwritten(variants: Variants) -> tuple[tuple[str, Span], ...]:
     """User-written derivatives that a kernel runs: function name and place."""
     out: dict[str, Span] = {}
 
@@ -70,5 +73,5 @@ def handwritten(fn: Function) -> tuple[tuple[str, Span], ...]:
                     out.setdefault(s.func.name, s.func.grad.span)
                 visit(s.func)
 
-    visit(fn)
+    visit(variants.ir)
     return tuple(out.items())

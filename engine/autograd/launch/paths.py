@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,12 @@ def _may_run_on(launch: RecordedLaunch) -> bool:
 
 def may_not_end(launch: RecordedLaunch) -> bool:
     """Whether floats decide how often a loop goes round, so that in float64 it may not end."""
-    return can_lift(launch.variants) and ad.loops_by_floats(plain(launch.variants).prepared)
+    return can_lift(launch.variants) and _loops_by_floats(launch.variants)
+
+
+@lru_cache(256)
+def _loops_by_floats(variants: Variants) -> bool:
+    return ad.loops_by_floats(plain(variants).prepared)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _checked(
     evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
     rng: np.random.Generator, known: bool,
 ) -> WholeResult:  # fmt: skip
-    """The worst of some directions; the later ones, or the only one, make all leaves count alike."""
+    """The worst of some directions; the last ones make all leaves count alike."""
     if not evaluation.finite:
         return WholeResult("inconclusive", reason="what the tape computes is not finite")
     verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches}

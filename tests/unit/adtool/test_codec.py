@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adtool.codec import CodecError, dumps, loads
+from adtool.codec import CodecError, brief, dumps, loads
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,14 @@ class Tree:
 )
 def test_round_trip(tree: Tree) -> None:
     assert loads(Tree, dumps(tree)) == tree
+    assert loads(Tree, brief(tree)) == tree
+    assert len(brief(tree)) <= len(dumps(tree))
+
+
+def test_defaults_are_left_out_where_nobody_reads_them() -> None:
+    assert json.loads(brief(Tree((Leaf(0.0), Leaf(1.0, "b"))))) == {
+        "leaves": [{"number": 0.0}, {"number": 1.0, "kind": "b"}]
+    }
 
 
 def test_special_values_are_strings() -> None:

@@ -23,7 +23,7 @@ LAUNCH = {
 }  # fmt: skip
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",
-    "directional", "reason", "digits_lost", "scale", "off", "forward_error",
+    "directional", "reason", "digits_lost", "scale", "off", "forward_error", "by_whole",
 }  # fmt: skip
 WORST = {"row", "col", "ad", "oracle", "row_name", "col_name"}
 WHOLE = {"tape", "verdict", "rel_error", "reason", "rounding"}

@@ -45,7 +45,7 @@ def test_it_is_what_sets_are(seed: int) -> None:
         i, j = rng.integers(len(made), size=2)
         kind = rng.integers(4)
         if kind == 0:
-            made.append((Reach(frozenset({leaf(k)})), Sets({leaf(k)})))
+            made.append((Reach(frozenset({leaf(k)}), bits=1 << k), Sets({leaf(k)})))
         elif kind == 1:
             at = edge(int(rng.integers(6)))
             made.append((made[i][0].cut_at(at), made[i][1].cut_at(at)))
@@ -55,6 +55,18 @@ def test_it_is_what_sets_are(seed: int) -> None:
         assert found.leaves == right.leaves and found.cut == right.cut
         assert (found.is_smooth, found.is_cut) == (bool(right.leaves), bool(right.cut))
         assert bool(found) == bool(right.leaves or right.cut)
+        roots = {x.root for x in right.leaves} | {x.root for x, _ in right.cut}
+        assert found.bits == sum(1 << k for k in roots)
+
+
+def test_what_has_become_deep_is_made_flat() -> None:
+    right, found = Sets(), NONE
+    for k in range(2000):
+        at = edge(k % 3)
+        found = (found | Reach(frozenset({leaf(k % 40)}), bits=1 << k % 40)).cut_at(at).flat()
+        right = (right | Sets({leaf(k % 40)})).cut_at(at)
+    assert found.leaves == right.leaves and found.cut == right.cut
+    assert found._depth < 1000 and found.bits == (1 << 40) - 1
 
 
 def test_cuts_of_one_call_are_equal() -> None:

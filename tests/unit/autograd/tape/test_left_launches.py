@@ -1,0 +1,244 @@
+"""Of long programs not every launch is looked at by itself, and nothing is missed by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.autograd import CheckInterrupted, Experience, TapeResult, check_tape
+from engine.autograd.launch import check as launch_check
+from engine.autograd.launch.experience import EACH, ONE_OF, ONE_TAPE_OF, TAPES
+from engine.autograd.tape import check as tape_check
+
+F = wp.array(dtype=float)
+COUNT = EACH + ONE_OF
+
+
+@wp.func
+def spring(x: float):
+    return -2.0 * x
+
+
+@wp.func_grad(spring)
+def adj_spring(x: float, adj_ret: float):
+    # Wrong for stretched springs only.
+    wp.adjoint[x] += wp.where(x > 2.0, -1.999, -2.0) * adj_ret
+
+
+@wp.kernel
+def step(x: F, y: F):
+    i = wp.tid()
+    y[i] = x[i] + 0.01 * wp.sin(x[i]) * x[0]
+
+
+@wp.kernel
+def sprung(x: F, y: F):
+    i = wp.tid()
+    y[i] = spring(x[i])
+
+
+@wp.kernel
+def rooted(x: F, y: F):
+    i = wp.tid()
+    y[i] = wp.sqrt(x[i])
+
+
+@wp.kernel
+def total(x: F, loss: F):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, x[i] * x[i])
+
+
+@wp.kernel
+def written(n: int, out: wp.array(dtype=int)):
+    out[wp.tid()] = n
+
+
+def floats(x: Any, grad: bool = True) -> Any:
+    return wp.array(np.array(x), dtype=float, requires_grad=grad)
+
+
+def rollout(kernel: Any, count: int, start: Any) -> wp.Tape:
+    states = [floats(start)] + [floats(np.zeros(len(start))) for _ in range(count)]
+    with wp.Tape() as tape:
+        for a, b in zip(states[:-1], states[1:], strict=True):
+            wp.launch(kernel, len(start), [a], [b])
+    return tape
+
+
+def apart(kernel: Any, inputs: list[Any]) -> wp.Tape:
+    with wp.Tape() as tape:
+        for x in inputs:
+            wp.launch(kernel, len(x), [floats(x)], [floats(np.zeros(len(x)))])
+    return tape
+
+
+def left(found: TapeResult) -> set[int]:
+    return {x.index for x in found.launches if any(p.by_whole for p in x.pairs)}
+
+
+def verdicts(found: TapeResult) -> dict[int, set[str]]:
+    return {x.index: {p.verdict for p in x.pairs} for x in found.launches}
+
+
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Has an element for each launch that is looked at by itself."""
+    seen: list[None] = []
+    compare = launch_check.compare
+
+    def noting(*args: Any) -> Any:
+        seen.append(None)
+        return compare(*args)
+
+    monkeypatch.setattr(launch_check, "compare", noting)
+    return seen
+
+
+def test_the_whole_answers_for_launches_of_which_many_were_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = compared(monkeypatch)
+    found = check_tape(rollout(step, COUNT + 2, [0.3, -0.2]))
+    assert found.whole is not None and found.whole.verdict == "pass"
+    assert left(found) == {*range(EACH, COUNT + 2)} - {ONE_OF}
+    assert len(seen) == EACH + 1
+    assert set().union(*verdicts(found).values()) == {"pass"}
+    assert [x.index for x in found.launches] == [*range(COUNT + 2)]
+    (pair,) = found.launches[EACH].pairs
+    assert (pair.input, pair.output, pair.checked, pair.directional) == ("x", "y", 0, 0)
+
+
+@pytest.mark.parametrize("late", [EACH, EACH + 7, COUNT])
+def test_derivatives_by_hand_are_looked_at_each_time(late: int) -> None:
+    inputs = [[0.5, 1.0]] * (COUNT + 1)
+    inputs[late] = [0.5, 3.0]
+    found = check_tape(apart(sprung, inputs))
+    assert left(found) == set()
+    assert [k for k, v in verdicts(found).items() if "fail" in v] == [late]
+
+
+def test_what_is_not_finite_late_is_found_where_it_is() -> None:
+    inputs = [[0.5, 1.0]] * (COUNT + 1)
+    inputs[EACH + 9] = [0.5, 0.0]
+    found = check_tape(apart(rooted, inputs))
+    assert [k for k, v in verdicts(found).items() if "nan" in v] == [EACH + 9]
+    assert left(found) == set()
+    assert found.whole is not None and found.whole.verdict == "nan"
+
+
+def test_a_wrong_kind_is_never_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = check_tape(apart(sprung, [[0.5, 3.0]] * (COUNT + 1)))
+    assert all("fail" in v for v in verdicts(found).values())
+
+
+def test_each_is_looked_at_where_the_tape_cannot_be_run_again() -> None:
+    tape = rollout(step, EACH + 4, [0.3, -0.2])
+    tape.record_func(lambda: None, [])
+    found = check_tape(tape)
+    assert found.whole is not None and found.whole.verdict == "skipped"
+    assert left(found) == set()
+    assert all(p.directional for x in found.launches for p in x.pairs)
+    assert len(found.unchecked) == 1
+
+
+def test_each_is_looked_at_where_only_launches_are_asked_for() -> None:
+    tape = rollout(step, EACH + 4, [0.3, -0.2])
+    for found in (
+        check_tape(tape, end_to_end=False), check_tape(tape, kernels=["step"]),
+        check_tape(tape, max_inputs=1), check_tape(tape, rtol=1e-3),
+    ):  # fmt: skip
+        assert left(found) == set()
+        assert all(p.directional + p.checked for x in found.launches for p in x.pairs)
+
+
+def test_tapes_like_many_before_them_are_not_all_run_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole, seen = tape_check.check_end_to_end, []
+    monkeypatch.setattr(tape_check, "check_end_to_end", lambda *a: seen.append(a) or whole(*a))
+    experience, count = Experience(), 2 * ONE_TAPE_OF + 2
+    results = [
+        check_tape(rollout(step, 4, [0.1 * n, -0.2]), experience=experience) for n in range(count)
+    ]
+    run = {n for n in range(count) if n <= TAPES or n % ONE_TAPE_OF == 0}
+    assert {n for n, r in enumerate(results) if r.whole is not None} == run
+    assert len(seen) == len(run)
+    assert {r.whole.verdict for r in results if r.whole is not None} == {"pass"}
+    first = EACH // 4
+    assert all(left(r) == set() for r in results[:first])
+    assert all(len(left(r)) >= 3 for r in results[first:])
+
+
+def test_tapes_that_hang_together_otherwise_are_run_again() -> None:
+    experience = Experience()
+    for n in range(2 * ONE_TAPE_OF):
+        check_tape(rollout(step, 3, [0.1 * n, -0.2]), experience=experience)
+    x, y, z = (floats([0.3, 0.2]) for _ in range(3))
+    with wp.Tape() as tape:  # the same launches, the last one from the first array
+        wp.launch(step, 2, [x], [y])
+        wp.launch(step, 2, [y], [z])
+        wp.launch(step, 2, [x], [floats([0.0, 0.0])])
+    assert check_tape(tape, experience=experience).whole is not None
+
+
+def test_what_was_overwritten_is_told_and_leaves_the_launches_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wp.config, "overwrites", "present")
+    a, b, loss = floats([0.3, 0.2]), floats([0.7, 0.1]), floats([0.0])
+    with wp.capturing() as capture:
+        with wp.Tape() as tape:
+            for _ in range(EACH + 6):
+                wp.launch(total, 2, [a], [loss])
+            wp.launch(step, 2, [b], [a])
+        tape.backward(loss)
+    (captured,) = capture.tapes
+    found = check_tape(captured)
+    assert found.whole is not None and found.whole.verdict == "fail"
+    assert found.whole.cause is not None and found.whole.cause.kind == "overwrite"
+    assert found.whole.parts_right
+    assert left(found) == {*range(EACH, EACH + 6)}
+    assert set().union(*verdicts(found).values()) == {"pass"}
+
+
+def test_launches_after_the_backward_pass_are_looked_at() -> None:
+    with wp.capturing() as capture:
+        tape = wp.Tape()
+        states = [floats([0.3, 0.2]) for _ in range(EACH + 9)]
+        with tape:
+            for a, b in zip(states[: EACH + 4], states[1:], strict=False):
+                wp.launch(step, 2, [a], [b])
+        tape.backward(grads={states[EACH + 4]: wp.ones_like(states[0])})
+        with tape:
+            for a, b in zip(states[EACH + 4 : -1], states[EACH + 5 :], strict=True):
+                wp.launch(step, 2, [a], [b])
+    (captured,) = capture.tapes
+    found = check_tape(captured)
+    assert left(found) == {*range(EACH, EACH + 4)}
+    assert {p.verdict for x in found.launches for p in x.pairs} == {"pass"}
+
+
+def test_what_has_nothing_to_check_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, faithful = [], launch_check.faithful
+    monkeypatch.setattr(launch_check, "faithful", lambda x: looked.append(x) or faithful(x))
+    with wp.Tape() as tape:
+        for n in range(5):
+            wp.launch(written, 2, [n], [wp.zeros(2, dtype=int)])
+        wp.launch(step, 2, [floats([0.1, 0.2])], [floats([0.0, 0.0])])
+    found = check_tape(tape)
+    assert len(looked) == 2
+    assert [bool(x.skipped) for x in found.launches] == [*5 * [True], False]
+    assert [x.index for x in found.launches] == [*range(6)]
+
+
+def test_an_interrupt_gives_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tape_check, "check_end_to_end", interrupted)
+    with pytest.raises(CheckInterrupted) as stopped:
+        check_tape(rollout(step, EACH + 5, [0.3, -0.2]))
+    assert [x.index for x in stopped.value.result.launches] == [*range(EACH)]
