@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def floats(x: Any, grad: bool = True) -> Any:
 def rollout(kernel: Any, count: int, start: Any) -> wp.Tape:
     states = [floats(start)] + [floats(np.zeros(len(start))) for _ in range(count)]
     with wp.Tape() as tape:
-        for a, b in zip(states[:-1], states[1:], strict=True):
+        for a, b in pairwise(states):
             wp.launch(kernel, len(start), [a], [b])
     return tape
 
@@ -209,11 +210,11 @@ def test_launches_after_the_backward_pass_are_looked_at() -> None:
         tape = wp.Tape()
         states = [floats([0.3, 0.2]) for _ in range(EACH + 9)]
         with tape:
-            for a, b in zip(states[: EACH + 4], states[1:], strict=False):
+            for a, b in pairwise(states[: EACH + 5]):
                 wp.launch(step, 2, [a], [b])
         tape.backward(grads={states[EACH + 4]: wp.ones_like(states[0])})
         with tape:
-            for a, b in zip(states[EACH + 4 : -1], states[EACH + 5 :], strict=True):
+            for a, b in pairwise(states[EACH + 4 :]):
                 wp.launch(step, 2, [a], [b])
     (captured,) = capture.tapes
     found = check_tape(captured)
