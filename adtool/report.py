@@ -59,8 +59,8 @@ class Pair:
     scale, off: the largest element of the adjoint times random cotangents, and what rounding in
     the kernel's own precision puts it off by. forward_error: how far the adjoint is from forward
     mode, both in float64. These four are None where that was not looked at. by_whole:
-    launches of this kind were looked at before; of this one nothing was compared but as a part
-    of its tape as a whole.
+    many launches of its kind were compared by themselves; this one was looked at briefly, and
+    compared as a part of its tape as a whole alone.
     """
 
     input: str

@@ -119,8 +119,8 @@ def left_to_wholes(report: Report) -> str:
         return ""
     what = "1 launch was" if left == 1 else f"{left:,} launches were"
     return (
-        f"{what} checked as parts of whole tapes, or of tapes like theirs, alone: many of the same "
-        "kind were checked by themselves"
+        f"{what} looked at briefly, and checked as parts of whole tapes: many of the same kind "
+        "were checked by themselves"
     )
 
 

@@ -73,8 +73,8 @@ class PairResult:
     the largest element of the adjoint times random cotangents, and what it is off by in the
     launch's own precision; 0 where that was not looked at. forward_error: how far the adjoint is
     from forward mode along a random direction, relative to its parts, both in float64; None where
-    differences are close enough, or a derivative is written by hand. by_whole: nothing was compared
-    of this launch, of whose kind many were; the check of its tape as a whole passed with it.
+    differences are close enough, or a derivative is written by hand. by_whole: this launch, of
+    whose kind many were compared, had a glance alone; the check of its tape as a whole passed.
     """
 
     input: str

@@ -16,6 +16,7 @@ from engine.autograd.launch.directions import Comparisons, Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
+from engine.autograd.launch.glance import seems_right
 from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import (
     adjoints_differ,
@@ -81,7 +82,10 @@ def check_launch(
     if not record.selection.useful and record.selection.wrt & variants.written:
         return _skipped(result, "gradients stop at it: its enable_backward is False")
     kind = kind_of(record)
-    like = experience.skipped(kind) or (experience.like(kind) if options.leaves else None)
+    like = experience.skipped(kind)
+    if like is None and options.leaves and (like := experience.like(kind)) is not None:
+        rng = np.random.default_rng([0x61A, options.seed, index])
+        like = like if seems_right(record, rng) else None
     if like is not None:
         experience.add(kind)
         return CheckedLaunch(replace(like, index=index, site=record.site))

@@ -15,7 +15,6 @@ Look = Literal["entries", "pairs", "jointly", "whole"]
 
 # So many of a kind are looked at each by itself, and then one of so many.
 EACH, ONE_OF = 24, 64
-TAPES, ONE_TAPE_OF = 4, 8  # the same of tapes as wholes
 _RIGHT = ("pass", "kink", "skipped")
 
 
@@ -27,9 +26,9 @@ class Experience:
     all inputs. Given to the checks of several tapes, it holds for all of them.
 
     Where all derivatives of a kernel are generated and all launches of a kind were right, the check
-    of the tape as a whole, which runs the adjoint of every launch at its own values, answers for
-    those beyond the first 24 of the kind, but for each 64th. Where it does not pass, these launches
-    are looked at after all.
+    of the tape as a whole answers for those beyond the first 24 of the kind, but for each 64th: of
+    these a glance is enough (see `seems_right`). Where the whole does not pass, they are looked at
+    after all.
     """
 
     def __init__(self) -> None:
@@ -39,8 +38,6 @@ class Experience:
         # What a launch of a kind gives that a whole answers for; None where none does.
         self._like: dict[Hashable, LaunchResult | None] = {}
         self._skipped: dict[Hashable, LaunchResult] = {}
-        # Whether all tapes of a kind were such that they answer for their launches.
-        self._whole: dict[Hashable, bool] = {}
 
     def count(self, kind: Hashable) -> int:
         """How many launches of a kind were checked."""
@@ -84,22 +81,12 @@ class Experience:
                 found.index, found.kernel, found.dim, tuple(pairs), found.span, stops=found.stops
             )
 
-    def look_at_whole(self, kind: Hashable) -> Literal["closely", "briefly", "like"]:
-        """How to look at the next tape of a kind as a whole; like: not, as others were right.
+    def knows_whole(self, kind: Hashable) -> bool:
+        """Whether a brief look at the next tape of a kind as a whole is enough.
 
-        Right, or wrong by what was overwritten alone. Of the first some are looked at closely, as
-        launches are.
+        Of the first some are looked at closely, as launches are.
         """
-        met = self._met[kind]
-        if self.look(kind) in ("entries", "pairs"):
-            return "closely"
-        like = met >= TAPES and met % ONE_TAPE_OF and self._whole.get(kind)
-        return "like" if like else "briefly"
-
-    def add_whole(self, kind: Hashable, right: bool) -> None:
-        """Counts a tape that was looked at. right: so are the derivatives of its launches."""
-        self._met[kind] += 1
-        self._whole[kind] = right and self._whole.get(kind, True)
+        return self.look(kind) not in ("entries", "pairs")
 
     def kinked(self, kind: Hashable) -> bool:
         """Whether a launch of a kind was seen to have kinks."""

@@ -163,11 +163,7 @@ def _with_whole(tape: Tape | CapturedTape, options: Options, found: TapeResult) 
     experience = options.experience or Experience()
     replayed = recorded_tape(tape)
     kind = _kind_of(tape, replayed)
-    look = experience.look_at_whole(kind)
-    if look == "like":
-        experience.add(kind)
-        return found
-    known = look == "briefly"
+    known = experience.knows_whole(kind)
 
     def whole() -> WholeResult:
         return check_end_to_end(tape, options.tolerance, found.launches, options.seed, known)
@@ -182,7 +178,7 @@ def _with_whole(tape: Tape | CapturedTape, options: Options, found: TapeResult) 
         found = _joined(replace(found, launches=tuple(others)), alone)
         if not right and result.verdict != "skipped":
             result = whole()  # which tells of what is wrong with its launches
-    experience.add_whole(kind, right)
+    experience.add(kind)
     return replace(found, whole=result)
 
 
