@@ -85,7 +85,7 @@ def check_launch(
     like = experience.skipped(kind)
     if like is None and options.leaves and (like := experience.like(kind)) is not None:
         rng = np.random.default_rng([0x61A, options.seed, index])
-        like = like if seems_right(record, rng) else None
+        like = like if seems_right(record, rng, experience.rounding(kind)) else None
     if like is not None:
         experience.add(kind)
         return CheckedLaunch(replace(like, index=index, site=record.site))

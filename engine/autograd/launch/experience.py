@@ -38,6 +38,7 @@ class Experience:
         # What a launch of a kind gives that a whole answers for; None where none does.
         self._like: dict[Hashable, LaunchResult | None] = {}
         self._skipped: dict[Hashable, LaunchResult] = {}
+        self._rounding: dict[Hashable, float] = {}
 
     def count(self, kind: Hashable) -> int:
         """How many launches of a kind were checked."""
@@ -65,8 +66,15 @@ class Experience:
         """The result of the next launch of a kind, if a whole may answer for it."""
         return self._like.get(kind) if self.look(kind) == "whole" else None
 
+    def rounding(self, kind: Hashable) -> float:
+        """What rounding added to adjoints of a kind at most, as a part of them."""
+        return self._rounding.get(kind, 0.0)
+
     def learn(self, kind: Hashable, found: LaunchResult, generated: bool) -> None:
         """Notes what was found of a launch of a kind. generated: so are all its derivatives."""
+        for p in found.pairs:
+            if p.scale > 0.0:
+                self._rounding[kind] = max(self.rounding(kind), p.off / p.scale)
         plain = generated and not (found.unassigned or found.skipped)
         if not plain or any(p.verdict not in _RIGHT for p in found.pairs):
             self._like[kind] = None

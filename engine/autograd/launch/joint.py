@@ -69,6 +69,7 @@ def compare_jointly(
         return None
     w = {b: launch.cotangent(b) for b in launch.outputs}
     grads: dict[str, Mapping[str, Array]] = {}
+    out = dict(pairs)
     for b in launch.outputs:
         found = launch.gradients(displaced.exact, b, w[b])
         if not all(np.isfinite(g).all() for g in found.values()):
@@ -77,7 +78,10 @@ def compare_jointly(
         mine = launch.gradients(displaced.evaluations.own, b, w[b])
         if any(_rounded(launch, a, b, w[b], mine[a], found[a]) for a in launch.inputs):
             return None
-    out = dict(pairs)
+        for a in launch.inputs:
+            scale, off = largest(found[a]), largest(mine[a] - found[a])
+            if not off_by_rounding(scale, off, mine[a].dtype, None):
+                out[a, b] = replace(out[a, b], scale=scale, off=off)
     for moves in _groups(launch, grads):
         known = _agreement(launch, w, grads, moves, kinked)
         if known is None:

@@ -83,6 +83,12 @@ def halved(x: F, y: F):
 
 
 @wp.kernel
+def sigmoid(x: F, y: F):
+    i = wp.tid()
+    y[i] = 1.0 / (1.0 + wp.exp(x[i]))
+
+
+@wp.kernel
 def size(x: F, y: F):
     i = wp.tid()
     y[i] = wp.abs(x[i])
@@ -172,7 +178,7 @@ def test_what_is_not_finite_late_is_found_where_it_is() -> None:
 @pytest.mark.parametrize(
     ("kernel", "special", "verdict"),
     [(rooted, [0.5, 0.0], "nan"), (inverse, [0.5, 1e-30], "nan"),
-     (halved, [1e5, 3e5], "rounding"), (size, [0.5, 0.0], "kink")],
+     (sigmoid, [0.5, 95.0], "nan"), (halved, [1e5, 3e5], "rounding"), (size, [0.5, 0.0], "kink")],
 )  # fmt: skip
 def test_special_values_late_are_found_where_no_gradient_comes(
     kernel: Any, special: list[float], verdict: str
@@ -187,6 +193,15 @@ def test_special_values_late_are_found_where_no_gradient_comes(
     tape.backward(loss)
     found = check_tape(tape)
     assert [k for k, v in verdicts(found).items() if verdict in v] == [late]
+
+
+def test_what_rounding_adds_is_measured_where_it_is_more_than_elsewhere() -> None:
+    late = EACH + 9
+    found = check_tape(apart(halved, [[2e3, 3e3] if n == late else [0.5, 2.0]
+                                      for n in range(EACH + 20)]))  # fmt: skip
+    assert late not in left(found)
+    lost = [p.off / p.scale for x in found.launches for p in x.pairs if not p.by_whole]
+    assert np.argmax(lost) == EACH and lost[EACH] > 1e-5 > 10 * max(lost[:EACH])
 
 
 def test_what_is_not_finite_is_found_in_a_tape_of_many() -> None:
