@@ -38,6 +38,8 @@ NEAR = 1e-3  # how near it must be to forward mode, as a part of an array's larg
 MORE, UNITS = 4.0, 4.0
 # How near the adjoint must be to forward mode, as a part of what the derivative is the sum of.
 SAME = 1e-8
+LEAST = 1e-6  # part of the largest that small derivatives count for, too
+WEAK = 1e-2  # part of the largest below which an input is moved by itself
 
 
 def seems_right(record: LaunchRecord, rng: np.random.Generator, rounding: float) -> bool:
@@ -46,7 +48,7 @@ def seems_right(record: LaunchRecord, rng: np.random.Generator, rounding: float)
     rounding: what it added to the adjoints of others of its kind, as a part of them.
 
     Its adjoint is run in both precisions with cotangents for all outputs at once, beside forward
-    mode and one difference of each element. False also where that cannot be done.
+    mode and one difference of each element of these. False also where that cannot be done.
     """
     try:
         launch = recorded_launch(record)
@@ -67,7 +69,9 @@ def _seems_right(launch: Evaluations, rng: np.random.Generator, rounding: float)
         return False
     if not _finite(start, launch.readable):
         return False
-    w = {b: rng.standard_normal(start[b].shape) for b in launch.outputs}
+    v = {a: rng.standard_normal(start[a].shape) * _size(start[a]) for a in launch.inputs}
+    moved = _moved(exact, v, launch.outputs)
+    w = {b: rng.standard_normal(d.shape) / _unit(d) for b, d in moved.items()}
     mine, known = own.vjp(w), exact.vjp(w)
     results = (own.memory, launch.outputs), (exact.memory, launch.outputs)
     if not all(_finite(*x) for x in (*results, (mine, launch.inputs), (known, launch.inputs))):
@@ -80,20 +84,55 @@ def _seems_right(launch: Evaluations, rng: np.random.Generator, rounding: float)
         scale, off = largest(known[a]), largest(mine[a] - known[a])
         if off > MORE * max(rounding, UNITS * epsilon(mine[a].dtype)) * scale:
             return False
-    v = {a: rng.standard_normal(start[a].shape) * _size(start[a]) for a in launch.inputs}
-    terms = np.concatenate([(known[a] * v[a]).ravel() for a in launch.inputs])
-    adjoint, size = float(terms.sum()), float(np.linalg.norm(terms))
-    moved = exact.jvp(v)
-    forward = sum(float((w[b] * moved[b]).sum()) for b in launch.outputs)
-    if not abs(adjoint - forward) <= SAME * max(abs(forward), size):
+    grads = {a: known[a].copy() for a in launch.inputs}
+    if not _same(exact, grads, w, rng):
         return False
-    along = {b: moved[b].copy() for b in launch.outputs}
-    after, before = _outputs(exact, along, v, STEP), _outputs(exact, along, v, -STEP)
-    for b, d in along.items():
+    sizes = {a: float(np.linalg.norm(g * v[a])) for a, g in grads.items()}
+    weak = [a for a in v if sizes[a] < WEAK * max(sizes.values())]
+    if weak:
+        moved = _moved(exact, {a: d for a, d in v.items() if a not in weak}, launch.outputs)
+        alone = [({a: v[a]}, _moved(exact, {a: v[a]}, launch.outputs)) for a in weak]
+    groups = [({a: d for a, d in v.items() if a not in weak}, moved), *(alone if weak else ())]
+    return all(_near(exact, *x) for x in groups)
+
+
+def _same(
+    exact: Evaluation, grads: Mapping[str, Array], w: Mapping[str, Array], rng: np.random.Generator
+) -> bool:
+    """Whether forward mode gives what the adjoint does, along a direction in which all counts.
+
+    grads: the adjoint for cotangents w.
+    """
+    most = max(largest(g) for g in grads.values()) or 1.0
+    v = {a: rng.standard_normal(g.shape) / np.maximum(np.abs(g), LEAST * most)
+         for a, g in grads.items()}  # fmt: skip
+    terms = np.concatenate([(g * v[a]).ravel() for a, g in grads.items()])
+    moved = exact.jvp(v)
+    parts = np.concatenate([(w[b] * moved[b]).ravel() for b in w])
+    size = max(float(np.linalg.norm(terms)), float(np.linalg.norm(parts)))
+    return bool(abs(float(terms.sum()) - float(parts.sum())) <= SAME * size)
+
+
+def _near(exact: Evaluation, v: Mapping[str, Array], moved: Mapping[str, Array]) -> bool:
+    """Whether differences of all elements are near what forward mode says."""
+    after, before = _outputs(exact, moved, v, STEP), _outputs(exact, moved, v, -STEP)
+    for b, d in moved.items():
         rough = np.finfo(np.float64).eps / STEP * largest(after[b])
-        if not largest((after[b] - before[b]) / (2 * STEP) - d) <= NEAR * largest(d) + 16 * rough:
+        off = (after[b] - before[b]) / (2 * STEP) - d
+        if not (np.isfinite(off).all() and largest(off) <= NEAR * largest(d) + 16 * rough):
             return False
     return True
+
+
+def _moved(exact: Evaluation, v: Mapping[str, Array], outputs: Iterable[str]) -> dict[str, Array]:
+    found = exact.jvp(v)
+    return {b: found[b].copy() for b in outputs}
+
+
+def _unit(x: Array) -> float:
+    """The size of a derivative, as far as one in a narrow type of float can be made up for."""
+    size = largest(x)
+    return min(max(size, LEAST), 1 / LEAST) if size > 0 else 1.0
 
 
 def _finite(arrays: Mapping[str, Array], names: Iterable[str]) -> bool:

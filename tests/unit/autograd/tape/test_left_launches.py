@@ -115,6 +115,15 @@ def kept(x: F, shift: int, between: F, y: F):
     y[i] = x[i] + between[2 * i + shift]
 
 
+@wp.kernel
+def hardly_kept(x: F, q: F, shift: int, between: F, y: F, u: F):
+    i = wp.tid()
+    between[2 * i] = q[i] * q[i]
+    between[2 * i + 8] = x[i] * x[i]
+    y[i] = x[i] + 1.0e-10 * (q[i] + between[2 * i + shift])
+    u[i] = 1.0e-10 * (x[i] + between[2 * i + 8 + shift])
+
+
 def apart(kernel: Any, inputs: list[Any]) -> wp.Tape:
     with wp.Tape() as tape:
         for x in inputs:
@@ -239,6 +248,19 @@ def test_other_paths_of_a_launch_are_looked_at() -> None:
             wp.launch(kept, 2, [x, 0 if n == late else 1], [between, floats([0.0, 0.0])])
     found = check_tape(tape)
     assert [(r.index, r.detached) for r in found.launches if r.detached] == [(late, ("between",))]
+
+
+def test_what_hardly_counts_is_looked_at() -> None:
+    late, x, q = EACH + 9, floats([0.5, 2.0]), floats([0.7, 1.0])
+    with wp.Tape() as tape:
+        for n in range(EACH + 20):
+            between = floats([0.0] * 16, grad=False)
+            y, u = floats([0.0, 0.0]), floats([0.0, 0.0])
+            wp.launch(hardly_kept, 2, [x, q, 0 if n == late else 1], [between, y, u])
+    found = check_tape(tape)
+    failed = {(p.input, p.output) for p in found.launches[late].pairs if p.verdict == "fail"}
+    assert failed == {("q", "y"), ("x", "u")}
+    assert [r.index for r in found.launches if r.detached] == [late]
 
 
 def test_a_wrong_kind_is_never_left(monkeypatch: pytest.MonkeyPatch) -> None:
