@@ -93,6 +93,7 @@ class Threads:
         self._addresses = struct.Struct(_addresses(fn))
         self._reach: dict[object, list[tuple[int, int]]] = {}
         self._known: dict[object, Classes] = {}
+        self._seen: dict[object, Classes] = {}
         self._filled: dict[object, bool] = {}
         # For backends: what they make of launches, and of those that are alike.
         self.schedules: dict[object, object] = {}
@@ -187,6 +188,16 @@ class Threads:
                 self._known.clear()
             found = classify(self.collected, dim, given, same, tangled)
             self._known[key] = found
+        return found
+
+    def classes_of(self, dim: tuple[int, ...], args: bytes) -> Classes:
+        """The same, by how its arrays lie to each other, where that was seen before."""
+        key = (dim, self.apart(args))
+        found = self._seen.get(key)
+        if found is None:
+            if len(self._seen) >= _KEPT:
+                self._seen.clear()
+            found = self._seen[key] = self.classes(dim, args, self.arrays(args))
         return found
 
     def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:

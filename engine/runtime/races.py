@@ -77,7 +77,7 @@ def races(backend: Backend, variants: Variants, dim: tuple[int, ...], args: byte
     if kernel.known_free(dim, args):
         return []
     arrays = [a for a in variants.threads.arrays(args) if not a.empty]
-    classes = variants.threads.classes(dim, args, arrays)
+    classes = variants.threads.classes_of(dim, args)
     open_ = {
         name
         for g in classes.groups if g.sharing in ("ordered", "unproven", "take")

@@ -227,9 +227,7 @@ class LaunchRecord(Record):
 
     def classes(self) -> Classes:
         """What the threads of the launch did to each other, and by which accesses."""
-        threads = self.plan.variants.threads
-        packed = self._pack(self.values)
-        return threads.classes(self.dim, packed, threads.arrays(packed))
+        return self.plan.variants.threads.classes_of(self.dim, self._pack(self.values))
 
     def fills(self, a: array) -> bool:
         """Whether the launch certainly stored every element of an argument."""

@@ -10,7 +10,7 @@ import numpy as np
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.launch.compare import CompareOptions, compare
 from engine.autograd.launch.confirmed import confirmed
-from engine.autograd.launch.derived import can_lift
+from engine.autograd.launch.derived import can_lift, generated
 from engine.autograd.launch.detached import detached
 from engine.autograd.launch.directions import Comparisons, Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
@@ -153,7 +153,7 @@ def _checked(
                 result = replace(result, pairs=(*result.pairs, *second))
             except NoSecondDerivative as why:
                 result = replace(result, no_second=str(why))
-        experience.learn(kind, result, evaluated.own.generated)
+        experience.learn(kind, result, generated(launch.variants))
         return CheckedLaunch(result, compared.blocks)
 
 

@@ -114,6 +114,15 @@ def called(fn: Function) -> list[Function]:
     return list(found.values())
 
 
+@lru_cache(256)
+def generated(variants: Variants) -> bool:
+    """Whether all derivatives that a kernel uses are generated, none written by hand.
+
+    Replays may be: what the adjoint makes of their values, forward mode makes of the code itself.
+    """
+    return all(f.native is None and f.grad is None for f in (*called(variants.ir), variants.ir))
+
+
 def without_custom(fn: Function, which: Callable[[Function], bool]) -> Function:
     """The function, and those that it calls, without the derivatives that some were given."""
 

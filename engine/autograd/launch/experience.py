@@ -15,7 +15,7 @@ Look = Literal["entries", "pairs", "jointly", "whole"]
 
 # So many of a kind are looked at each by itself, and then one of so many.
 EACH, ONE_OF = 24, 64
-_RIGHT = ("pass", "kink", "skipped")
+_RIGHT, _WRONG = {"pass", "kink", "skipped"}, {"fail", "nan", "nondeterministic"}
 
 
 class Experience:
@@ -25,7 +25,7 @@ class Experience:
     and so on along directions for each pair of its arrays, the others along one direction through
     all inputs. Given to the checks of several tapes, it holds for all of them.
 
-    Where all derivatives of a kernel are generated and all launches of a kind were right, the check
+    Where all derivatives of a kernel are generated and no launch of a kind was wrong, the check
     of the tape as a whole answers for those beyond the first 24 of the kind, but for each 64th: of
     these a glance is enough (see `seems_right`). Where the whole does not pass, they are looked at
     after all.
@@ -35,8 +35,9 @@ class Experience:
         self._met: Counter[Hashable] = Counter()
         self._asked: set[Hashable] = set()
         self._kinked: set[Hashable] = set()
-        # What a launch of a kind gives that a whole answers for; None where none does.
+        # What a launch of a kind gives that a whole answers for; None where the last was not right.
         self._like: dict[Hashable, LaunchResult | None] = {}
+        self._barred: set[Hashable] = set()
         self._skipped: dict[Hashable, LaunchResult] = {}
         self._rounding: dict[Hashable, float] = {}
 
@@ -75,10 +76,12 @@ class Experience:
         for p in found.pairs:
             if p.scale > 0.0:
                 self._rounding[kind] = max(self.rounding(kind), p.off / p.scale)
-        plain = generated and not (found.unassigned or found.skipped)
-        if not plain or any(p.verdict not in _RIGHT for p in found.pairs):
+        verdicts = {p.verdict for p in found.pairs}
+        if not generated or found.unassigned or found.skipped or verdicts & _WRONG:
+            self._barred.add(kind)
+        if kind in self._barred or not verdicts <= _RIGHT:
             self._like[kind] = None
-        elif kind not in self._like:
+        elif self._like.get(kind) is None:
             pairs = (
                 PairResult(p.input, p.output, "skipped", reason=p.reason)
                 if p.verdict == "skipped"

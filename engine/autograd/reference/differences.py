@@ -122,13 +122,7 @@ def bear_out(line: Line, known: Array, size: Array, allowed: Array) -> bool:
     With the first step that tells anything: at a kink, none does. size: of the parts of which each
     derivative is the sum. allowed: the errors allowed.
     """
-    seen: dict[float, Array] = {}
-
-    def once(t: float) -> Array:
-        if t not in seen:
-            seen[t] = line(t)
-        return seen[t]
-
+    once = remembered(line)
     with np.errstate(all="ignore"):
         # By one difference, where that is as near as is asked for.
         if np.all(np.abs(known - fixed(once, FLOAT64.step, FLOAT64).value) <= allowed):
@@ -143,6 +137,18 @@ def bear_out(line: Line, known: Array, size: Array, allowed: Array) -> bool:
         off = np.abs(known - found.value)
         clear = (found.error <= enough) & (off <= allowed + found.error)
         return bool(np.all(clear | (off <= allowed)))
+
+
+def remembered(line: Line) -> Line:
+    """The same, evaluated once at each place."""
+    seen: dict[float, Array] = {}
+
+    def once(t: float) -> Array:
+        if t not in seen:
+            seen[t] = line(t)
+        return seen[t]
+
+    return once
 
 
 def nearer(wide: Slope, near: Slope) -> Slope:

@@ -88,9 +88,10 @@ class ReplayedLaunch(Operation):
     """
 
     def __init__(
-        self, record: LaunchRecord, launch: int, runs: dict[frozenset[str] | None, QuietRuns]
-    ) -> None:
-        """runs: what the launches of a tape share, to resolve each form once."""
+        self, record: LaunchRecord, launch: int, runs: dict[frozenset[str] | None, QuietRuns],
+        places: dict[object, Placement],
+    ) -> None:  # fmt: skip
+        """runs, places: what the launches of a tape share, to resolve each form and array once."""
         self.record: LaunchRecord = record
         self.launch = launch
         self.plan = record.plan
@@ -101,7 +102,12 @@ class ReplayedLaunch(Operation):
         for p in self.plan.array_params:
             a = record.values[p.index]
             if a is not None:
-                self.parts[p.index] = placements(a, root_of(a))[0]
+                key = (a.ptr, tuple(a.shape), tuple(a.strides), id(a._info), root := root_of(a),
+                       bool(a.requires_grad))  # fmt: skip
+                part = places.get(key)
+                if part is None:
+                    part = places[key] = placements(a, root)[0]
+                self.parts[p.index] = part
         self.reads = [self.parts[i] for i in self.plan.inputs if i in self.parts]
         self.writes = [self.parts[i] for i in self.plan.writes if i in self.parts]
         self.wrt = frozenset(
@@ -186,13 +192,16 @@ class ReplayedLaunch(Operation):
     def forward_recorded(self) -> None:
         if self.idle:
             return
-        views = dict(self.views)
-        for i in self.restored:
-            views[i] = self.views[i].copy()
-        for i, (where, values) in self.other.items():
-            views[i][where] = values
-        self._kept = [views[i] for i in self.restored]
-        self.adjoint_args = self._pack(self.exact, views) + self.adjoints
+        args = self.args
+        if self.restored:
+            views = dict(self.views)
+            for i in self.restored:
+                views[i] = self.views[i].copy()
+            for i, (where, values) in self.other.items():
+                views[i][where] = values
+            self._kept = [views[i] for i in self.restored]
+            args = self._pack(self.exact, views)
+        self.adjoint_args = args + self.adjoints
         form: Form = "recorded" if self.useful else "forward"
         self._journal = self._run(self.exact, form, self.args, self.wrt)
 
@@ -323,9 +332,10 @@ def operations_of(records: Sequence[Record]) -> list[Operation]:
     out: list[Operation] = []
     launches = 0
     runs: dict[frozenset[str] | None, QuietRuns] = {}
+    places: dict[object, Placement] = {}
     for r in records:
         if isinstance(r, LaunchRecord):
-            out.append(ReplayedLaunch(r, launches, runs))
+            out.append(ReplayedLaunch(r, launches, runs, places))
             launches += 1
         elif isinstance(r, CopyRecord) or (isinstance(r, CapturedWrite) and r.copy):
             dest, src = r.arrays

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.autograd.launch.confirmed import ruled
-from engine.autograd.launch.derived import can_lift
+from engine.autograd.launch.derived import can_lift, generated
 from engine.autograd.tape.discovery import Leaf, discover
 from engine.autograd.tape.memory import (
     Memories,
@@ -92,6 +92,13 @@ class Replay:
         """Whether no launch has a derivative that is written by hand."""
         return all(
             ruled(s.plan.variants.ir) for s in self.operations if isinstance(s, ReplayedLaunch)
+        )
+
+    @property
+    def generated(self) -> bool:
+        """Whether no launch has a derivative that is written by hand; replays may be."""
+        return all(
+            generated(s.plan.variants) for s in self.operations if isinstance(s, ReplayedLaunch)
         )
 
     def close(self) -> None:

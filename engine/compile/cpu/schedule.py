@@ -119,7 +119,7 @@ def _like(
     small = False
     if found is None and bounds is None:
         # Whether it is too small, extents and integers say alone.
-        small = total * threads.classes(dim, args, threads.arrays(args)).cost < LEAST
+        small = total * threads.classes_of(dim, args).cost < LEAST
     known[layout if small else apart, rest] = found
     return found
 
