@@ -16,7 +16,6 @@ from engine.autograd.launch.directions import Comparisons, Pair
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.explanation import blamed, cornered, explained, handwritten
-from engine.autograd.launch.glance import seems_right
 from engine.autograd.launch.mask import masked
 from engine.autograd.launch.paths import (
     adjoints_differ,
@@ -85,7 +84,7 @@ def check_launch(
     like = experience.skipped(kind)
     if like is None and options.leaves and (like := experience.like(kind)) is not None:
         rng = np.random.default_rng([0x61A, options.seed, index])
-        like = like if seems_right(record, rng, experience.rounding(kind)) else None
+        like = like if experience.seems_right(kind, record, rng) else None
     if like is not None:
         experience.add(kind)
         return CheckedLaunch(replace(like, index=index, site=record.site))

@@ -111,15 +111,18 @@ class Evaluation:
         self._runs = QuietRuns(self.journaled)
         self.grads = self._zeros(p for p in self.params if p.name in self.wrt)
         self.changed = sorted({self.owner[w] for w in self.variants.written})
-        self._args = pack_arguments(
-            [p.type for p in self.params],
-            [self.memory[self.owner[p.name]] if p.name in self.owner else a.value
-             for p, a in zip(self.params, launch.arguments, strict=True)],
-        )  # fmt: skip
+        self._args = self._packed(launch)
         self._gradients = self._pack(self.grads, self.wrt)
         self._tangents: dict[frozenset[Name], dict[Name, Array]] = {}
         # What the last recorded run of all threads left; False where memory has changed since.
         self._recorded: Journal | Literal[False] | None = False
+
+    def _packed(self, launch: RecordedLaunch) -> bytes:
+        return pack_arguments(
+            [p.type for p in self.params],
+            [self.memory[self.owner[p.name]] if p.name in self.owner else a.value
+             for p, a in zip(self.params, launch.arguments, strict=True)],
+        )  # fmt: skip
 
     def _aliased(self) -> frozenset[Name]:
         """Arrays that are read and are the same memory as another one that is written."""
@@ -177,9 +180,17 @@ class Evaluation:
             return None
         return wrt
 
-    def trust(self) -> None:
-        """From now on no run is watched."""
-        self._runs.inside = True
+    def trust(self, inside: bool) -> None:
+        """Says whether runs need no watching from now on."""
+        self._runs.inside = inside
+
+    def reload(self, launch: RecordedLaunch) -> None:
+        """Takes over the values of another launch of the same kind."""
+        for a in launch.arguments:
+            if not a.alias and (initial := self.initial.get(a.name)) is not None and initial.size:
+                np.copyto(initial, np.asarray(a.value).reshape(initial.shape))
+        self.refresh()
+        self._args = self._packed(launch)
 
     def stays_inside(self) -> bool:
         """Whether no access of the launch is outside of an array; it is watched for that.
@@ -346,6 +357,23 @@ class Evaluations:
         """Scalars in an array variable."""
         return int(self.exact.initial[name].size)
 
+    def look_inside(self) -> None:
+        """Has its runs watched only if that is needed."""
+        inside = bool(watchers) and self.own.stays_inside()
+        # What floats decide is guarded where they move; all else is as in the launch.
+        self.own.trust(inside)
+        self.exact.trust(inside)
+
+    def reload(self, launch: RecordedLaunch) -> None:
+        """Takes over the values of another launch of the same kind."""
+        self.own.reload(launch)
+        self.exact.reload(launch)
+
+    def close(self) -> None:
+        """Gives back what they saved."""
+        self.own.close()
+        self.exact.close()
+
 
 @contextmanager
 def evaluations(
@@ -355,6 +383,17 @@ def evaluations(
 
     steered: the launch in float64 on its own path, to be taken for its float64 form.
     """
+    made = evaluations_of(launch, steered)
+    made.look_inside()
+    _compile_together(made.own, made.exact)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def evaluations_of(launch: RecordedLaunch, steered: RecordedLaunch | None = None) -> Evaluations:
+    """The same without an end, and watched."""
     variants = launch.variants
     own = Evaluation(launch)
     exact = Evaluation(steered or replace(launch, variants=lifted(variants)))
@@ -363,22 +402,13 @@ def evaluations(
     def owners(names: frozenset[Name], params: Iterable[Var]) -> tuple[Name, ...]:
         return tuple(dict.fromkeys(own.owner[p.name] for p in params if p.name in names))
 
-    if watchers and own.stays_inside():
-        # What floats decide is guarded where they move; all else is as in the launch.
-        own.trust()
-        exact.trust()
-    _compile_together(own, exact)
     moving = [p for p in own.params if p.name in own.wrt]
     floats = [p for p in own.params if isinstance(p.type, ArrayType) and is_float(p.type)]
-    try:
-        yield Evaluations(
-            own, exact, 0.0 if as_exact else _coarsest(own.params),
-            owners(variants.read, moving), owners(variants.written, moving),
-            owners(variants.read, floats),
-        )  # fmt: skip
-    finally:
-        own.close()
-        exact.close()
+    return Evaluations(
+        own, exact, 0.0 if as_exact else _coarsest(own.params),
+        owners(variants.read, moving), owners(variants.written, moving),
+        owners(variants.read, floats),
+    )  # fmt: skip
 
 
 def _compile_together(own: Evaluation, exact: Evaluation) -> None:

@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Literal
 
-from engine.autograd.results import LaunchResult, PairResult
+import numpy as np
+
+from engine.autograd.launch.glance import Glances
+from engine.autograd.results import LaunchResult, PairResult, WholeResult
+from engine.tape.records import LaunchRecord
 
 # entries: along random directions for each pair of arrays, and entry by entry. pairs: along these
 # directions. jointly: along one direction through all inputs at once, and closer where that
@@ -27,18 +31,21 @@ class Experience:
 
     Where all derivatives of a kernel are generated and no launch of a kind was wrong, the check
     of the tape as a whole answers for those beyond the first 24 of the kind, but for each 64th: of
-    these a glance is enough (see `seems_right`). Where the whole does not pass, they are looked at
+    these a glance is enough (see `Glances`). Where the whole does not pass, they are looked at
     after all.
     """
 
     def __init__(self) -> None:
+        self._glances = Glances()
         self._met: Counter[Hashable] = Counter()
         self._asked: set[Hashable] = set()
         self._kinked: set[Hashable] = set()
         # What a launch of a kind gives that a whole answers for; None where the last was not right.
         self._like: dict[Hashable, LaunchResult | None] = {}
         self._barred: set[Hashable] = set()
+        self._wholes: dict[Hashable, WholeResult] = {}
         self._skipped: dict[Hashable, LaunchResult] = {}
+        # What rounding added to adjoints at most, as a part of them.
         self._rounding: dict[Hashable, float] = {}
 
     def count(self, kind: Hashable) -> int:
@@ -67,15 +74,15 @@ class Experience:
         """The result of the next launch of a kind, if a whole may answer for it."""
         return self._like.get(kind) if self.look(kind) == "whole" else None
 
-    def rounding(self, kind: Hashable) -> float:
-        """What rounding added to adjoints of a kind at most, as a part of them."""
-        return self._rounding.get(kind, 0.0)
+    def seems_right(self, kind: Hashable, record: LaunchRecord, rng: np.random.Generator) -> bool:
+        """Whether the next launch of a kind looks, at a glance, as one that is right."""
+        return self._glances.seems_right(kind, record, rng, self._rounding.get(kind, 0.0))
 
     def learn(self, kind: Hashable, found: LaunchResult, generated: bool) -> None:
         """Notes what was found of a launch of a kind. generated: so are all its derivatives."""
         for p in found.pairs:
             if p.scale > 0.0:
-                self._rounding[kind] = max(self.rounding(kind), p.off / p.scale)
+                self._rounding[kind] = max(self._rounding.get(kind, 0.0), p.off / p.scale)
         verdicts = {p.verdict for p in found.pairs}
         if not generated or found.unassigned or found.skipped or verdicts & _WRONG:
             self._barred.add(kind)
@@ -98,6 +105,15 @@ class Experience:
         Of the first some are looked at closely, as launches are.
         """
         return self.look(kind) not in ("entries", "pairs")
+
+    def last_whole(self, kind: Hashable) -> WholeResult | None:
+        """What was found of the last tape of a kind as a whole."""
+        return self._wholes.get(kind)
+
+    def add_whole(self, kind: Hashable, found: WholeResult) -> None:
+        """Counts a tape that was checked as a whole."""
+        self._met[kind] += 1
+        self._wholes[kind] = found
 
     def kinked(self, kind: Hashable) -> bool:
         """Whether a launch of a kind was seen to have kinks."""

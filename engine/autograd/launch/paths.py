@@ -59,7 +59,7 @@ def _decided(launch: RecordedLaunch, variants: Variants, most: int) -> NDArray[n
     return words.reshape(-1, WORDS + 1)[:, :WORDS]
 
 
-def _may_run_on(launch: RecordedLaunch) -> bool:
+def may_run_on(launch: RecordedLaunch) -> bool:
     """Whether a loop goes round much longer in float64. The kernel is not lifted again then."""
     made = deciding(launch.variants)
     if made is None:
@@ -87,7 +87,7 @@ def _loops_by_floats(variants: Variants) -> bool:
 def faithful(launch: RecordedLaunch) -> Iterator[Evaluations]:
     """A launch, ready to be evaluated, in float64 only where that gives its results."""
     if may_not_end(launch):
-        _may_run_on(launch)
+        may_run_on(launch)
     if launch.variants.can_lift and not can_lift(launch.variants):
         right = False  # another launch of the kernel was seen to take another path
     else:

@@ -166,7 +166,10 @@ def _with_whole(tape: Tape | CapturedTape, options: Options, found: TapeResult) 
     known = experience.knows_whole(kind)
 
     def whole() -> WholeResult:
-        return check_end_to_end(tape, options.tolerance, found.launches, options.seed, known)
+        return check_end_to_end(
+            tape, options.tolerance, found.launches, options.seed, known,
+            experience.last_whole(kind),
+        )  # fmt: skip
 
     result = whole()
     right = result.verdict == "pass" or result.parts_right
@@ -178,7 +181,7 @@ def _with_whole(tape: Tape | CapturedTape, options: Options, found: TapeResult) 
         found = _joined(replace(found, launches=tuple(others)), alone)
         if not right and result.verdict != "skipped":
             result = whole()  # which tells of what is wrong with its launches
-    experience.add(kind)
+    experience.add_whole(kind, result)
     return replace(found, whole=result)
 
 

@@ -49,12 +49,12 @@ AT_ODDS = "forward mode and differences disagree, and the latter agree with the 
 
 def check_end_to_end(
     tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int,
-    known: bool = False,
+    known: bool = False, before: WholeResult | None = None,
 ) -> WholeResult:  # fmt: skip
     """The check of a tape from its leaves to its ends.
 
     launches: what their checks found. known: whether tapes like it were checked, so that fewer
-    runs of it will do.
+    runs of it will do. before: what was found of the last one of these.
     """
     if any(p.verdict == "nondeterministic" for x in launches for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
@@ -65,7 +65,7 @@ def check_end_to_end(
             if not replayed.leaves:
                 return _skipped("no array that it reads requires a gradient")
             rng = np.random.default_rng([seed, 0x7A9E])
-            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng, known)
+            return _checked(TapeEvaluation(replayed, rng), tolerance, launches, rng, known, before)
     except NotReplayable as why:
         return _skipped(str(why), why.site)
     except EvaluationFailed as why:
@@ -80,7 +80,7 @@ def _skipped(why: str, site: Span | None = None) -> WholeResult:
 
 def _checked(
     evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
-    rng: np.random.Generator, known: bool,
+    rng: np.random.Generator, known: bool, before: WholeResult | None,
 ) -> WholeResult:  # fmt: skip
     """The worst of some directions; the last ones make all leaves count alike."""
     if not evaluation.finite:
@@ -93,26 +93,57 @@ def _checked(
         v = (evaluation.levelled_direction(rng, evaluation.gradients()) if level
              else evaluation.direction(rng))  # fmt: skip
         adjoint = evaluation.adjoint_along(v)
+        again = _overwritten_again(evaluation, v, adjoint, tolerance, before) if known else None
+        if again is not None:
+            return again
         one = _along(evaluation, v, adjoint, tolerance, verdicts, briefly)
         found = _worse(found, one, number + 1)
         if found.verdict != "pass":
             break
     if found.verdict == "fail" and any(p.by_whole for x in launches for p in x.pairs):
-        found = replace(found, parts_right=_parts_right(evaluation, v, tolerance))
+        try:
+            forward = evaluation.forward_along(v)
+            found = replace(found, parts_right=_parts_right(evaluation, v, forward, tolerance))
+        except EvaluationFailed:
+            pass
     if found.verdict == "pass" and not briefly:
         found = replace(found, rounding=evaluation.rounding(evaluation.gradients()))
     return found
 
 
-def _parts_right(evaluation: TapeEvaluation, v: Direction, tolerance: Tolerance) -> bool:
+def _parts_right(
+    evaluation: TapeEvaluation, v: Direction, forward: float, tolerance: Tolerance
+) -> bool:
     """Whether the derivatives of all launches make the right one, where nothing is overwritten."""
-    evaluation.heal()
+    with evaluation.healed():
+        return _beside(evaluation.adjoint_along(v), forward, tolerance).agrees(forward)
+
+
+def _beside(adjoint: AdjointAlong, forward: float, tolerance: Tolerance) -> Derivatives:
+    return Derivatives.of(adjoint, Slope(np.array([forward]), np.zeros(1)), tolerance)
+
+
+def _overwritten_again(
+    evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance,
+    before: WholeResult | None,
+) -> WholeResult | None:  # fmt: skip
+    """What is wrong with a tape, if it is what was wrong with the last one like it.
+
+    That is told by putting back what was overwritten, and not by a search.
+    """
+    if before is None or before.cause is None or before.cause.kind != "overwrite":
+        return None
     try:
         forward = evaluation.forward_along(v)
     except EvaluationFailed:
-        return False
-    known = Slope(np.array([forward]), np.zeros(1))
-    return Derivatives.of(evaluation.adjoint_along(v), known, tolerance).agrees(forward)
+        return None
+    n = _beside(adjoint, forward, tolerance)
+    if not np.isfinite([n.ad, forward]).all() or n.agrees(forward):
+        return None
+    if not _parts_right(evaluation, v, forward, tolerance):
+        return None
+    found = n.result("fail", forward, n.allowed(forward))
+    return replace(found, cause=before.cause, parts_right=True)
 
 
 def _along(
@@ -186,7 +217,7 @@ def _briefly(
         forward = evaluation.forward_along(v)
     except EvaluationFailed:
         return None
-    n = Derivatives.of(adjoint, Slope(np.array([forward]), np.zeros(1)), tolerance)
+    n = _beside(adjoint, forward, tolerance)
     numbers = (np.array([x]) for x in (forward, adjoint.spread, n.allowed(forward)))
     if not n.agrees(forward):
         return None

@@ -124,10 +124,15 @@ class TapeEvaluation:
             self._known = [self._gradient(k) for k in range(len(self._leaves))]
         return self._known
 
-    def heal(self) -> None:
-        """From now on adjoints read what their launches did, whatever was overwritten since."""
-        self.replay.heal()
+    @contextmanager
+    def healed(self) -> Iterator[None]:
+        """Has adjoints read what their launches did, whatever was overwritten since."""
         self._known = None
+        try:
+            with self.replay.healed():
+                yield
+        finally:
+            self._known = None
 
     def rounding(self, gradients: Sequence[Array]) -> float | None:
         """How far the gradients of the leaves, at values in their own precision, are from these.

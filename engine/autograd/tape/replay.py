@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,10 +83,18 @@ class Replay:
                 for p in s.writes:
                     main.view(p)[...] = own.view(p)
 
-    def heal(self) -> None:
-        """From now on adjoints read what their launches did, whatever was overwritten since."""
+    @contextmanager
+    def healed(self) -> Iterator[None]:
+        """Has adjoints read what their launches did, whatever was overwritten since."""
+        launches = [s for s in self.operations if isinstance(s, ReplayedLaunch)]
+        before = [(s.other, s.restored) for s in launches]
         for s, _, meeting in _overwritten(self.operations, self.after, self.memories.spans):
             s.other, s.restored = {}, frozenset(meeting)
+        try:
+            yield
+        finally:
+            for s, (other, restored) in zip(launches, before, strict=True):
+                s.other, s.restored = other, restored
 
     @property
     def ruled(self) -> bool:

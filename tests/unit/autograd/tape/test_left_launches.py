@@ -13,6 +13,7 @@ from engine.autograd import CheckInterrupted, Experience, TapeResult, check_tape
 from engine.autograd.launch import check as launch_check
 from engine.autograd.launch.experience import EACH, ONE_OF
 from engine.autograd.tape import check as tape_check
+from engine.autograd.tape import end_to_end
 
 F = wp.array(dtype=float)
 COUNT = EACH + ONE_OF
@@ -86,12 +87,6 @@ def halved(x: F, y: F):
 def sigmoid(x: F, y: F):
     i = wp.tid()
     y[i] = 1.0 / (1.0 + wp.exp(x[i]))
-
-
-@wp.kernel
-def size(x: F, y: F):
-    i = wp.tid()
-    y[i] = wp.abs(x[i])
 
 
 @wp.kernel
@@ -187,7 +182,7 @@ def test_what_is_not_finite_late_is_found_where_it_is() -> None:
 @pytest.mark.parametrize(
     ("kernel", "special", "verdict"),
     [(rooted, [0.5, 0.0], "nan"), (inverse, [0.5, 1e-30], "nan"),
-     (sigmoid, [0.5, 95.0], "nan"), (halved, [1e5, 3e5], "rounding"), (size, [0.5, 0.0], "kink")],
+     (sigmoid, [0.5, 95.0], "nan"), (halved, [1e5, 3e5], "rounding")],
 )  # fmt: skip
 def test_special_values_late_are_found_where_no_gradient_comes(
     kernel: Any, special: list[float], verdict: str
@@ -358,3 +353,25 @@ def test_an_interrupt_gives_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(CheckInterrupted) as stopped:
         check_tape(rollout(step, EACH + 5, [0.3, -0.2]))
     assert [x.index for x in stopped.value.result.launches] == [*range(EACH)]
+
+
+def test_what_is_overwritten_in_many_tapes_is_searched_for_in_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wp.config, "overwrites", "present")
+    searched, culprit = [], end_to_end.culprit
+    monkeypatch.setattr(end_to_end, "culprit", lambda *a: searched.append(a) or culprit(*a))
+    experience, found = Experience(), []
+    for n in range(8):
+        a, b, loss = floats([0.3, 0.1 * n]), floats([0.7, 0.1]), floats([0.0])
+        with wp.capturing() as capture:
+            with wp.Tape() as tape:
+                wp.launch(total, 2, [a], [loss])
+                wp.launch(step, 2, [b], [a])
+            tape.backward(loss)
+        (captured,) = capture.tapes
+        found.append(check_tape(captured, experience=experience).whole)
+    assert len(searched) == 3  # of the first, the second and the fifth
+    causes = {(w.verdict, w.cause.kind, w.cause.launch, w.cause.argument) for w in found}
+    assert causes == {("fail", "overwrite", 0, "x")}
+    assert all(abs(w.ad - w.oracle) > 1e-3 * abs(w.oracle) for w in found)
