@@ -101,7 +101,8 @@ def _seems_right(
         {a: rng.standard_normal(start[a].shape) * _size(start[a]) for a in launch.inputs}
     )
     w = {b: rng.standard_normal(moved[b].shape) / _unit(moved[b]) for b in launch.outputs}
-    mine, known = own.vjp(w), exact.vjp(w)
+    every = (0, own.threads)  # one after another: nothing is divided for so little
+    mine, known = own.vjp(w, every), exact.vjp(w, every)
     results = (own.memory, launch.outputs), (exact.memory, launch.outputs)
     if not all(_finite(*x) for x in (*results, (mine, launch.inputs), (known, launch.inputs))):
         return False
