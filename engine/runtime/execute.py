@@ -175,22 +175,24 @@ class Executable:
         return _ended(entry, came, dim, done, quiet)
 
     def stays_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
-        """Runs it, as `run` does, and says whether all accesses were inside of their arrays."""
-        if 0 in dim or self._watched(dim, args, True) is None:
-            return True
-        seen = WatchedRun(self._backend, *self._what)
-        limits = Limits(config.stack_limit_bytes, 0)
-        came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
-        return not came.error and not seen.faults(dim)
-
-    def run_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
-        """Runs it quietly, and says whether all accesses were inside of their arrays.
+        """Whether all accesses are inside of their arrays. Runs it, unless that is proven.
 
         Raises KernelStopped.
         """
-        if 0 in dim or self._watched(dim, args, True) is None:
+        return self._needless(dim, args) or self._run_seen(dim, args)
+
+    def run_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
+        """The same, and runs it in any case."""
+        if self._needless(dim, args):
             self.run(dim, args, quiet=True, inside=True)
             return True
+        return self._run_seen(dim, args)
+
+    def _needless(self, dim: tuple[int, ...], args: bytes) -> bool:
+        return 0 in dim or self._watched(dim, args, True) is None
+
+    def _run_seen(self, dim: tuple[int, ...], args: bytes) -> bool:
+        """Runs it quietly, and says whether nothing wrong was seen."""
         seen = WatchedRun(self._backend, *self._what)
         limits = Limits(config.stack_limit_bytes, 0)
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)

@@ -7,7 +7,7 @@ launch's own precision and one lifted to float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -163,21 +163,22 @@ class Evaluation:
             out.append((host, self.variants, "recorded", wrt, self.journaled))
         if tangent:
             out.append((host, self.variants, "forward", none, none))
-            moving = None if self._native else self._moving()
-            if moving is not None:
-                out.append((host, plain(self.variants), "tangent", moving, self.journaled))
+            with suppress(EvaluationFailed):
+                out.append((host, plain(self.variants), "tangent", self._moving(), self.journaled))
         if self._runs.inside:
             return out
         return [foreseen(r, self.dim, self._args) for r in out]
 
-    def _moving(self) -> frozenset[Name] | None:
-        """All arrays of floats, if the kernel has a forward mode."""
+    def _moving(self) -> frozenset[Name]:
+        """All arrays of floats. Raises EvaluationFailed where the kernel has no forward mode."""
+        if self._native:
+            raise EvaluationFailed("it has native functions")
         found = (p for p in self.params if isinstance(p.type, ArrayType) and is_float(p.type))
         wrt = frozenset(p.name for p in found)
         try:
             plain(self.variants).tangent_ir(wrt)
-        except (TypeError, EngineError):
-            return None
+        except (TypeError, EngineError) as why:
+            raise EvaluationFailed(f"it has no forward mode: {why}") from None
         return wrt
 
     def trust(self, inside: bool) -> None:
@@ -301,15 +302,7 @@ class Evaluation:
         seeds: directions by name of any float array. Returns live arrays by owner name. Raises
         EvaluationFailed where the kernel has no forward mode.
         """
-        if self._native:
-            raise EvaluationFailed("it has native functions")
-        arrays = [p for p in self.params if isinstance(p.type, ArrayType) and is_float(p.type)]
-        variants, wrt = plain(self.variants), frozenset(p.name for p in arrays)
-        try:
-            variants.tangent_ir(wrt)
-        except (TypeError, EngineError) as why:
-            raise EvaluationFailed(f"it has no forward mode: {why}") from None
-        return self._jvp(seeds, wrt, variants)
+        return self._jvp(seeds, self._moving(), plain(self.variants))
 
     def jvp_by_hand(self, seeds: Mapping[Name, Array]) -> dict[Name, Array]:
         """J v with the derivatives that the user wrote, as the adjoint has them.
