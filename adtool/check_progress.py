@@ -52,6 +52,10 @@ class CheckProgress:
             done = 0
         self._say(done, launch, kernel)
 
+    def among_all(self, tape: int, launch: int, done: int, kernel: str) -> None:
+        """Says what is checked where the order is not that of the tapes. done: launches begun."""
+        self._page.check(tape, len(self._launches), launch, done, self._total, kernel)
+
     def slowest(self, count: int) -> tuple[Duration, ...]:
         """The steps that took longest, the slowest first."""
         return tuple(sorted(self.durations, key=lambda d: -d.seconds)[:count])

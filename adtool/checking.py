@@ -15,7 +15,15 @@ import engine
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
-from engine.autograd import Broken, CheckInterrupted, Experience, TapeResult, check_tape
+from adtool.sharing import Shared, can_share
+from engine.autograd import (
+    Broken,
+    CheckInterrupted,
+    DividedCheck,
+    Experience,
+    TapeResult,
+    check_tape,
+)
 
 if TYPE_CHECKING:
     from adtool.check_progress import CheckProgress
@@ -31,17 +39,21 @@ def check_tapes(
     progress: CheckProgress | None = None,
     experience: Experience | None = None,
     also: Callable[[CapturedTape, TapeResult, int], None] | None = None,
+    processes: int = 1,
 ) -> Outcome:
     """Checks all tapes that hold something, numbered from 0. Empties them when it is done.
 
     progress: told of each step. experience: of the checks of other tapes of the same program.
-    also: called with each tape, its result and its number, before it is emptied.
+    also: called with each tape, its result and its number, before it is emptied. processes: how
+    many may share the checks, if this one can be forked.
     """
     tapes = recorded(captured)
     seen = Outcome(
         "done", kernels=kernels_of(tapes), recorded=launches_of(tapes),
         processes=_processes(),
     )  # fmt: skip
+    if options.plain and experience is None and can_share(sum(seen.recorded), processes):
+        return _shared(tapes, options, processes, seen, progress, also)
     experience = experience or Experience()
 
     def checked(tape: CapturedTape, number: int) -> Iterator[TapeResult]:
@@ -63,6 +75,45 @@ def check_tapes(
         outcome = replace(outcome, tapes=(TapeResult(0, ()),))
     slowest = progress.slowest(options.durations) if progress is not None else ()
     return replace(outcome, durations=slowest)
+
+
+def _shared(
+    tapes: Sequence[CapturedTape], options: CheckOptions, processes: int, seen: Outcome,
+    progress: CheckProgress | None, also: Callable[[CapturedTape, TapeResult, int], None] | None,
+) -> Outcome:  # fmt: skip
+    """The same, by several processes."""
+    check = DividedCheck(tapes, **options.of_divided())
+    done: list[TapeResult] = []
+    number = 0
+
+    def tell(tape: int, launch: int, begun: int, kernel: str) -> None:
+        if progress is not None:
+            progress.among_all(tape, launch, begun, kernel)
+
+    with calm(), contextlib.closing(Shared(check, processes, tell)) as shared:
+        try:
+            for number in range(len(tapes)):
+                tell(number, -1, shared.begun, "")
+                check.whole(number)
+            shared.wait()
+            found = shared.found()
+            for number, tape in enumerate(tapes):
+                tell(number, -1, shared.begun + number, "")
+                done.append(replace(check.result(number, found[number]), tape=number))
+                if also is not None:
+                    also(tape, done[-1], number)
+                tape.records.clear()
+        except KeyboardInterrupt as stop:
+            found = shared.found()
+            first = len(done)
+            if isinstance(stop, CheckInterrupted):
+                done.append(replace(stop.result, tape=first))
+            rest = (n for n in range(len(done), len(tapes)) if found[n])
+            done += [replace(check.part(n, found[n]), tape=n) for n in rest]
+            return replace(seen, kind="interrupted", tapes=tuple(done))
+        except engine.EngineError as error:
+            return refused(error, f"tape {number} could not be checked", tuple(done))
+    return replace(seen, tapes=tuple(done))
 
 
 def each_tape(

@@ -23,10 +23,11 @@ from adtool.check_progress import CheckProgress
 from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded, refused
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
-from adtool.job import CheckOptions, Columns, JacobianOptions, Job, ListingOptions
+from adtool.job import Columns, JacobianOptions, Job, ListingOptions
 from adtool.matrices import MatrixGallery
 from adtool.outcome import Outcome
 from adtool.report import Problem
+from adtool.sharing import MOST
 from adtool.sources import WARP
 from adtool.target import TargetError, join_threads, run_target
 from engine.alias import install
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from engine.diagnostics import Site
 
 _OWN = tuple(os.path.join(os.path.dirname(str(m.__file__)), "") for m in (codec, engine))
+
+OLD = 100  # collections of younger garbage before one of the oldest
 
 
 def main(folder: str, root: str) -> None:
@@ -83,6 +86,8 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     if job.target.capture:
         return _again(job, page, folder)
     page.phase(status.SCRIPT)
+    # What is recorded lives on, and is looked through for garbage less often than by itself.
+    gc.set_threshold(*gc.get_threshold()[:2], OLD)
     overlay.install(job.overlay)
     error: BaseException | None = None
 
@@ -146,7 +151,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         written = None if job.keep is None else write_tapes(tapes, job.keep)
         if job.check:
             with _watched(job, None):
-                outcome = _check(capture.tapes, job.options, page, job.pictures)
+                outcome = _check(capture.tapes, job, page)
         else:
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
         outcome = replace(outcome, written=written)
@@ -184,7 +189,7 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
 
                 return check_part(tapes, job.part, job.options, page)
             written = None if job.keep is None else write_tapes(tapes, job.keep)
-            return replace(_check(tapes, job.options, page, job.pictures), written=written)
+            return replace(_check(tapes, job, page), written=written)
     except ToolError as error:
         return Outcome("target", error.message, error.help)
     except ArchiveError as error:  # contents are read when they are needed
@@ -283,14 +288,15 @@ def _use_device(name: str | None) -> None:
         raise TargetError(f"--device {name}: {first.message}", first.help) from None
 
 
-def _check(
-    captured: list[CapturedTape], options: CheckOptions, page: status.StatusWriter, pictures: int
-) -> Outcome:
+def _check(captured: list[CapturedTape], job: Job, page: status.StatusWriter) -> Outcome:
     signal.alarm(0)  # one that the target set for itself
-    progress = CheckProgress(page, recorded(captured), options)
-    gallery = MatrixGallery(pictures) if pictures else None
+    progress = CheckProgress(page, recorded(captured), job.options)
+    gallery = MatrixGallery(job.pictures) if job.pictures else None
     gc.freeze()  # what the target left is looked through no more
-    outcome = check_tapes(captured, options, progress, also=gallery.add if gallery else None)
+    outcome = check_tapes(
+        captured, job.options, progress, also=gallery.add if gallery else None,
+        processes=job.processes or min(engine.processors(), MOST),
+    )  # fmt: skip
     return replace(outcome, pictures=gallery.pictures()) if gallery else outcome
 
 

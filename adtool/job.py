@@ -13,6 +13,7 @@ _OF_TAPE = (
     "order", "end_to_end", "taylor",
 )  # fmt: skip
 
+_OF_DIVIDED = ("eps", "atol", "rtol", "max_inputs", "max_outputs", "seed")
 
 # Operations that one run keeps traces of: they are told as text, of some hundred bytes each.
 TRACES = 40_000
@@ -74,9 +75,19 @@ class CheckOptions:
         """Whether tapes are checked as wholes, too."""
         return self.end_to_end and not (self.kernels or self.skip_kernels or self.launches)
 
+    @property
+    def plain(self) -> bool:
+        """Whether all is checked once, and nothing is asked for that is not told of every check."""
+        more = self.tapes or self.taylor or self.order > 1 or self.durations
+        return self.checks_whole and not more
+
     def of_tape(self) -> dict[str, Any]:
         """What `engine.autograd.check_tape` takes of them, by the same names."""
         return {name: getattr(self, name) for name in _OF_TAPE}
+
+    def of_divided(self) -> dict[str, Any]:
+        """What `engine.autograd.DividedCheck` takes of them, by the same names."""
+        return {name: getattr(self, name) for name in _OF_DIVIDED}
 
     def deselects(self, kernel: str) -> bool:
         """Whether the user asked for this kernel to be left out."""
@@ -197,7 +208,8 @@ class Job:
     those that are known (`engine.autograd.Derivative`).
     reduce: of a capture, what is to stay. pictures: of how many checked launches to hand back the
     Jacobians (`adtool.matrices`). overlay: files of the program that have another content than on
-    disk.
+    disk. processes: how many may share its checks, 0 for one
+    a processor.
     """
 
     target: Target
@@ -215,3 +227,4 @@ class Job:
     columns: Columns | None = None
     derivatives: str = ""
     overlay: tuple[Overlaid, ...] = ()
+    processes: int = 1

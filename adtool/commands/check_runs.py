@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from adtool.commands.check_output import CheckOutput, Style
@@ -49,6 +49,8 @@ class CheckRuns:
         one = len(tasks) <= 1 or self.jobs == 1
         name = self.executor or ("serial" if one else "processes")
         live = name == "serial"  # what targets print is seen as they print it
+        if len(tasks) == 1:
+            tasks = [replace(t, job=replace(t.job, processes=self.jobs)) for t in tasks]
         ends = _failed if self.fail_fast else None
         reports: list[Report] = []
         over = False

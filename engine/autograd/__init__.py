@@ -57,6 +57,7 @@ from engine.autograd.results import (
 )
 from engine.autograd.tape.check import CheckInterrupted, check_tape, check_whole
 from engine.autograd.tape.check import check_tape as check
+from engine.autograd.tape.divided import DividedCheck, Found
 from engine.autograd.taylor import taylor_test
 from engine.autograd.traces import trace
 from engine.autograd.variables.metadata import FunctionMetadata
@@ -85,7 +86,7 @@ from engine.tape.tracing import Flow, OperationTrace, TapeTrace
 __all__ = [
     # checks
     "check", "check_function", "check_recorded", "check_tape", "check_whole", "gradcheck",
-    "gradcheck_tape", "CheckInterrupted", "Experience", "taylor_test",
+    "gradcheck_tape", "CheckInterrupted", "DividedCheck", "Experience", "Found", "taylor_test",
     # what they return
     "Blame", "Cause", "Corner", "Entry", "LaunchResult", "NonFinite", "PairResult", "RemainderRow",
     "Remainders", "TapeResult",

@@ -110,9 +110,9 @@ class Experience:
         """What was found of the last tape of a kind as a whole."""
         return self._wholes.get(kind)
 
-    def add_whole(self, kind: Hashable, found: WholeResult) -> None:
-        """Counts a tape that was checked as a whole."""
-        self._met[kind] += 1
+    def add_whole(self, kind: Hashable, found: WholeResult, again: bool = False) -> None:
+        """Counts a tape that was checked as a whole. again: one that is counted already."""
+        self._met[kind] += not again
         self._wholes[kind] = found
 
     def kinked(self, kind: Hashable) -> bool:

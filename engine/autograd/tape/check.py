@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance
 from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
 from engine.autograd.launch.call import LaunchCall, owners
-from engine.autograd.launch.check import check_launch
+from engine.autograd.launch.check import CheckedLaunch, check_launch
 from engine.autograd.launch.experience import Experience
 from engine.autograd.results import LaunchResult, Remainders, TapeResult, Unchecked, WholeResult
 from engine.autograd.tape.end_to_end import check_end_to_end
 from engine.autograd.tape.options import Options, Progress
-from engine.autograd.tape.recorded_tape import RecordedTape, recorded_tape
+from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.taylor import of_launch, of_whole
+from engine.autograd.tape.whole import WholeCheck
 from engine.autograd.variables.roles import Pair
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.tape.capture import CapturedTape
@@ -110,7 +110,7 @@ def taylor_of(
     """The remainder tests of launches and tapes of new kinds."""
     experience = options.experience or Experience()
     found: list[Remainders] = []
-    for index, record in _selected(tape.records, options):
+    for index, record in selected(tape.records, options):
         if isinstance(record, BarredLaunch):
             continue
         if experience.new((record.plan.variants, tuple(record.dim))):
@@ -126,62 +126,64 @@ def check(
 ) -> TapeResult:
     """The check behind `check_tape` and `gradcheck_tape`."""
     number = getattr(tape, "index", 0)
-    facts = tape.facts if isinstance(tape, CapturedTape) else []
     try:
-        found = replace(
-            check_records(tape.records, options, progress), tape=number,
-            overwritten=tuple(f for f in facts if isinstance(f, Overwritten)),
-            stale=tuple(f for f in facts if isinstance(f, Stale)),
-            broken=tuple(f for f in facts if isinstance(f, Broken)),
-            shared=tuple(f for f in facts if isinstance(f, Shared)),
-            made=tuple(f for f in facts if isinstance(f, Made)),
-            sought=next((f for f in facts if isinstance(f, Sought)), None),
-        )  # fmt: skip
+        found = with_facts(tape, check_records(tape.records, options, progress))
     except CheckInterrupted as stopped:
         raise CheckInterrupted(replace(stopped.result, tape=number)) from None
     if not options.whole:
         return found
     if options.partial:
         return replace(found, whole=WholeResult("skipped", reason=PARTIAL))
-    try:
-        found = _with_whole(tape, options, found)
-    except CheckInterrupted as stopped:
-        raise CheckInterrupted(_joined(_seen(found), stopped.result)) from None
-    except KeyboardInterrupt:
-        raise CheckInterrupted(_seen(found)) from None
+    found = with_whole(tape, options, found)
     if progress is not None:
         steps = len(found.launches) + 1
         progress(steps, steps, "")
     return found
 
 
-def _with_whole(tape: Tape | CapturedTape, options: Options, found: TapeResult) -> TapeResult:
+def with_facts(tape: Tape | CapturedTape, found: TapeResult) -> TapeResult:
+    """The result with the tape's number, and what was seen while it was recorded."""
+    facts = tape.facts if isinstance(tape, CapturedTape) else []
+    return replace(
+        found, tape=getattr(tape, "index", 0),
+        overwritten=tuple(f for f in facts if isinstance(f, Overwritten)),
+        stale=tuple(f for f in facts if isinstance(f, Stale)),
+        broken=tuple(f for f in facts if isinstance(f, Broken)),
+        shared=tuple(f for f in facts if isinstance(f, Shared)),
+        made=tuple(f for f in facts if isinstance(f, Made)),
+        sought=next((f for f in facts if isinstance(f, Sought)), None),
+    )  # fmt: skip
+
+
+def with_whole(
+    tape: Tape | CapturedTape, options: Options, found: TapeResult, check: WholeCheck | None = None
+) -> TapeResult:
     """The check of a tape as a whole, added to that of its launches.
 
-    Those that were left to it are looked at by themselves where it cannot answer for them.
+    Launches that were left to it are looked at by themselves where it cannot answer for them.
+    check: that was begun, if one was. Raises CheckInterrupted.
     """
-    experience = options.experience or Experience()
-    replayed = recorded_tape(tape)
-    kind = _kind_of(tape, replayed)
-    known = experience.knows_whole(kind)
+    try:
+        return _with_whole(tape, options, found, check or WholeCheck(tape, options))
+    except CheckInterrupted as stopped:
+        raise CheckInterrupted(_joined(seen(found), stopped.result)) from None
+    except KeyboardInterrupt:
+        raise CheckInterrupted(seen(found)) from None
 
-    def whole() -> WholeResult:
-        return check_end_to_end(
-            tape, options.tolerance, found.launches, options.seed, known,
-            experience.last_whole(kind),
-        )  # fmt: skip
 
-    result = whole()
+def _with_whole(
+    tape: Tape | CapturedTape, options: Options, found: TapeResult, check: WholeCheck
+) -> TapeResult:
+    result = check.result(found.launches)
     right = result.verdict == "pass" or result.parts_right
-    covered = _launches(replayed.records) if right else 0
+    covered = _launches(check.replayed.records) if right else 0
     left = {x.index for x in found.launches if _is_left(x) and x.index >= covered}
     if left:
         alone = check_records(tape.records, replace(options, launches=tuple(left), whole=False))
         others = (x for x in found.launches if x.index not in left)
         found = _joined(replace(found, launches=tuple(others)), alone)
         if not right and result.verdict != "skipped":
-            result = whole()  # which tells of what is wrong with its launches
-    experience.add_whole(kind, result)
+            result = check.result(found.launches)  # tells of what is wrong with its launches
     return replace(found, whole=result)
 
 
@@ -189,36 +191,11 @@ def _launches(records: Sequence[Record]) -> int:
     return sum(isinstance(r, (LaunchRecord, BarredLaunch)) for r in records)
 
 
-def _kind_of(tape: Tape | CapturedTape, replayed: RecordedTape) -> Hashable:
-    """Equal for tapes of equal launches, whose arrays go from one to the other in the same way.
-
-    Also equal: of what kinds the facts are that were seen of them, and what their backward passes
-    found overwritten.
-    """
-    facts = tape.facts if isinstance(tape, CapturedTape) else []
-    seen = tuple(type(f) for f in facts), replayed.restored, replayed.ran
-    found = tuple(map(tuple, (replayed.changed, replayed.read)))
-    numbers: dict[object, int] = {}
-
-    def number(a: Any) -> object:
-        key = (a.ptr, tuple(a.shape), tuple(a.strides))
-        return numbers.setdefault(key, len(numbers)), key[1], bool(a.requires_grad)
-
-    operations = tuple(
-        (r.plan.variants, tuple(r.dim), r.aliased,
-         tuple(None if (a := r.args[p.index]) is None else number(a)
-               for p in r.plan.array_params))
-        if isinstance(r, LaunchRecord) else (r.name, *map(number, r.arrays))
-        for r in replayed.records
-    )  # fmt: skip
-    return operations, tuple(map(number, replayed.seeded)), seen, found
-
-
 def _is_left(x: LaunchResult) -> bool:
     return any(p.by_whole for p in x.pairs)
 
 
-def _seen(found: TapeResult) -> TapeResult:
+def seen(found: TapeResult) -> TapeResult:
     """Without the launches that were left to the tape as a whole."""
     return replace(found, launches=tuple(x for x in found.launches if not _is_left(x)))
 
@@ -239,25 +216,22 @@ def check_records(
     """
     found: list[LaunchResult] = []
     experience = options.experience or Experience()
-    todo = list(_selected(records, options))
+    todo = list(selected(records, options))
     steps = len(todo) + options.end_to_end
     try:
         for done, (index, record) in enumerate(todo):
             kernel = record.kernel.key
             if progress is not None:
                 progress(done, steps, kernel)
-            if isinstance(record, BarredLaunch):
-                found.append(_barred(index, record))
-                continue
-            checked = check_launch(index, record, options.of_launch(kernel), experience)
+            checked = check_one(index, record, options, experience)
             found.append(checked.result)
             if options.keep is not None and checked.blocks is not None:
                 options.keep(checked.result, checked.blocks)
     except KeyboardInterrupt:
-        raise CheckInterrupted(_seen(_result(records, found))) from None
+        raise CheckInterrupted(seen(result_of(records, found))) from None
     if progress is not None:
         progress(len(todo), steps, "")
-    return _result(records, found)
+    return result_of(records, found)
 
 
 def check_call(call: LaunchCall, pairs: Sequence[Pair] | None, options: Options) -> TapeResult:
@@ -270,11 +244,18 @@ def check_call(call: LaunchCall, pairs: Sequence[Pair] | None, options: Options)
     return check_records([call.record], options)
 
 
-def _barred(index: int, r: BarredLaunch) -> LaunchResult:
-    return LaunchResult(index, r.name, r.dim, (), r.definition, r.site, skipped=r.why)
+def check_one(
+    index: int, record: LaunchRecord | BarredLaunch, options: Options, experience: Experience
+) -> CheckedLaunch:
+    """The check of one of the selected launches, by its number."""
+    if isinstance(record, BarredLaunch):
+        r = record
+        barred = LaunchResult(index, r.name, r.dim, (), r.definition, r.site, skipped=r.why)
+        return CheckedLaunch(barred)
+    return check_launch(index, record, options.of_launch(record.kernel.key), experience)
 
 
-def _selected(
+def selected(
     records: Sequence[Record], options: Options
 ) -> Iterator[tuple[int, LaunchRecord | BarredLaunch]]:
     """The launches to check, with their numbers."""
@@ -286,7 +267,8 @@ def _selected(
             yield index, r
 
 
-def _result(records: Sequence[Record], found: Sequence[LaunchResult]) -> TapeResult:
+def result_of(records: Sequence[Record], found: Sequence[LaunchResult]) -> TapeResult:
+    """The result for a tape of these records, with what was found of launches."""
     launches = sorted(found, key=lambda r: r.index)
     unchecked = [
         Unchecked(

@@ -48,15 +48,16 @@ AT_ODDS = "forward mode and differences disagree, and the latter agree with the 
 
 
 def check_end_to_end(
-    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult], seed: int,
-    known: bool = False, before: WholeResult | None = None,
+    tape: Tape | CapturedTape, tolerance: Tolerance, launches: Sequence[LaunchResult] | None,
+    seed: int, known: bool = False, before: WholeResult | None = None,
 ) -> WholeResult:  # fmt: skip
     """The check of a tape from its leaves to its ends.
 
-    launches: what their checks found. known: whether tapes like it were checked, so that fewer
+    launches: what their checks found; None where that is not known, and the result is to be what it
+    is if all are right (see `all_right`). known: whether tapes like it were checked, so that fewer
     runs of it will do. before: what was found of the last one of these.
     """
-    if any(p.verdict == "nondeterministic" for x in launches for p in x.pairs):
+    if any(p.verdict == "nondeterministic" for x in launches or () for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
     try:
         with closing(replay(recorded_tape(tape))) as replayed:
@@ -74,18 +75,24 @@ def check_end_to_end(
         return _skipped("its check does not fit into memory")
 
 
+def all_right(launches: Sequence[LaunchResult]) -> bool:
+    """Whether no launch was found to be anything but right, as far as it was looked at."""
+    return all(p.verdict in _RIGHT for x in launches for p in x.pairs)
+
+
 def _skipped(why: str, site: Span | None = None) -> WholeResult:
     return WholeResult("skipped", reason=why, site=site)
 
 
 def _checked(
-    evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult],
+    evaluation: TapeEvaluation, tolerance: Tolerance, launches: Sequence[LaunchResult] | None,
     rng: np.random.Generator, known: bool, before: WholeResult | None,
 ) -> WholeResult:  # fmt: skip
     """The worst of some directions; the last ones make all leaves count alike."""
     if not evaluation.finite:
         return WholeResult("inconclusive", reason="what the tape computes is not finite")
-    verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches}
+    verdicts = {x.index: {p.verdict for p in x.pairs} for x in launches or ()}
+    left = launches is None or any(p.by_whole for x in launches for p in x.pairs)
     found = WholeResult("skipped")
     briefly = known or len(evaluation.replay.operations) > LONG
     for number in range(1 if briefly else DIRECTIONS):
@@ -100,7 +107,7 @@ def _checked(
         found = _worse(found, one, number + 1)
         if found.verdict != "pass":
             break
-    if found.verdict == "fail" and any(p.by_whole for x in launches for p in x.pairs):
+    if found.verdict == "fail" and left:
         try:
             forward = evaluation.forward_along(v)
             found = replace(found, parts_right=_parts_right(evaluation, v, forward, tolerance))

@@ -1,0 +1,215 @@
+"""Checks of long programs, shared among forked processes: one for each processor.
+
+Each takes the next kernel from a queue, and checks all its launches. The process that was there
+first also checks the tapes as wholes, meanwhile; then it gathers what all have found. Whose checks
+a process does not come to the end of, it makes itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import mmap
+import os
+import pickle
+import signal
+import struct
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, NoReturn
+
+from adtool import parents
+from engine.autograd import DividedCheck, Found, LaunchResult
+
+MOST = 8  # processes
+LEAST = 300  # launches that are worth a second process
+_SLOT = struct.Struct("<qqqq")  # launches begun; tape, number and kernel of the last one
+_TOKEN = struct.Struct("<i")
+_LENGTH = struct.Struct("<q")
+_PIPE = 1000  # tokens that surely fit into a pipe
+# Where they have threads that run all the time, a forked process may wait for one for ever.
+_THREADED = ("jax", "jaxlib", "torch", "cupy", "paddle", "tensorflow")
+
+Tell = Callable[[int, int, int, str], None]
+
+
+def can_share(launches: int, processes: int) -> bool:
+    """Whether so many processes are to share checks of so many launches, and can."""
+    return (
+        processes > 1
+        and launches >= LEAST
+        and hasattr(os, "fork")
+        and threading.active_count() == 1
+        and not any(name in sys.modules for name in _THREADED)
+    )
+
+
+@dataclass
+class _Worker:
+    pid: int
+    file: IO[bytes]
+    read: int = 0
+    ended: bool = False
+    found: dict[int, list[Found]] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Takes what it has found since the last look."""
+        if not self.ended:
+            try:
+                pid, _ = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # the target has somebody else wait for its children
+                pid = self.pid if not _runs(self.pid) else 0
+            self.ended = pid == self.pid
+        size = os.fstat(self.file.fileno()).st_size
+        while size - self.read > _LENGTH.size:
+            head = os.pread(self.file.fileno(), _LENGTH.size, self.read)
+            (length,) = _LENGTH.unpack(head)
+            end = self.read + _LENGTH.size + length
+            if end > size:
+                return
+            # Written by a fork of this process, to a file that has no name.
+            number, found = pickle.loads(
+                os.pread(self.file.fileno(), length, self.read + _LENGTH.size)
+            )
+            self.found[number] = found
+            self.read = end
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+class Shared:
+    """The checks of launches, shared among processes. To be closed."""
+
+    def __init__(self, check: DividedCheck, processes: int, tell: Tell) -> None:
+        """tell: see `wait`. Raises OSError where no process can be forked."""
+        self._check, self._tell = check, tell
+        self._kernels = check.kernels()
+        self._found: dict[int, list[Found]] = {}
+        self._page = mmap.mmap(-1, _SLOT.size * processes)
+        self._queue, end = os.pipe()
+        os.set_blocking(self._queue, False)
+        tokens = range(min(len(self._kernels), _PIPE))
+        os.write(end, b"".join(map(_TOKEN.pack, tokens)))
+        os.close(end)
+        self._workers: list[_Worker] = []
+        gc.freeze()
+        for slot in range(1, processes):
+            with contextlib.suppress(OSError):
+                self._workers.append(self._forked(slot))
+
+    def _forked(self, slot: int) -> _Worker:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        parent = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError:
+            file.close()
+            raise
+        if not pid:
+            self._work(slot, file, parent)
+        return _Worker(pid, file)
+
+    def _work(self, slot: int, file: IO[bytes], parent: int) -> NoReturn:
+        """What a forked process does."""
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that forked it decides
+            faulthandler.disable()  # and tells of what it cannot do either
+            parents.die_with_parent()
+            if os.getppid() == parent:
+                for number in self._tokens():
+                    text = pickle.dumps((number, self._made(number, slot)))
+                    file.write(_LENGTH.pack(len(text)) + text)
+                    file.flush()
+        finally:
+            os._exit(0)
+
+    def _tokens(self) -> Iterator[int]:
+        """Numbers of kernels, each for one process."""
+        while True:
+            try:
+                token = os.read(self._queue, _TOKEN.size)
+            except BlockingIOError:
+                return
+            if not token:
+                return
+            yield _TOKEN.unpack(token)[0]
+
+    def _made(self, number: int, slot: int) -> list[Found]:
+        done = self._slot(slot)[0]
+
+        def tell(tape: int, launch: int, kernel: str) -> None:
+            nonlocal done
+            done += 1
+            _SLOT.pack_into(self._page, slot * _SLOT.size, done, tape, launch, number)
+            if not slot:
+                self._tell(tape, launch, self.begun, kernel)
+
+        return self._check.launches(self._kernels[number], tell)
+
+    @property
+    def begun(self) -> int:
+        """How many checks of launches were begun."""
+        return sum(self._slot(n)[0] for n in range(len(self._page) // _SLOT.size))
+
+    def _slot(self, number: int) -> tuple[int, ...]:
+        return _SLOT.unpack_from(self._page, number * _SLOT.size)
+
+    def wait(self) -> None:
+        """Takes part until all is checked.
+
+        The place of each check is told: numbers of its tape and of its launch, how many were begun,
+        and the name of the kernel.
+        """
+        for number in self._tokens():
+            self._found[number] = self._made(number, 0)
+        while any(not w.ended for w in self._workers):
+            for slot, w in enumerate(self._workers, 1):
+                w.look()
+                if not w.ended:
+                    _, tape, launch, kernel = self._slot(slot)
+                    self._tell(tape, launch, self.begun, self._kernels[kernel])
+            time.sleep(0.005)
+        self._gather()
+        for number in range(len(self._kernels)):
+            if number not in self._found:
+                self._found[number] = self._made(number, 0)
+
+    def _gather(self) -> None:
+        for w in self._workers:
+            w.look()
+            self._found.update(w.found)
+
+    def found(self) -> dict[int, list[LaunchResult]]:
+        """What was found by now, by the number of the tape."""
+        self._gather()
+        out: dict[int, list[LaunchResult]] = defaultdict(list)
+        for launches in self._found.values():
+            for tape, result in launches:
+                out[tape].append(result)
+        return out
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for w in self._workers:
+            if not w.ended:
+                with contextlib.suppress(OSError):
+                    os.kill(w.pid, signal.SIGKILL)
+                    os.waitpid(w.pid, 0)
+            w.file.close()
+        os.close(self._queue)
+        self._page.close()

@@ -1,0 +1,113 @@
+"""The check of several tapes in pieces, which processes that share them can divide among them.
+
+A piece is all launches of a kernel, for what is known of a kernel's launches decides how closely
+the next one is looked at; or a tape as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.launch.experience import Experience
+from engine.autograd.launch.recorded_arguments import kind_of
+from engine.autograd.results import LaunchResult, TapeResult
+from engine.autograd.tape.check import (
+    check_one,
+    result_of,
+    seen,
+    selected,
+    with_facts,
+    with_whole,
+)
+from engine.autograd.tape.options import Options
+from engine.autograd.tape.whole import WholeCheck
+from engine.tape.capture import CapturedTape
+from engine.tape.captured import BarredLaunch
+from engine.tape.records import LaunchRecord
+
+# Numbers of a tape and of a launch on it, with what its check found.
+Found = tuple[int, LaunchResult]
+# So many elements of arrays take about as long as all else of a launch does.
+ELEMENTS = 20_000
+
+
+class DividedCheck:
+    """The check of all launches of some tapes, and of the tapes as wholes.
+
+    It finds what `check_tape` finds of one after another, in whatever order its pieces are made.
+    eps, atol, rtol, max_inputs, max_outputs, seed: as there.
+    """
+
+    def __init__(
+        self, tapes: Sequence[CapturedTape], *, eps: float | None = None,
+        atol: float | None = None, rtol: float | None = None, max_inputs: int = -1,
+        max_outputs: int = -1, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self._tapes = tapes
+        self._experience = Experience()
+        self._options = Options(
+            Tolerance(eps, atol, rtol), max_inputs=max_inputs, max_outputs=max_outputs, seed=seed,
+            experience=self._experience,
+        )  # fmt: skip
+        self._wholes: dict[int, WholeCheck] = {}
+        self._todo: dict[str, list[tuple[int, int, LaunchRecord | BarredLaunch]]] = {}
+        for number, tape in enumerate(tapes):
+            for index, record in selected(tape.records, self._options):
+                self._todo.setdefault(record.kernel.key, []).append((number, index, record))
+
+    def kernels(self) -> list[str]:
+        """The names of all kernels launched, those first whose checks take longest."""
+        sizes = {k: sum(_size(r) for _, _, r in todo) for k, todo in self._todo.items()}
+        return sorted(sizes, key=lambda k: -sizes[k])
+
+    def launches(self, kernel: str, tell: Callable[[int, int, str], None]) -> list[Found]:
+        """Checks all launches of a kernel, tape by tape.
+
+        tell: called before each with the numbers of its tape and of itself, and the kernel's name.
+        """
+        found: list[Found] = []
+        for number, index, record in self._todo.pop(kernel):
+            tell(number, index, kernel)
+            found.append((number, check_one(index, record, self._options, self._experience).result))
+        return found
+
+    def whole(self, number: int) -> None:
+        """Checks a tape as a whole, in the hope that its launches are right."""
+        check = self._wholes[number] = WholeCheck(self._tapes[number], self._options)
+        check.hope()
+
+    def result(self, number: int, launches: Iterable[LaunchResult]) -> TapeResult:
+        """The result for a tape. launches: what was found of them.
+
+        Raises CheckInterrupted.
+        """
+        tape = self._tapes[number]
+        found = with_facts(tape, result_of(tape.records, list(launches)))
+        whole = self._wholes.pop(number, None)
+        if whole is None or not whole.answers:
+            self._count_others()
+        return with_whole(tape, self._options, found, whole)
+
+    def _count_others(self) -> None:
+        """Counts the launches that were checked elsewhere, so that brief looks at them will do."""
+        for _, _, record in chain.from_iterable(self._todo.values()):
+            if isinstance(record, LaunchRecord):
+                self._experience.add(kind_of(record))
+        self._todo.clear()
+
+    def part(self, number: int, launches: Iterable[LaunchResult]) -> TapeResult:
+        """The result for a tape of which not all was checked."""
+        tape = self._tapes[number]
+        return seen(with_facts(tape, result_of(tape.records, list(launches))))
+
+
+def _size(record: LaunchRecord | BarredLaunch) -> float:
+    """How long its check takes, in that of a launch with small arrays."""
+    if isinstance(record, BarredLaunch):
+        return 0.0
+    arrays = (record.args[p.index] for p in record.plan.array_params)
+    elements: int = sum(math.prod(a.shape) for a in arrays if a is not None)
+    return 1.0 + elements / ELEMENTS
