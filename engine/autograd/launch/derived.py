@@ -94,12 +94,17 @@ def plain(variants: Variants) -> Variants:
 
 def watching(variants: Variants) -> tuple[Variants, tuple[UnassignedRead, ...]] | None:
     """The kernel that says what it reads without a value; see `ad.watched`. None where nothing."""
-    found = ad.watched(variants.ir)
+    found = _watching(variants)
     if found is None:
         return None
     made = derived(variants, "watching", lambda: Variants(found[0]))
     assert made is not None
     return made, found[1]
+
+
+@lru_cache(256)
+def _watching(variants: Variants) -> tuple[Function, tuple[UnassignedRead, ...]] | None:
+    return ad.watched(variants.ir)
 
 
 def called(fn: Function) -> list[Function]:

@@ -191,6 +191,10 @@ class Evaluation:
             if not a.alias and (initial := self.initial.get(a.name)) is not None and initial.size:
                 np.copyto(initial, np.asarray(a.value).reshape(initial.shape))
         self.refresh()
+        self.ask(launch)
+
+    def ask(self, launch: RecordedLaunch) -> None:
+        """Takes over the values that are not in arrays."""
         self._args = self._packed(launch)
 
     def stays_inside(self) -> bool:
@@ -350,12 +354,13 @@ class Evaluations:
         """Scalars in an array variable."""
         return int(self.exact.initial[name].size)
 
-    def look_inside(self) -> None:
-        """Has its runs watched only if that is needed."""
+    def look_inside(self) -> bool:
+        """Has its runs watched only if that is needed. Says whether it is not."""
         inside = bool(watchers) and self.own.stays_inside()
         # What floats decide is guarded where they move; all else is as in the launch.
         self.own.trust(inside)
         self.exact.trust(inside)
+        return inside
 
     def reload(self, launch: RecordedLaunch) -> None:
         """Takes over the values of another launch of the same kind."""

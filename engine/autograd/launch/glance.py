@@ -21,7 +21,7 @@ from engine.autograd.launch.evaluation import (
     Evaluations,
     evaluations_of,
 )
-from engine.autograd.launch.paths import RESULTS, may_not_end, may_run_on, takes_another_path
+from engine.autograd.launch.paths import RESULTS, Decisions, may_not_end, takes_another_path
 from engine.autograd.launch.recorded_arguments import (
     NotRepeatable,
     RecordedLaunch,
@@ -40,14 +40,16 @@ SAME = 1e-8
 LEAST = 1e-6  # part of the largest that small derivatives count for, too
 # Bytes of a kind's arrays, and of those of all kinds, that are kept for the next launch of it.
 KEPT, KEPT_ALL = 16 << 20, 128 << 20
+POOL = 1 << 18  # random numbers
 
 
 class Glances:
     """Looks at launches, and keeps what it needs for the next one of a kind."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, Evaluations] = {}
+        self._kept: dict[Hashable, tuple[Evaluations, Decisions | None]] = {}
         self._bytes = 0
+        self._normals = np.random.default_rng(0x61A).standard_normal(POOL)
 
     def seems_right(
         self, kind: Hashable, record: LaunchRecord, rng: np.random.Generator, rounding: float
@@ -63,33 +65,53 @@ class Glances:
             launch = recorded_launch(record)
             if not np.prod(launch.dim, dtype=np.int64) or unassigned_reads(launch):
                 return False
-            if not can_lift(launch.variants) or (may_not_end(launch) and may_run_on(launch)):
+            if not can_lift(launch.variants):
                 return False
-            evaluated = self._evaluations(kind, launch)
-            evaluated.look_inside()
+            evaluated, decisions = self._evaluations(kind, launch)
+            inside = evaluated.look_inside()
+            if decisions is not None and decisions.may_run_on(launch, inside):
+                return False
             try:
                 with np.errstate(all="ignore"):
-                    return _seems_right(evaluated, launch, rng, rounding)
+                    return _seems_right(evaluated, launch, Normals(rng, self._normals), rounding)
             finally:
                 evaluated.close()
         except (NotRepeatable, EvaluationFailed, MemoryError):
             return False
 
-    def _evaluations(self, kind: Hashable, launch: RecordedLaunch) -> Evaluations:
+    def _evaluations(
+        self, kind: Hashable, launch: RecordedLaunch
+    ) -> tuple[Evaluations, Decisions | None]:
+        """What runs the launch, and what tells its decisions where they may keep it from ending."""
         known = self._kept.get(kind)
         if known is not None:
-            known.reload(launch)
+            known[0].reload(launch)
             return known
-        made = evaluations_of(launch)
-        size = sum(x.nbytes for e in (made.own, made.exact) for x in e.initial.values())
+        made = evaluations_of(launch), Decisions(launch) if may_not_end(launch) else None
+        size = sum(x.nbytes for e in (made[0].own, made[0].exact) for x in e.initial.values())
+        size *= 1 if made[1] is None else 2
         if size <= KEPT and self._bytes + size <= KEPT_ALL:
             self._kept[kind] = made
             self._bytes += size
         return made
 
 
+class Normals:
+    """Normally distributed numbers, of which many are needed: taken from a pool at random."""
+
+    def __init__(self, rng: np.random.Generator, pool: Array) -> None:
+        self._rng, self._pool = rng, pool
+
+    def like(self, x: Array) -> Array:
+        """As many, in the same shape. Not to be changed."""
+        if 2 * x.size > len(self._pool):
+            return self._rng.standard_normal(x.shape)
+        at = int(self._rng.integers(len(self._pool) - x.size))
+        return self._pool[at : at + x.size].reshape(x.shape)
+
+
 def _seems_right(
-    launch: Evaluations, recorded: RecordedLaunch, rng: np.random.Generator, rounding: float
+    launch: Evaluations, recorded: RecordedLaunch, rng: Normals, rounding: float
 ) -> bool:
     own, exact = launch.own, launch.exact
     start = exact.initial
@@ -97,10 +119,8 @@ def _seems_right(
         return False
     if not _finite(start, launch.readable):
         return False
-    moved = exact.jvp(
-        {a: rng.standard_normal(start[a].shape) * _size(start[a]) for a in launch.inputs}
-    )
-    w = {b: rng.standard_normal(moved[b].shape) / _unit(moved[b]) for b in launch.outputs}
+    moved = exact.jvp({a: rng.like(start[a]) * _size(start[a]) for a in launch.inputs})
+    w = {b: rng.like(moved[b]) / _unit(moved[b]) for b in launch.outputs}
     every = (0, own.threads)  # one after another: nothing is divided for so little
     mine, known = own.vjp(w, every), exact.vjp(w, every)
     results = (own.memory, launch.outputs), (exact.memory, launch.outputs)
@@ -118,14 +138,14 @@ def _seems_right(
 
 
 def _same(
-    exact: Evaluation, grads: Mapping[str, Array], w: Mapping[str, Array], rng: np.random.Generator
+    exact: Evaluation, grads: Mapping[str, Array], w: Mapping[str, Array], rng: Normals
 ) -> bool:
     """Whether forward mode gives what the adjoint does, along a direction in which all counts.
 
     grads: the adjoint for cotangents w.
     """
     most = max(largest(g) for g in grads.values()) or 1.0
-    v = {a: rng.standard_normal(g.shape) / np.maximum(np.abs(g), LEAST * most)
+    v = {a: rng.like(g) / np.maximum(np.abs(g), LEAST * most)
          for a, g in grads.items()}  # fmt: skip
     terms = np.concatenate([(g * v[a]).ravel() for a, g in grads.items()])
     moved = exact.jvp(v)

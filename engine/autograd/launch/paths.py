@@ -34,43 +34,74 @@ MARGIN, LEAST = 4, 1000
 ROUTES = 512 << 20  # bytes that the decisions of a launch may take
 
 
-def takes_another_path(launch: RecordedLaunch) -> bool:
-    """Whether floats decide otherwise in float64. The kernel is not lifted again then."""
-    made = deciding(launch.variants) if can_lift(launch.variants) else None
-    if made is None:
-        return False
-    own, exact = made
-    mine = _decided(launch, own, np.iinfo(np.int64).max)
-    if np.array_equal(mine, _decided(launch, exact, int(mine[:, 1].max(initial=0)))):
-        return False
+class Decisions:
+    """What the floats of launches of one kind decide, in both precisions."""
+
+    def __init__(self, launch: RecordedLaunch) -> None:
+        self._made: tuple[Evaluation, Evaluation] | None = None
+        self._fresh = True
+        made = deciding(launch.variants) if can_lift(launch.variants) else None
+        if made is not None:
+            own, exact = (Evaluation(_asked(launch, v, np.iinfo(np.int64).max)) for v in made)
+            self._made = own, exact
+
+    def may_run_on(self, launch: RecordedLaunch, inside: bool = False) -> bool:
+        """Whether a loop goes round much longer in float64. The kernel is not lifted again then.
+
+        launch: one of the kind. inside: its runs need no watching.
+        """
+        if self._made is None:
+            return False
+        own, exact = self._made
+        own.trust(inside)
+        exact.trust(inside)
+        mine = self._of(own, launch, np.iinfo(np.int64).max)
+        most = MARGIN * int(mine[:, 1].max(initial=0)) + LEAST
+        theirs = self._of(exact, launch, most)
+        self._fresh = False
+        return len(theirs) != len(mine) and _leave(launch)
+
+    def differ(self, launch: RecordedLaunch) -> bool:
+        """Whether floats decide otherwise in float64. The kernel is not lifted again then."""
+        if self._made is None:
+            return False
+        own, exact = self._made
+        mine = self._of(own, launch, np.iinfo(np.int64).max)
+        theirs = self._of(exact, launch, int(mine[:, 1].max(initial=0)))
+        return not np.array_equal(mine, theirs) and _leave(launch)
+
+    def _of(self, evaluation: Evaluation, launch: RecordedLaunch, most: int) -> NDArray[np.int64]:
+        """What each thread decided, and how often, for those that have come to their end."""
+        asked = _asked(launch, evaluation.variants, most)
+        if self._fresh:
+            evaluation.ask(asked)
+        else:
+            evaluation.reload(asked)
+        total = evaluation.threads
+        words = evaluation.journaled_forward((0, LARGEST) if total > LARGEST else None)
+        # A thread's words and the place where they begin; that alone where it was stopped.
+        if len(words) != (WORDS + 1) * min(total, LARGEST):
+            return np.zeros((0, WORDS), np.int64)
+        return words.reshape(-1, WORDS + 1)[:, :WORDS]
+
+
+def _asked(launch: RecordedLaunch, variants: Variants, most: int) -> RecordedLaunch:
+    return RecordedLaunch(variants, launch.dim, (*launch.arguments, Argument(MOST, most)))
+
+
+def _leave(launch: RecordedLaunch) -> bool:
     leave_unlifted(launch.variants)
     return True
 
 
-def _decided(launch: RecordedLaunch, variants: Variants, most: int) -> NDArray[np.int64]:
-    """What each thread decided, and how often, for those that have come to their end."""
-    arguments = (*launch.arguments, Argument(MOST, most))
-    total = int(np.prod(launch.dim, dtype=np.int64))
-    evaluation = Evaluation(RecordedLaunch(variants, launch.dim, arguments))
-    words = evaluation.journaled_forward((0, LARGEST) if total > LARGEST else None)
-    # A thread's words and the place where they begin; that alone where it was stopped.
-    if len(words) != (WORDS + 1) * min(total, LARGEST):
-        return np.zeros((0, WORDS), np.int64)
-    return words.reshape(-1, WORDS + 1)[:, :WORDS]
+def takes_another_path(launch: RecordedLaunch) -> bool:
+    """Whether floats decide otherwise in float64. The kernel is not lifted again then."""
+    return Decisions(launch).differ(launch)
 
 
 def may_run_on(launch: RecordedLaunch) -> bool:
     """Whether a loop goes round much longer in float64. The kernel is not lifted again then."""
-    made = deciding(launch.variants)
-    if made is None:
-        return False
-    own, exact = made
-    mine = _decided(launch, own, np.iinfo(np.int64).max)
-    most = MARGIN * int(mine[:, 1].max(initial=0)) + LEAST
-    if len(_decided(launch, exact, most)) == len(mine):
-        return False
-    leave_unlifted(launch.variants)
-    return True
+    return Decisions(launch).may_run_on(launch)
 
 
 def may_not_end(launch: RecordedLaunch) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
+from engine.compile.pipeline import Variants
 from engine.diagnostics import EngineError
 from engine.ir import nodes as n
 from engine.runtime.array import array
@@ -23,10 +25,15 @@ def gradients(record: LaunchRecord) -> list[array]:
 
 def exposed(record: LaunchRecord) -> list[array]:
     """The arrays that an adjoint may write to beside gradients: a handwritten one may."""
-    if not any(isinstance(s, n.Call) for s in n.walk(record.plan.variants.prepared.body)):
+    if not _calls(record.plan.variants):
         return []
     found = [record.values[p.index] for p in record.plan.array_params]
     return [a for a in found if a is not None and a.storage.writable]
+
+
+@lru_cache(256)
+def _calls(variants: Variants) -> bool:
+    return any(isinstance(s, n.Call) for s in n.walk(variants.prepared.body))
 
 
 def tried(
