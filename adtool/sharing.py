@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, NoReturn
 
+import engine
 from adtool import parents
 from engine.autograd import DividedCheck, Found, LaunchResult
 
@@ -104,6 +105,9 @@ class Shared:
         os.write(end, b"".join(map(_TOKEN.pack, tokens)))
         os.close(end)
         self._workers: list[_Worker] = []
+        self._threads = engine.config.num_threads
+        # The processors are taken: more threads would only stand in each other's way.
+        engine.config.num_threads = max(1, engine.processors() // processes)
         gc.freeze()
         for slot in range(1, processes):
             with contextlib.suppress(OSError):
@@ -205,6 +209,7 @@ class Shared:
 
     def close(self) -> None:
         """Ends the processes."""
+        engine.config.num_threads = self._threads
         for w in self._workers:
             if not w.ended:
                 with contextlib.suppress(OSError):
