@@ -25,7 +25,7 @@ from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions
 from adtool.matrices import MatrixGallery
-from adtool.outcome import Outcome
+from adtool.outcome import Outcome, folded
 from adtool.report import Problem
 from adtool.sharing import MOST
 from adtool.sources import WARP
@@ -78,7 +78,7 @@ def main(folder: str, root: str) -> None:
 
 def _write(outcome: Outcome, folder: Path) -> None:
     partial = folder / (files.RESULT + ".part")
-    partial.write_text(codec.brief(outcome), encoding="ascii")
+    partial.write_text(codec.brief(folded(outcome)), encoding="ascii")
     os.replace(partial, folder / files.RESULT)
 
 

@@ -102,13 +102,14 @@ def _deep() -> Iterator[None]:
 def brief(value: object) -> str:
     """The same as `dumps`, without fields that hold their defaults: for results on their way."""
     with _deep():
-        return json.dumps(encode(value, True), separators=(",", ":"), allow_nan=False)
+        return json.dumps(encode(value, {}), separators=(",", ":"), allow_nan=False)
 
 
-def encode(value: object, brief: bool = False) -> Any:
+def encode(value: object, brief: dict[int, list[Any]] | None = None) -> Any:
     """Plain JSON data (dict, list, str, int, float, bool, None) of a value.
 
-    brief: fields that hold their defaults are left out.
+    brief: fields that hold their defaults are left out, and tuples that come again are not encoded
+    again; the data of those that came, by identity. None to have all.
     """
     kind: Any = type(value)
     if kind in _PLAIN:
@@ -116,10 +117,10 @@ def encode(value: object, brief: bool = False) -> Any:
     if kind is float and math.isfinite(value):  # type: ignore[arg-type]
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        if brief:
+        if brief is not None:
             given = ((name, getattr(value, name), default) for name, default in _defaults(kind))
             return {
-                name: encode(x, True)
+                name: encode(x, brief)
                 for name, x, d in given
                 if x is not d and (type(x) is not type(d) or x != d)
             }
@@ -127,7 +128,12 @@ def encode(value: object, brief: bool = False) -> Any:
     if isinstance(value, (tuple, list)):
         if set(map(type, value)) <= _PLAIN:
             return list(value)
-        return [encode(v, brief) for v in value]
+        if brief is None:
+            return [encode(v) for v in value]
+        known = brief.get(id(value))
+        if known is None:
+            known = brief[id(value)] = [encode(v, brief) for v in value]
+        return known
     if isinstance(value, dict):
         return {str(k): encode(v, brief) for k, v in value.items()}
     if isinstance(value, (bool, str)):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 from adtool.captures.head import Written
 from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
-from engine.autograd import Moved, TapeResult
+from engine.autograd import LaunchResult, Moved, TapeResult
+from engine.diagnostics import Span
 
 Kind = Literal[
     "done", "raised", "exited", "target", "engine", "environment", "internal", "interrupted"
@@ -28,7 +30,7 @@ class Outcome:
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     written: of a capture, where that was asked for. found: the finding that it was reduced to.
-    pictures: Jacobians of launches, where they were asked for.
+    pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`.
     """
 
     kind: Kind
@@ -47,3 +49,67 @@ class Outcome:
     written: Written | None = None
     found: Finding | None = None
     pictures: tuple[LaunchPictures, ...] = ()
+    likenesses: tuple[Likenesses, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Likenesses:
+    """Launches of a tape, by its place among the tapes, that are left out of it.
+
+    Of each found what was found of another one of the tape: its number, the place of the other one
+    among those that are there, and of its call among `sites`, -1 where that is not known.
+    """
+
+    tape: int
+    launches: tuple[tuple[int, int, int], ...]
+    sites: tuple[Span, ...]
+
+
+def folded(outcome: Outcome) -> Outcome:
+    """The same in less space: of long programs most launches are like others. See `unfolded`."""
+    tapes: list[TapeResult] = []
+    found: list[Likenesses] = []
+    for place, tape in enumerate(outcome.tapes):
+        first: dict[tuple[int, ...], int] = {}
+        kept: list[LaunchResult] = []
+        left: list[tuple[int, int, int]] = []
+        sites: dict[Span, int] = {}
+        for x in tape.launches:
+            known = first.setdefault(_what(x), len(kept))
+            if known == len(kept):
+                kept.append(x)
+            else:
+                at = -1 if x.site is None else sites.setdefault(x.site, len(sites))
+                left.append((x.index, known, at))
+        tapes.append(replace(tape, launches=tuple(kept)) if left else tape)
+        if left:
+            found.append(Likenesses(place, tuple(left), tuple(sites)))
+    return replace(outcome, tapes=tuple(tapes), likenesses=tuple(found))
+
+
+def unfolded(outcome: Outcome) -> Outcome:
+    """The outcome that was folded. Raises ValueError where it cannot have been."""
+    tapes = list(outcome.tapes)
+    for given in outcome.likenesses:
+        if not 0 <= given.tape < len(tapes):
+            raise ValueError("there is no such tape")
+        tape = tapes[given.tape]
+        every = sorted((*tape.launches, *_restored(given, tape.launches)), key=lambda x: x.index)
+        tapes[given.tape] = replace(tape, launches=tuple(every))
+    return replace(outcome, tapes=tuple(tapes), likenesses=())
+
+
+def _restored(given: Likenesses, kept: Sequence[LaunchResult]) -> Iterator[LaunchResult]:
+    for index, like, at in given.launches:
+        if not (0 <= like < len(kept) and -1 <= at < len(given.sites)):
+            raise ValueError("there is no launch that this one is like")
+        yield replace(kept[like], index=index, site=None if at < 0 else given.sites[at])
+
+
+_SAME = tuple(f.name for f in fields(LaunchResult) if f.name not in ("index", "site"))
+
+
+def _what(x: LaunchResult) -> tuple[int, ...]:
+    """Equal for launches of which the very same objects tell."""
+    parts: tuple[Any, ...] = tuple(getattr(x, name) for name in _SAME)
+    return tuple(map(id, parts))

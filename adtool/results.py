@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def launches_of(session: Session) -> tuple[Launch, ...]:
     """The launches, in recorded order."""
-    return tuple(_launch(t.tape, x) for t in session.tapes for x in t.launches)
+    known: dict[int, tuple[Pair, ...]] = {}
+    return tuple(_launch(t.tape, x, known) for t in session.tapes for x in t.launches)
 
 
 def wholes_of(session: Session) -> tuple[EndToEnd, ...]:
@@ -23,11 +24,15 @@ def wholes_of(session: Session) -> tuple[EndToEnd, ...]:
     return tuple(_whole(t.tape, t.whole) for t in session.tapes if t.whole is not None)
 
 
-def _launch(tape: int, launch: LaunchResult) -> Launch:
+def _launch(tape: int, launch: LaunchResult, known: dict[int, tuple[Pair, ...]]) -> Launch:
+    """known: pairs that were told, by identity: many launches have those of another one."""
     site = launch.site
+    pairs = known.get(id(launch.pairs))
+    if pairs is None:
+        pairs = known[id(launch.pairs)] = tuple(_pair(p) for p in launch.pairs)
     return Launch(
         tape, launch.index, launch.kernel, launch.span.file, launch.span.line, launch.dim,
-        tuple(_pair(p) for p in launch.pairs),
+        pairs,
         None if site is None else site.file,
         None if site is None else site.line,
         launch.skipped,

@@ -7,6 +7,7 @@ a directory that only the user can read.
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
@@ -133,6 +134,7 @@ def run_session(
                 stderr=err,
                 start_new_session=True,
             )
+        importlib.import_module("adtool.outcome")  # what reads the results, meanwhile
         deadline = start + timeout if timeout > 0 else None
         stopped, last = _wait(process, deadline, folder, watch)
         done, failure = _conclude(process.returncode, stopped, last, timeout, folder)
@@ -306,6 +308,17 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
+def _outcome(folder: Path) -> Outcome:
+    """What the child has written. Raises OSError, UnicodeDecodeError, CodecError."""
+    from adtool.outcome import Outcome, unfolded
+
+    found = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+    try:
+        return unfolded(found)
+    except ValueError as wrong:
+        raise codec.CodecError(f"$.likenesses: {wrong}") from None
+
+
 def _conclude(
     code: int, stopped: str, last: status.Status, timeout: float, folder: Path
 ) -> tuple[Outcome, Failure | None]:
@@ -316,7 +329,7 @@ def _conclude(
     if stopped:
         found = nothing
         with suppress(OSError, UnicodeDecodeError, codec.CodecError):  # it may not have come so far
-            found = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+            found = _outcome(folder)
         if not any(t.launches for t in found.tapes):
             found = nothing
         some = found is not nothing
@@ -324,7 +337,7 @@ def _conclude(
             return found, endings.timed_out(last, timeout, some)
         return found, endings.interrupted(last, stopped, some)
     try:
-        outcome = codec.loads(Outcome, (folder / files.RESULT).read_text(encoding="ascii"))
+        outcome = _outcome(folder)
     except OSError:
         if not folder.is_dir():
             return nothing, endings.removed(str(folder))

@@ -37,6 +37,6 @@ def write(captured: Sequence[CapturedTape], limit: int, path: Path) -> None:
         found = replace(trace(tape, left), tape=number)
         left -= len(found.operations)
         kept.append(found)
-    text = codec.dumps(Traces(tuple(kept), len(tapes)))
+    text = codec.brief(Traces(tuple(kept), len(tapes)))
     with suppress(OSError):
         path.write_text(text, encoding="ascii")

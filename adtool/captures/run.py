@@ -82,8 +82,9 @@ def relative_to(root: str) -> Callable[[str], str]:
     """What names files below a folder, in a text of JSON, relative to it."""
     if not root:
         return lambda text: text
-    pattern = re.compile(r"(?<![\w./\-])" + re.escape(json.dumps(root)[1:-1]))
-    return lambda text: pattern.sub("", text)
+    name = json.dumps(root)[1:-1]
+    pattern = re.compile(r"(?<![\w./\-])" + re.escape(name))
+    return lambda text: pattern.sub("", text) if name in text else text
 
 
 def head_of(script: str, device: str | None, why: str = "", **more: Any) -> Head:
