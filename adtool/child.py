@@ -129,6 +129,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
             error = None
             join_threads()
     seconds = time.monotonic() - start
+    gc.freeze()  # what the target left is looked through no more
     if os.getpid() != owner:  # a fork of the target that ran off its end: not ours to report
         _end_fork(error)
     for stream in (sys.stdout, sys.stderr):
@@ -292,7 +293,7 @@ def _check(captured: list[CapturedTape], job: Job, page: status.StatusWriter) ->
     signal.alarm(0)  # one that the target set for itself
     progress = CheckProgress(page, recorded(captured), job.options)
     gallery = MatrixGallery(job.pictures) if job.pictures else None
-    gc.freeze()  # what the target left is looked through no more
+    gc.freeze()  # nor what was read of a capture
     outcome = check_tapes(
         captured, job.options, progress, also=gallery.add if gallery else None,
         processes=job.processes or min(engine.processors(), MOST),

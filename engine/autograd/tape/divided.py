@@ -24,14 +24,18 @@ from engine.autograd.tape.check import (
 )
 from engine.autograd.tape.options import Options
 from engine.autograd.tape.whole import WholeCheck
+from engine.compile.pipeline import Variants
+from engine.ir.nodes import Block, Call, For, Function, While, blocks_of
 from engine.tape.capture import CapturedTape
 from engine.tape.captured import BarredLaunch
 from engine.tape.records import LaunchRecord
 
 # Numbers of a tape and of a launch on it, with what its check found.
 Found = tuple[int, LaunchResult]
-# So many elements of arrays take about as long as all else of a launch does.
-ELEMENTS = 20_000
+# About what takes as long as the rest of a brief look at a launch: statements that its threads run,
+# and those that are derived and compiled for a kernel's first launch.
+RUN, COMPILED = 200_000, 0.2
+TURNS = 8  # of a loop
 
 
 class DividedCheck:
@@ -59,8 +63,8 @@ class DividedCheck:
                 self._todo.setdefault(record.kernel.key, []).append((number, index, record))
 
     def kernels(self) -> list[str]:
-        """The names of all kernels launched, those first whose checks take longest."""
-        sizes = {k: sum(_size(r) for _, _, r in todo) for k, todo in self._todo.items()}
+        """The names of all kernels launched, those first whose checks may take longest."""
+        sizes = {k: _size([r for _, _, r in todo]) for k, todo in self._todo.items()}
         return sorted(sizes, key=lambda k: -sizes[k])
 
     def launches(self, kernel: str, tell: Callable[[int, int, str], None]) -> list[Found]:
@@ -104,10 +108,35 @@ class DividedCheck:
         return seen(with_facts(tape, result_of(tape.records, list(launches))))
 
 
-def _size(record: LaunchRecord | BarredLaunch) -> float:
-    """How long its check takes, in that of a launch with small arrays."""
-    if isinstance(record, BarredLaunch):
-        return 0.0
-    arrays = (record.args[p.index] for p in record.plan.array_params)
-    elements: int = sum(math.prod(a.shape) for a in arrays if a is not None)
-    return 1.0 + elements / ELEMENTS
+def _size(launches: Sequence[LaunchRecord | BarredLaunch]) -> float:
+    """How long the checks of a kernel's launches may take, in that of a small launch."""
+    run = 0.0
+    kernels: dict[Variants, int] = {}
+    for r in launches:
+        if isinstance(r, LaunchRecord):
+            variants = r.plan.variants
+            if variants not in kernels:
+                kernels[variants] = _statements(variants.prepared)
+            run += 1.0 + math.prod(r.dim) * kernels[variants] / RUN
+    return run + COMPILED * sum(kernels.values())
+
+
+def _statements(fn: Function, known: dict[int, int] | None = None) -> int:
+    """Those that a thread runs, where it comes past all of them, and goes round loops a few times.
+
+    known: of functions that were counted, by identity.
+    """
+    known = {} if known is None else known
+
+    def count(block: Block, times: int) -> int:
+        found = 0
+        for s in block:
+            turns = TURNS if isinstance(s, (For, While)) else 1
+            found += times + sum(count(b, times * turns) for b in blocks_of(s))
+            if isinstance(s, Call):
+                if id(s.func) not in known:
+                    known[id(s.func)] = _statements(s.func, known)
+                found += times * known[id(s.func)]
+        return found
+
+    return count(fn.body, 1)

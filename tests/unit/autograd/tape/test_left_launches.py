@@ -12,8 +12,8 @@ import engine as wp
 from engine.autograd import CheckInterrupted, Experience, TapeResult, check_tape
 from engine.autograd.launch import check as launch_check
 from engine.autograd.launch.experience import EACH, ONE_OF
-from engine.autograd.tape import check as tape_check
 from engine.autograd.tape import end_to_end
+from engine.autograd.tape import whole as tape_whole
 
 F = wp.array(dtype=float)
 COUNT = EACH + ONE_OF
@@ -349,7 +349,7 @@ def test_an_interrupt_gives_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tape_check, "check_end_to_end", interrupted)
+    monkeypatch.setattr(tape_whole, "check_end_to_end", interrupted)
     with pytest.raises(CheckInterrupted) as stopped:
         check_tape(rollout(step, EACH + 5, [0.3, -0.2]))
     assert [x.index for x in stopped.value.result.launches] == [*range(EACH)]
