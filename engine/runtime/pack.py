@@ -56,15 +56,18 @@ def pack_arguments(kinds: Sequence[Type], values: Sequence[Any]) -> bytes:
     values: for an array parameter a NumPy array of the parameter's dimensions, components of
     vectors and matrices last, which must outlive the run; None for none.
     """
-    return b"".join(
-        (null(k) if v is None else _pack_numpy(v, k.ndim))
-        if isinstance(k, ArrayType)
-        else packer(k)(v)
-        for k, v in zip(kinds, values, strict=True)
-    )
+    return b"".join(map(pack_argument, kinds, values))
 
 
-def _pack_numpy(a: np.ndarray[Any, Any], ndim: int) -> bytes:
+def pack_argument(kind: Type, value: Any) -> bytes:
+    """One of these."""
+    if isinstance(kind, ArrayType):
+        return null(kind) if value is None else pack_numpy(value, kind.ndim)
+    return packer(kind)(value)
+
+
+def pack_numpy(a: np.ndarray[Any, Any], ndim: int) -> bytes:
+    """A NumPy array as an argument of `ndim` dimensions; see `pack_arguments`."""
     address = a.__array_interface__["data"][0] if a.size else 0
     return HEADER[ndim](address, *a.shape[:ndim], *a.strides[:ndim])
 

@@ -27,6 +27,7 @@ from engine.autograd.tape.operations import (
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.runtime.array import array
 from engine.runtime.leaves import leaf_arrays
+from engine.runtime.storage import Hold
 
 Array = NDArray[Any]
 
@@ -87,6 +88,8 @@ class _Discovery:
             for p in s.writes:
                 self._written.add(p)
         self.leaves: list[Leaf] = []
+        self._still: dict[int, bool] = {}  # of arrays: whether no operation writes to them
+        self._noted: dict[tuple[int, int], Hold | None] = {}
 
     def result(self, parts: Sequence[Placement]) -> Discovered:
         own = self.own
@@ -117,6 +120,8 @@ class _Discovery:
                 continue
             hold = operation.record.holds.get(i)
             part = operation.parts[i]
+            if self._seen(part, hold):
+                continue
             parts = operation.record.values[i]._parts
             was = None
             if hold is not None:
@@ -128,6 +133,18 @@ class _Discovery:
                 )
             out += self._compare(part, was, operation)
         return out
+
+    def _seen(self, part: Placement, hold: Hold | None) -> bool:
+        """Whether just this was taken note of, of an array that nothing on the tape writes."""
+        key = id(part), id(hold)
+        if key in self._noted:
+            return True
+        still = self._still.get(id(part))
+        if still is None:
+            still = self._still[id(part)] = not self._written.meets(part)
+        if still:
+            self._noted[key] = hold
+        return False
 
     def _compare(self, part: Placement, was: Array, operation: Operation) -> list[Operation]:
         """Makes the replay's memory what was found there. Gives writes that are not on tape."""

@@ -21,6 +21,7 @@ from engine.lang.structs import StructType, value_leaves
 from engine.lang.types import ArrayType
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.base import may_meet
+from engine.runtime.pack import pack_numpy
 
 Array = NDArray[Any]
 Span = tuple[int, int]
@@ -171,11 +172,27 @@ class Memory:
         self._spans = spans
         self._starts = [lo for lo, _ in spans] if starts is None else starts
         self._lifted = lifted
-        # By stretch and bytes per byte of the arrays.
+        # By stretch and bytes per byte of the arrays. None is ever put in the place of another.
         self.planes: dict[tuple[int, int], Array] = {}
+        # By identity: the arrays of a tape are met again and again.
+        self._views: dict[int, tuple[Placement, Array]] = {}
+        self._packed: dict[tuple[int, int], bytes] = {}
 
     def view(self, p: Placement) -> Array:
         """The elements of an array, components last. Empty arrays lie nowhere."""
+        known = self._views.get(id(p))
+        if known is None:
+            known = self._views[id(p)] = p, self._view(p)
+        return known[1]
+
+    def packed(self, p: Placement, ndim: int) -> bytes:
+        """An array as an argument of kernels, of so many dimensions."""
+        known = self._packed.get((id(p), ndim))
+        if known is None:
+            known = self._packed[id(p), ndim] = pack_numpy(self.view(p), ndim)
+        return known
+
+    def _view(self, p: Placement) -> Array:
         info = p.info
         factor = 8 // info.numpy.itemsize if self._lifted and p.float else 1
         dtype = np.dtype(np.float64) if self._lifted and p.float else np.dtype(info.numpy)
@@ -234,12 +251,19 @@ class Gradients:
 
     def view(self, p: Placement) -> Array:
         """The gradient of an array."""
+        return self._of(p).view(p)
+
+    def _of(self, p: Placement) -> Memory:
         memory = self.roots.get(p.root)
         if memory is None:
             memory = self.roots[p.root] = Memory(self._spans, True, self._starts)
         if p.size:
             self._within.setdefault(bisect_right(self._starts, p.lo), {})[p.root] = memory
-        return memory.view(p)
+        return memory
+
+    def packed(self, p: Placement, ndim: int) -> bytes:
+        """The gradient of an array as an argument of kernels, of so many dimensions."""
+        return self._of(p).packed(p, ndim)
 
     def total(self, p: Placement) -> Array:
         """The sum over all gradients of an array's memory."""

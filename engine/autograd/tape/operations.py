@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from engine.autograd.launch.derived import lifted
 from engine.autograd.launch.evaluation import EvaluationFailed, QuietRuns, plain_accesses
 from engine.autograd.launch.recorded_arguments import as_passed
-from engine.autograd.tape.memory import Memories, Placement, placements
+from engine.autograd.tape.memory import Gradients, Memories, Memory, Placement, placements
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form, foreseen
-from engine.runtime.pack import pack_arguments
+from engine.runtime.pack import pack_argument
 from engine.runtime.watch import watchers
 from engine.tape.captured import BarredLaunch, CapturedWrite, Other
 from engine.tape.outline import root_of
@@ -143,29 +143,49 @@ class ReplayedLaunch(Operation):
         return [foreseen(r, self.record.dim, self.args) for r in out]
 
     def bind(self, memories: Memories) -> None:
-        self.views = {i: memories.main.view(p) for i, p in self.parts.items()}
-        own = {i: memories.own.view(p) for i, p in self.parts.items()}
-        self.own_args = self._pack(self.plan.variants, own)
-        self.args = self._pack(self.exact, self.views)
-        params = self.exact.ir.params
-        moving = [p.index for p in self.plan.floats if p.name in self.wrt]
-        self.adjoints = pack_arguments(
-            [params[i].type for i in moving], [memories.grads.view(self.parts[i]) for i in moving]
-        )
-        self.tangents = {i: memories.tangents.view(p) for i, p in self.parts.items() if p.float}
-        moving = [p.index for p in self.plan.floats if p.name in self.moving]
-        self.moved = pack_arguments(
-            [params[i].type for i in moving], [self.tangents[i] for i in moving]
+        self._memories = memories
+        self.own_args = self._pack(self.plan.variants, memories.own)
+        self.args = self._pack(self.exact, memories.main)
+        self.adjoints = self._along(memories.grads, self.wrt)
+        self.moved = self._along(memories.tangents, self.moving)
+
+    def _along(self, memory: Memory | Gradients, names: frozenset[str]) -> bytes:
+        """Gradients or tangents of some arrays, as further arguments."""
+        return b"".join(
+            memory.packed(self.parts[p.index], p.array_kind.ndim)
+            for p in self.plan.floats
+            if p.name in names and p.array_kind is not None
         )
 
-    def _pack(self, variants: Variants, views: Mapping[int, Array]) -> bytes:
-        kinds = [p.type for p in variants.ir.params]
+    @property
+    def views(self) -> dict[int, Array]:
+        """Its arrays in the lifted memory, by parameter."""
+        return {i: self._memories.main.view(p) for i, p in self.parts.items()}
+
+    @property
+    def tangents(self) -> dict[int, Array]:
+        """Their tangents, of those that have any."""
+        every = self.parts.items()
+        return {i: self._memories.tangents.view(p) for i, p in every if p.float}
+
+    def _pack(
+        self, variants: Variants, memory: Memory, views: Mapping[int, Array] | None = None
+    ) -> bytes:
+        """The arguments. views: of those arrays that are not the ones in the memory."""
+        out: list[bytes] = []
         known = self.plan.variants.ir.params
-        return pack_arguments(
-            kinds,
-            [views.get(i, None if p.array_kind else as_passed(own.type, self.record.values[i]))
-             for i, (p, own) in enumerate(zip(self.plan.params, known, strict=True))],
-        )  # fmt: skip
+        params = zip(self.plan.params, known, variants.ir.params, strict=True)
+        for i, (p, own, param) in enumerate(params):
+            if views and i in views:
+                out.append(pack_argument(param.type, views[i]))
+            elif p.array_kind is None:
+                value = as_passed(own.type, self.record.values[i])
+                out.append(pack_argument(param.type, value))
+            elif i in self.parts:
+                out.append(memory.packed(self.parts[i], p.array_kind.ndim))
+            else:
+                out.append(p.null)
+        return b"".join(out)
 
     def _run(
         self, variants: Variants, form: Form, args: bytes, wrt: frozenset[str] = frozenset(),
@@ -194,13 +214,12 @@ class ReplayedLaunch(Operation):
             return
         args = self.args
         if self.restored:
-            views = dict(self.views)
-            for i in self.restored:
-                views[i] = self.views[i].copy()
+            every = self.views
+            views = {i: every[i].copy() for i in self.restored}
             for i, (where, values) in self.other.items():
                 views[i][where] = values
-            self._kept = [views[i] for i in self.restored]
-            args = self._pack(self.exact, views)
+            self._kept = list(views.values())
+            args = self._pack(self.exact, self._memories.main, views)
         self.adjoint_args = args + self.adjoints
         form: Form = "recorded" if self.useful else "forward"
         self._journal = self._run(self.exact, form, self.args, self.wrt)
@@ -209,9 +228,10 @@ class ReplayedLaunch(Operation):
         if not self.useful or self.idle:
             return
         # What native replays write is put back, as the tape does.
-        params = self.plan.params
-        written = [i for i in self.views if params[i].name in self.exact.rewritten]
-        kept = {i: self.views[i].copy() for i in written}
+        params, kept = self.plan.params, {}
+        if self.exact.rewritten:
+            written = (i for i in self.parts if params[i].name in self.exact.rewritten)
+            kept = {i: self.views[i].copy() for i in written}
         self._run(self.exact, "adjoint", self.adjoint_args, self.wrt, self._journal)
         for i, was in kept.items():
             self.views[i][...] = was
