@@ -223,6 +223,12 @@ class Memory:
         out.take(self)
         return out
 
+    def zeros(self) -> Memory:
+        """Memory of the same layout, in which all is zero."""
+        out = Memory(self._spans, self._lifted, self._starts)
+        out.planes = {key: np.zeros(len(plane), np.uint8) for key, plane in self.planes.items()}
+        return out
+
     def clear(self) -> None:
         """Sets all to zero."""
         for plane in self.planes.values():

@@ -143,7 +143,7 @@ def replay(tape: RecordedTape) -> Replay:
             memories.tangents.view(p)
     for s in operations:
         s.bind(memories)
-    start = memories.main.copy()
+    start = memories.main.zeros()
     found = discover(tape, operations, parts, memories, start)
     if found.inside:
         for s in operations:
