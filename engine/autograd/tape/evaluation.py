@@ -21,6 +21,9 @@ Direction = Sequence[Array]
 
 # A part of a direction counts at least this much of the median, in `levelled_direction`.
 LEVEL = 1e-4
+# Part of the largest below which what elements count for may be what rounding left of a zero, with
+# as many digits again as a comparison needs.
+VISIBLE = 1e-9
 # A leaf counts that has at least this part of the largest one's, in `rounding`.
 COUNTS = 1e-4
 
@@ -82,7 +85,9 @@ class TapeEvaluation:
         counts = np.concatenate([s[np.isfinite(s) & (s > 0)] for s in strengths])
         if not counts.size:
             return v
-        level = max(float(counts.min()), LEVEL * float(np.median(counts)))
+        level = max(
+            float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * float(counts.max())
+        )
         with np.errstate(all="ignore"):
             return [
                 np.where(s > 0, d * np.fmin(1.0, level / s), d)
