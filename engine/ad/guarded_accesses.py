@@ -3,7 +3,8 @@
 A difference moves inputs a little, and an index computed from them may then leave its
 array, though it is inside at the values of the launch. In the guarded function such a
 read gives NaN, and such a write leaves NaN in the first element instead, so that the
-difference is seen to have no value there. Accesses that no float decides stay as they are.
+difference is seen to have no value there. So it is with components of vectors and matrices, all of
+which are NaN after such a write. Accesses that no float decides stay as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from engine.ad.prepare import written_params
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import Rewriter, names_in, rewrite
+from engine.ir.sites import computed, indices, lengths
 from engine.lang.types import INT32, ArrayType, is_float, scalar_of
 
 Access = n.Load | n.Store | n.Atomic
@@ -67,6 +69,9 @@ class _Loose:
                 changing = isinstance(s, n.Load) and s.array.name in self.written
                 self.mark(dst, is_float(s.array.type) or changing or index or loose)
             return False
+        if isinstance(s, n.Let) and computed(index_of := indices(s)):
+            if loose or self.any(index_of):
+                self.guarded.add(id(s))
         for dst in n.defs_of(s):
             self.mark(dst, isinstance(s, n.Call) or loose or self.any(n.uses_of(s)))
         return False
@@ -95,6 +100,8 @@ class _Guard(Rewriter):
                 return self.call(s)
             if isinstance(s, (n.Load, n.Store, n.Atomic)) and id(s) in marks:
                 return _guarded(s, names)
+            if isinstance(s, n.Let) and id(s) in marks:
+                return _guarded_component(s, names)
             return s
 
         return replace(
@@ -109,6 +116,11 @@ class _Guard(Rewriter):
 def _guarded(s: Access, names: Names) -> list[n.Stmt]:
     b = Builder(names, s.span)
     inside = _inside(b, s.array, s.index)
+    if s.path:
+        t = s.array.type
+        assert isinstance(t, ArrayType)
+        within = _below(b, s.path, lengths(t.element, s.path))
+        inside = inside if within is None else b.op("land", inside, within)
     then, orelse = b.child(), b.child()
     dst = None if isinstance(s, n.Store) else s.dst
     held = None
@@ -127,6 +139,36 @@ def _guarded(s: Access, names: Names) -> list[n.Stmt]:
     if dst is not None and held is not None:
         b.add(n.Let(dst, "copy", (held,), s.span))
     return b.stmts
+
+
+def _guarded_component(s: n.Let, names: Names) -> list[n.Stmt]:
+    b = Builder(names, s.span)
+    index, whole = indices(s), s.args[0]
+    inside = _below(b, index, lengths(whole.type, index))
+    assert inside is not None  # some of it is computed
+    then, orelse = b.child(), b.child()
+    held = b.variable(s.dst.type, s.dst.name)
+    got = n.Var(names.fresh(s.dst.name), s.dst.type)
+    then.add(replace(s, dst=got))
+    then.set(held, got)
+    reads = s.op in ("extract", "extract_row")
+    orelse.set(held, _poison(s.dst.type) if reads or is_float(s.dst.type) else whole)
+    b.add(n.If(inside, then.block(), orelse.block(), s.span))
+    b.add(n.Let(s.dst, "copy", (held,), s.span))
+    return b.stmts
+
+
+def _below(b: Builder, index: tuple[n.Atom, ...], sizes: tuple[int, ...]) -> n.Var | None:
+    """Whether computed indices are at least zero and below some sizes; None without any."""
+    out: n.Var | None = None
+    for k, size in zip(index, sizes, strict=True):
+        if isinstance(k, n.Var):
+            kind = scalar_of(k.type)
+            fits = b.op("lt", k, const(size, kind))
+            if kind.kind == "i":
+                fits = b.op("land", b.op("ge", k, const(0, kind)), fits)
+            out = fits if out is None else b.op("land", out, fits)
+    return out
 
 
 def _inside(b: Builder, array: n.Var, index: tuple[n.Atom, ...]) -> n.Var:

@@ -421,9 +421,9 @@ def _is_native(variants: Variants) -> bool:
 
 @lru_cache(256)
 def plain_accesses(variants: Variants) -> bool:
-    """Whether a kernel accesses elements of arrays, and nothing else that may be outside."""
+    """Whether a kernel accesses elements and components, and nothing else that may be outside."""
     return not _is_native(variants) and all(
-        p.access in ("load", "store", "atomic") for p in places(variants.prepared)[1]
+        p.access != "view" for p in places(variants.prepared)[1]
     )
 
 
