@@ -15,7 +15,7 @@ import engine
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
-from adtool.sharing import Shared, can_share
+from adtool.sharing import LARGEST, Shared, can_share
 from engine.autograd import (
     Broken,
     CheckInterrupted,
@@ -53,7 +53,9 @@ def check_tapes(
         processes=_processes(),
     )  # fmt: skip
     if options.plain and experience is None and can_share(sum(seen.recorded), processes):
-        return _shared(tapes, options, processes, seen, progress, also)
+        check = DividedCheck(tapes, **options.of_divided())
+        if check.largest <= LARGEST:
+            return _shared(tapes, check, processes, seen, progress, also)
     experience = experience or Experience()
 
     def checked(tape: CapturedTape, number: int) -> Iterator[TapeResult]:
@@ -78,11 +80,10 @@ def check_tapes(
 
 
 def _shared(
-    tapes: Sequence[CapturedTape], options: CheckOptions, processes: int, seen: Outcome,
+    tapes: Sequence[CapturedTape], check: DividedCheck, processes: int, seen: Outcome,
     progress: CheckProgress | None, also: Callable[[CapturedTape, TapeResult, int], None] | None,
 ) -> Outcome:  # fmt: skip
     """The same, by several processes."""
-    check = DividedCheck(tapes, **options.of_divided())
     done: list[TapeResult] = []
     number = 0
 

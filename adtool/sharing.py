@@ -30,6 +30,7 @@ from engine.autograd import DividedCheck, Found, LaunchResult
 
 MOST = 8  # processes
 LEAST = 300  # launches that are worth a second process
+LARGEST = 64 << 20  # bytes of a launch's arrays, beyond which its own threads are of more use
 _SLOT = struct.Struct("<qqqq")  # launches begun; tape, number and kernel of the last one
 _TOKEN = struct.Struct("<i")
 _LENGTH = struct.Struct("<q")

@@ -265,6 +265,8 @@ def length(parts: Sequence[np.ndarray[Any, Any]]) -> float:
 
 def _scaled_length(parts: Sequence[np.ndarray[Any, Any]]) -> float:
     """The same where squares of float64 overflow, or vanish, and where numbers are not finite."""
+    if not any(p.any() for p in parts):
+        return 0.0
     with np.errstate(all="ignore"):
         largest = 0.0
         for p in parts:

@@ -60,6 +60,7 @@ class DisplacedLaunch:
         broken = [a for a in inputs if not self.live[a].all()]
         broken += [b for b in outputs if not self.live_rows[self.spans[b]].all()]
         self.nonfinite = broken[0] if broken else ""
+        self._all_rows = bool(self.live_rows.all())
         self.asked_path = False
         self._inputs = tuple(inputs)
 
@@ -161,8 +162,9 @@ class DisplacedLaunch:
                 np.copyto(exact.memory[name], exact.initial[name])
         exact.forward_again()
         out = np.concatenate([exact.memory[b].ravel() for b in self.outputs])
-        with np.errstate(invalid="ignore"):
-            return np.where(self.live_rows, out, 0.0).astype(np.float64, copy=False)
+        if not self._all_rows:
+            out[~self.live_rows] = 0.0
+        return out.astype(np.float64, copy=False)
 
     # ---- forward mode
 

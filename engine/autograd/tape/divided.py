@@ -67,6 +67,12 @@ class DividedCheck:
         sizes = {k: _size([r for _, _, r in todo]) for k, todo in self._todo.items()}
         return sorted(sizes, key=lambda k: -sizes[k])
 
+    @property
+    def largest(self) -> int:
+        """Bytes of a launch's arrays, of the one that has most."""
+        every = (r for todo in self._todo.values() for _, _, r in todo)
+        return max((_bytes(r) for r in every if isinstance(r, LaunchRecord)), default=0)
+
     def launches(self, kernel: str, tell: Callable[[int, int, str], None]) -> list[Found]:
         """Checks all launches of a kernel, tape by tape.
 
@@ -119,6 +125,12 @@ def _size(launches: Sequence[LaunchRecord | BarredLaunch]) -> float:
                 kernels[variants] = _statements(variants.prepared)
             run += 1.0 + math.prod(r.dim) * kernels[variants] / RUN
     return run + COMPILED * sum(kernels.values())
+
+
+def _bytes(record: LaunchRecord) -> int:
+    arrays = (record.args[p.index] for p in record.plan.array_params)
+    sizes = ((a.size, a._info) for a in arrays if a is not None)
+    return sum(size * math.prod(info.inner) * info.numpy.itemsize for size, info in sizes)
 
 
 def _statements(fn: Function, known: dict[int, int] | None = None) -> int:

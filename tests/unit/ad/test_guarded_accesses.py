@@ -29,6 +29,40 @@ def plain(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = x[i] * 2.0
 
 
+@wp.kernel
+def by_component(x: wp.array(dtype=wp.vec3), y: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    v = x[i]
+    k = int(v[0])
+    u = wp.vec3(1.0, 2.0, 3.0)
+    u[k] = v[k] * 2.0
+    y[i] = u
+
+
+@wp.kernel
+def by_entry(x: wp.array(dtype=wp.mat22), y: wp.array(dtype=wp.mat22)):
+    i = wp.tid()
+    m = x[i]
+    k = int(m[0, 0])
+    m[k, 1] = m[1, k] + 10.0
+    y[i] = m
+
+
+@wp.kernel
+def by_path(x: wp.array(dtype=wp.vec3), y: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    k = int(x[i][0])
+    y[i][k] = x[i][k] * 2.0
+
+
+@wp.kernel
+def by_given(x: wp.array(dtype=wp.vec3), k: int, y: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    v = x[i]
+    v[k] = v[k] * 2.0
+    y[i] = v
+
+
 def guarded(kernel) -> n.Function:
     out = ad.guard_accesses(kernel.ir)
     verify(out)
@@ -51,3 +85,31 @@ def test_a_write_outside_leaves_nan_in_the_first_element() -> None:
 def test_accesses_that_no_float_decides_stay_as_they_are() -> None:
     assert statements(guarded(plain), n.If) == []
     assert guarded(plain).body == plain.ir.body
+
+
+def test_components_outside_give_nan() -> None:
+    x = np.array([[0.0, 5.0, 6.0], [2.0, 5.0, 6.0], [3.0, 5.0, 6.0], [-5.0, 5.0, 6.0]], np.float32)
+    nothing = [np.nan] * 3
+    y = ran(guarded(by_component), 4, x, np.zeros((4, 3), np.float32))[1]
+    np.testing.assert_array_equal(y, [[0, 2, 3], [1, 2, 12], nothing, nothing])
+    y = ran(guarded(by_path), 2, x, np.zeros((2, 3), np.float32))[1]
+    np.testing.assert_array_equal(y, [[0, 0, 0], [0, 0, 12]])
+    y = ran(guarded(by_path), 2, x[2:], np.ones((2, 3), np.float32))[1]
+    np.testing.assert_array_equal(y, [nothing, [1, 1, 1]])  # as for any access outside
+
+
+def test_entries_outside_give_nan() -> None:
+    x = np.array([[[1.0, 2.0], [3.0, 4.0]], [[2.0, 2.0], [3.0, 4.0]]], np.float32)
+    y = ran(guarded(by_entry), 2, x, np.zeros((2, 2, 2), np.float32))[1]
+    np.testing.assert_array_equal(y, [[[1, 2], [3, 14]], [[np.nan] * 2] * 2])
+
+
+def test_components_that_no_float_decides_stay_as_they_are() -> None:
+    assert guarded(by_given).body == by_given.ir.body
+
+
+def test_derivatives_of_what_is_guarded_are_those_of_the_kernel() -> None:
+    x = wp.array([[1.25, 5.0, 6.0], [2.5, 5.0, 6.0]], dtype=wp.vec3, requires_grad=True)
+    for kernel in (by_component, by_path):
+        y = wp.zeros(2, dtype=wp.vec3, requires_grad=True)
+        assert wp.autograd.gradcheck(kernel, 2, [x], [y])

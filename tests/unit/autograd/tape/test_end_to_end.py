@@ -360,3 +360,30 @@ def test_the_user_sees_nothing_of_it() -> None:
     before = [(a.numpy().tobytes(), a.grad.numpy().tobytes()) for a in arrays]
     whole(tape)
     assert before == [(a.numpy().tobytes(), a.grad.numpy().tobytes()) for a in arrays]
+
+
+@wp.kernel
+def strong(x: F, u: F, k: F, y: F):
+    i = wp.tid()
+    # The derivative by x is zero, but for rounding: of either sign, by the order of operations.
+    wp.atomic_add(y, 0, 1.0e5 * (u[i] + (x[i] * k[0]) * k[1] - (x[i] * k[1]) * k[0]))
+
+
+@wp.kernel
+def faint(z: F, y: F):
+    i = wp.tid()
+    wp.atomic_add(y, 0, 1.0e-8 * wp.sin(z[i]))
+
+
+def test_what_rounding_left_of_a_zero_is_no_alarm_beside_faint_gradients() -> None:
+    rng = np.random.default_rng(0)
+    x, u, z = (
+        wp.array(rng.standard_normal(n), dtype=float, requires_grad=True) for n in (8, 8, 300)
+    )
+    k = wp.array([0.1, 0.3], dtype=float)
+    y = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(strong, 8, [x, u, k], [y])
+        wp.launch(faint, 300, [z], [y])
+    tape.backward(loss=y)
+    assert whole(tape).verdict == "pass"
