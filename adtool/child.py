@@ -296,7 +296,7 @@ def _check(captured: list[CapturedTape], job: Job, page: status.StatusWriter) ->
     gc.freeze()  # nor what was read of a capture
     outcome = check_tapes(
         captured, job.options, progress, also=gallery.add if gallery else None,
-        processes=job.processes or min(engine.processors(), MOST),
+        processes=job.processes or min(engine.config.num_threads or engine.processors(), MOST),
     )  # fmt: skip
     return replace(outcome, pictures=gallery.pictures()) if gallery else outcome
 

@@ -187,7 +187,7 @@ Jobs = Annotated[
     typer.Option(
         "-j", "--jobs", metavar="N", min=1, rich_help_panel=RUN,
         help="Of several scripts, how many run at once (default: one a processor). With 1, what "
-        "they print is seen at once. One capture is shared out.",
+        "they print is seen at once. The checks of one script, or capture, are shared out.",
     ),
 ]  # fmt: skip
 ExecutorName = Annotated[
