@@ -15,7 +15,7 @@ import engine
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
-from adtool.sharing import LARGEST, Shared, can_share
+from adtool.sharing import LARGEST, LEAST, Shared, can_fork
 from engine.autograd import (
     Broken,
     CheckInterrupted,
@@ -52,10 +52,10 @@ def check_tapes(
         "done", kernels=kernels_of(tapes), recorded=launches_of(tapes),
         processes=_processes(),
     )  # fmt: skip
-    if options.plain and experience is None and can_share(sum(seen.recorded), processes):
+    if options.plain and experience is None and sum(seen.recorded) >= LEAST:
         check = DividedCheck(tapes, **options.of_divided())
         if check.largest <= LARGEST:
-            return _shared(tapes, check, processes, seen, progress, also)
+            return _shared(tapes, check, processes if can_fork() else 1, seen, progress, also)
     experience = experience or Experience()
 
     def checked(tape: CapturedTape, number: int) -> Iterator[TapeResult]:
@@ -83,7 +83,7 @@ def _shared(
     tapes: Sequence[CapturedTape], check: DividedCheck, processes: int, seen: Outcome,
     progress: CheckProgress | None, also: Callable[[CapturedTape, TapeResult, int], None] | None,
 ) -> Outcome:  # fmt: skip
-    """The same, by several processes."""
+    """The same for long programs, by several processes if they may be."""
     done: list[TapeResult] = []
     number = 0
 
@@ -93,6 +93,8 @@ def _shared(
 
     with calm(), contextlib.closing(Shared(check, processes, tell)) as shared:
         try:
+            if not shared.forked:
+                shared.wait()
             for number in range(len(tapes)):
                 tell(number, -1, shared.begun, "")
                 check.whole(number)

@@ -17,7 +17,7 @@ from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import Rewriter, names_in, rewrite
 from engine.ir.sites import computed, indices, lengths
-from engine.lang.types import INT32, ArrayType, is_float, scalar_of
+from engine.lang.types import INT32, INT64, ArrayType, is_float
 
 Access = n.Load | n.Store | n.Atomic
 
@@ -32,7 +32,8 @@ class _Loose:
         while True:
             before = len(self.vars)
             self.guarded: set[int] = set()
-            self.block(fn.body, False)
+            # Nor is where: perhaps where a float decided that.
+            self.block(fn.body, not fn.is_kernel)
             if len(self.vars) == before:
                 return
 
@@ -80,11 +81,16 @@ class _Loose:
         if isinstance(s, n.For):
             inside = loose or self.any((s.start, s.stop, s.step))
             self.mark(s.var, inside)
-            return self.block(s.body, inside) and _leaves(s.body)
-        inside = loose or self.any((s.cond,))
-        self.block(s.test, inside)
-        self.block(s.body, inside or self.any((s.cond,)))
-        return (inside or self.any((s.cond,))) and _leaves(s.body)
+        else:
+            inside = loose or self.any((s.cond,))
+            self.block(s.test, inside)
+            inside = inside or self.any((s.cond,))
+        left = self.block(s.body, inside) and _leaves(s.body)
+        if left and not inside:  # where a float ends it, it decides whether there is a next turn
+            if isinstance(s, n.While):
+                self.block(s.test, True)
+            self.block(s.body, True)
+        return left
 
 
 def _leaves(block: n.Block) -> bool:
@@ -163,23 +169,23 @@ def _below(b: Builder, index: tuple[n.Atom, ...], sizes: tuple[int, ...]) -> n.V
     out: n.Var | None = None
     for k, size in zip(index, sizes, strict=True):
         if isinstance(k, n.Var):
-            kind = scalar_of(k.type)
-            fits = b.op("lt", k, const(size, kind))
-            if kind.kind == "i":
-                fits = b.op("land", b.op("ge", k, const(0, kind)), fits)
+            fits = _fits(b, k, const(size, INT32))
             out = fits if out is None else b.op("land", out, fits)
     return out
+
+
+def _fits(b: Builder, k: n.Atom, size: n.Atom) -> n.Var:
+    """Whether an index is at least zero and below a size, of 32 bits, whatever its own type is."""
+    zero: n.Atom = const(0, INT32)
+    if k.type != INT32:
+        k, size, zero = (b.op("cast", x, result=INT64) for x in (k, size, zero))
+    return b.op("land", b.op("ge", k, zero), b.op("lt", k, size))
 
 
 def _inside(b: Builder, array: n.Var, index: tuple[n.Atom, ...]) -> n.Var:
     out: n.Var | None = None
     for d, k in enumerate(index):
-        size: n.Atom = b.op("shape", array, n.Const(d, INT32))
-        if k.type != INT32:
-            size = b.op("cast", size, result=k.type)
-        fits = b.op("lt", k, size)
-        if scalar_of(k.type).kind == "i":
-            fits = b.op("land", b.op("ge", k, const(0, scalar_of(k.type))), fits)
+        fits = _fits(b, k, b.op("shape", array, n.Const(d, INT32)))
         out = fits if out is None else b.op("land", out, fits)
     assert out is not None
     return out

@@ -7,7 +7,9 @@ the next one is looked at; or a tape as a whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import chain
 
 from engine.autograd.comparison.tolerance import Tolerance
@@ -73,16 +75,15 @@ class DividedCheck:
         every = (r for todo in self._todo.values() for _, _, r in todo)
         return max((_bytes(r) for r in every if isinstance(r, LaunchRecord)), default=0)
 
-    def launches(self, kernel: str, tell: Callable[[int, int, str], None]) -> list[Found]:
-        """Checks all launches of a kernel, tape by tape.
+    def launches(self, kernel: str, tell: Callable[[int, int, str], None]) -> Iterator[Found]:
+        """Checks all launches of a kernel, tape by tape. Those that were checked can be again.
 
         tell: called before each with the numbers of its tape and of itself, and the kernel's name.
         """
-        found: list[Found] = []
-        for number, index, record in self._todo.pop(kernel):
+        experience = Experience()
+        for number, index, record in self._todo[kernel]:
             tell(number, index, kernel)
-            found.append((number, check_one(index, record, self._options, self._experience).result))
-        return found
+            yield number, check_one(index, record, self._options, experience).result
 
     def whole(self, number: int) -> None:
         """Checks a tape as a whole, in the hope that its launches are right."""
@@ -97,16 +98,20 @@ class DividedCheck:
         tape = self._tapes[number]
         found = with_facts(tape, result_of(tape.records, list(launches)))
         whole = self._wholes.pop(number, None)
-        if whole is None or not whole.answers:
-            self._count_others()
-        return with_whole(tape, self._options, found, whole)
+        options = replace(self._options, experience=self._again)
+        return with_whole(tape, options, found, whole)
 
-    def _count_others(self) -> None:
-        """Counts the launches that were checked elsewhere, so that brief looks at them will do."""
+    @cached_property
+    def _again(self) -> Experience:
+        """For launches that are looked at again: all were seen, so that brief looks will do.
+
+        Whoever has checked them: of that nothing depends.
+        """
+        out = Experience()
         for _, _, record in chain.from_iterable(self._todo.values()):
             if isinstance(record, LaunchRecord):
-                self._experience.add(kind_of(record))
-        self._todo.clear()
+                out.add(kind_of(record))
+        return out
 
     def part(self, number: int, launches: Iterable[LaunchResult]) -> TapeResult:
         """The result for a tape of which not all was checked."""

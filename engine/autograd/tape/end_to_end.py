@@ -60,7 +60,7 @@ def check_end_to_end(
     if any(p.verdict == "nondeterministic" for x in launches or () for p in x.pairs):
         return _skipped(UNREPEATABLE)  # its replay would seem to be overwritten by something
     try:
-        with closing(replay(recorded_tape(tape))) as replayed:
+        with closing(replay(recorded_tape(tape))) as replayed, replayed.watched():
             if replayed.leaves and not any(x.part.size for x in replayed.leaves):
                 return _skipped("the arrays that it reads are empty")
             if not replayed.leaves:

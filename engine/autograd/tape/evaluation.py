@@ -82,12 +82,15 @@ class TapeEvaluation:
         """
         v = self.direction(rng)
         strengths = [np.abs(g * size) for g, size in zip(gradients, self._sizes(), strict=True)]
-        counts = np.concatenate([s[np.isfinite(s) & (s > 0)] for s in strengths])
+        known = [np.isfinite(s) & (s > 0) for s in strengths]
+        counts = np.concatenate([s[k] for s, k in zip(strengths, known, strict=True)])
         if not counts.size:
             return v
-        level = max(
-            float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * float(counts.max())
-        )
+        # What begins at zero is a sum, as a rule, which has no size of its own.
+        starts = [start != 0 for _, start, _ in self._leaves]
+        held = np.concatenate([s[k & h] for s, k, h in zip(strengths, known, starts, strict=True)])
+        most = float((held if held.size else counts).max())
+        level = max(float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * most)
         with np.errstate(all="ignore"):
             return [
                 np.where(s > 0, d * np.fmin(1.0, level / s), d)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,7 @@ from engine.autograd.tape.operations import (
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.compile.pipeline import prefetch
+from engine.runtime.watch import watchers, watching
 from engine.tape.captured import Other
 from engine.tape.outline import root_of
 
@@ -43,6 +44,7 @@ class Replay:
 
     after: writes between the last operation and the backward pass. leaves: what comes from
     outside; start: the contents of all memory before the tape. outputs: what gets cotangents.
+    inside: whether it is known that no operation accesses anything outside, wherever leaves are.
     """
 
     operations: Sequence[Operation]
@@ -51,6 +53,13 @@ class Replay:
     outputs: Sequence[Placement]
     memories: Memories
     start: Memory
+    inside: bool
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Where integers that come of floats may be indices, accesses outside do nothing."""
+        with nullcontext() if self.inside or watchers else watching():
+            yield
 
     def begin(self) -> None:
         """Puts the contents from before the tape into memory."""
@@ -153,7 +162,9 @@ def replay(tape: RecordedTape) -> Replay:
         if isinstance(s, OutsideWrite):
             s.bind(memories)
     _restore_inputs(tape, found.operations, found.after, spans)
-    return Replay(found.operations, found.after, found.leaves, outputs, memories, start)
+    return Replay(
+        found.operations, found.after, found.leaves, outputs, memories, start, found.inside
+    )
 
 
 def _ends(operations: Sequence[Operation], spans: Sequence[tuple[int, int]]) -> list[Placement]:

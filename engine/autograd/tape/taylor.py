@@ -89,7 +89,7 @@ def _of_launch(
 def of_whole(tape: RecordedTape, order: int, directions: int, seed: int) -> tuple[Remainders, ...]:
     """Of a tape as a whole, along directions through all its leaves."""
     try:
-        with closing(replay(tape)) as replayed:
+        with closing(replay(tape)) as replayed, replayed.watched():
             if not replayed.leaves:
                 raise NotReplayable("no array that it reads requires a gradient")
             rng = np.random.default_rng([0x7A71, seed])

@@ -39,6 +39,8 @@ _TRUST = 5.0
 # beside all else that moves.
 _SEEN = 0.002
 _EPS = 2.0**-23
+# Below it float32 loses digits, which is none of the derivatives' fault.
+_TINY = float(np.finfo(np.float32).tiny)
 
 Array = np.ndarray[Any, Any]
 
@@ -362,7 +364,7 @@ def judged(sought: Sought, runs: Mapping[float, Moved]) -> Broken | FunctionChec
     error = abs(best - half) + 4 * _EPS * abs(still.value) / STEP
     off, size = abs(best - sought.derivative), max(abs(best), abs(sought.derivative))
     wrong = off > max(_RTOL * size, _TRUST * error)
-    if not np.isfinite(off):
+    if not np.isfinite(off) or size < _TINY:
         return None
     if off > max(_SEEN * size, _TRUST * error):
         edge = _edge(still.events, runs[STEP].events)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from adtool import checking, sharing
 from adtool.checking import check_tapes
 from adtool.job import CheckOptions
 from adtool.outcome import Likenesses, Outcome, folded, unfolded
-from adtool.sharing import LEAST, Shared, can_share
+from adtool.sharing import Shared, can_fork
 from engine.autograd import DividedCheck
 
 F = wp.array(dtype=float)
@@ -144,22 +145,64 @@ def test_children_that_somebody_else_waits_for(tell: Callable[..., None]) -> Non
     assert {n: len(x) for n, x in found.items()} == {0: 90, 1: 90}
 
 
-def test_what_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "_THREADED", ())
-    assert can_share(LEAST, 2)
-    assert not can_share(LEAST, 1)
-    assert not can_share(LEAST - 1, 2)
+    assert can_fork()
     other = threading.Timer(60, print)
     other.start()
     try:
-        assert not can_share(LEAST, 2)
+        assert not can_fork()
     finally:
         other.cancel()
         other.join()
     monkeypatch.setattr(sharing, "_THREADED", ("a_framework",))
-    assert can_share(LEAST, 2)
+    assert can_fork()
     monkeypatch.setitem(sys.modules, "a_framework", sys)
-    assert not can_share(LEAST, 2)
+    assert not can_fork()
+
+
+def test_a_handler_of_the_target_hears_of_its_own_children_alone(tell: Callable[..., None]) -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGCHLD, lambda number, frame: heard.append(number))
+    try:
+        shared_by(2, captured(), tell)
+        assert not heard
+        assert signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_without_what_it_needs_one_process_does_all(
+    monkeypatch: pytest.MonkeyPatch, tell: Callable[..., None]
+) -> None:
+    expected = alone(captured())
+    for name in ("pipe", "fork"):
+        with monkeypatch.context() as m:
+            m.setattr(os, name, None)
+            found = shared_by(2, captured(), tell)
+        assert {n: sorted(x) for n, x in found.items()} == {
+            n: sorted(x) for n, x in expected.items()
+        }
+
+
+def test_what_a_process_has_found_by_now_is_there(
+    monkeypatch: pytest.MonkeyPatch, tell: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(sharing, "_SOON", 0.0)
+    parent, launches = os.getpid(), DividedCheck.launches
+
+    def slow(self: DividedCheck, kernel: str, more: Any) -> Any:
+        for n, found in enumerate(launches(self, kernel, more)):
+            if n == 5 and os.getpid() != parent:
+                sleep(60)
+            yield found
+
+    monkeypatch.setattr(DividedCheck, "launches", slow)
+    with closing(Shared(DividedCheck(captured()), 2, tell)) as shared:
+        until = monotonic() + 30
+        while sum(map(len, shared.found().values())) < 5 and monotonic() < until:
+            sleep(0.01)
+        assert sum(map(len, shared.found().values())) == 5
 
 
 def outcome(processes: int) -> Outcome:
@@ -167,7 +210,8 @@ def outcome(processes: int) -> Outcome:
 
 
 def test_the_outcome_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "can_share", lambda launches, processes: processes > 1)
+    monkeypatch.setattr(checking, "LEAST", 1)
+    monkeypatch.setattr(checking, "can_fork", lambda: True)
     one, two = outcome(1), outcome(2)
     assert [t.whole and t.whole.verdict for t in one.tapes] == ["pass", "pass"]
     assert any(p.by_whole for t in one.tapes for x in t.launches for p in x.pairs)
@@ -175,7 +219,7 @@ def test_the_outcome_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "can_share", lambda launches, processes: processes > 1)
+    monkeypatch.setattr(checking, "LEAST", 1)
     wait = Shared.wait
 
     def interrupted(self: Shared) -> None:
