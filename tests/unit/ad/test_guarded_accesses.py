@@ -135,9 +135,7 @@ def tail(v: wp.vec3):
 
 
 @wp.kernel
-def called(
-    x: wp.array(dtype=float), v: wp.array(dtype=wp.vec3), y: wp.array(dtype=float)
-):
+def called(x: wp.array(dtype=float), v: wp.array(dtype=wp.vec3), y: wp.array(dtype=float)):
     i = wp.tid()
     r = x[i] * x[i]
     if x[i] < 1.0:
