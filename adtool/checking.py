@@ -40,12 +40,14 @@ def check_tapes(
     experience: Experience | None = None,
     also: Callable[[CapturedTape, TapeResult, int], None] | None = None,
     processes: int = 1,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Outcome:
     """Checks all tapes that hold something, numbered from 0. Empties them when it is done.
 
     progress: told of each step. experience: of the checks of other tapes of the same program.
     also: called with each tape, its result and its number, before it is emptied. processes: how
-    many may share the checks, if this one can be forked.
+    many may share the checks, if this one can be forked. meanwhile: called before anything is
+    checked here, when others may be at it already.
     """
     tapes = recorded(captured)
     seen = Outcome(
@@ -55,7 +57,10 @@ def check_tapes(
     if options.plain and experience is None and sum(seen.recorded) >= LEAST:
         check = DividedCheck(tapes, **options.of_divided())
         if check.largest <= LARGEST:
-            return _shared(tapes, check, processes if can_fork() else 1, seen, progress, also)
+            processes = processes if can_fork() else 1
+            return _shared(tapes, check, processes, seen, progress, also, meanwhile)
+    if meanwhile is not None:
+        meanwhile()
     experience = experience or Experience()
 
     def checked(tape: CapturedTape, number: int) -> Iterator[TapeResult]:
@@ -82,6 +87,7 @@ def check_tapes(
 def _shared(
     tapes: Sequence[CapturedTape], check: DividedCheck, processes: int, seen: Outcome,
     progress: CheckProgress | None, also: Callable[[CapturedTape, TapeResult, int], None] | None,
+    meanwhile: Callable[[], None] | None,
 ) -> Outcome:  # fmt: skip
     """The same for long programs, by several processes if they may be."""
     done: list[TapeResult] = []
@@ -93,6 +99,8 @@ def _shared(
 
     with calm(), contextlib.closing(Shared(check, processes, tell)) as shared:
         try:
+            if meanwhile is not None:
+                meanwhile()
             if not shared.forked:
                 shared.wait()
             for number in range(len(tapes)):

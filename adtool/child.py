@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -146,14 +146,18 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     elif job.listing is not None:
         outcome = _list(capture.tapes, job.listing, folder)
     else:
-        if job.traces:
-            traces.write(capture.tapes, job.traces, folder / files.TRACES)
+
+        def trace() -> None:
+            if job.traces:
+                traces.write(capture.tapes, job.traces, folder / files.TRACES)
+
         tapes = recorded(capture.tapes)
         written = None if job.keep is None else write_tapes(tapes, job.keep)
         if job.check:
             with _watched(job, None):
-                outcome = _check(capture.tapes, job, page)
+                outcome = _check(capture.tapes, job, page, trace)
         else:
+            trace()
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
         outcome = replace(outcome, written=written)
     strayed = strays.unused(job.target, job.suspects)
@@ -289,7 +293,10 @@ def _use_device(name: str | None) -> None:
         raise TargetError(f"--device {name}: {first.message}", first.help) from None
 
 
-def _check(captured: list[CapturedTape], job: Job, page: status.StatusWriter) -> Outcome:
+def _check(
+    captured: list[CapturedTape], job: Job, page: status.StatusWriter,
+    meanwhile: Callable[[], None] | None = None,
+) -> Outcome:  # fmt: skip
     signal.alarm(0)  # one that the target set for itself
     progress = CheckProgress(page, recorded(captured), job.options)
     gallery = MatrixGallery(job.pictures) if job.pictures else None
@@ -297,6 +304,7 @@ def _check(captured: list[CapturedTape], job: Job, page: status.StatusWriter) ->
     outcome = check_tapes(
         captured, job.options, progress, also=gallery.add if gallery else None,
         processes=job.processes or min(engine.config.num_threads or engine.processors(), MOST),
+        meanwhile=meanwhile,
     )  # fmt: skip
     return replace(outcome, pictures=gallery.pictures()) if gallery else outcome
 

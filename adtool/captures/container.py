@@ -108,7 +108,7 @@ class CaptureWriter:
         info.external_attr = 0o600 << 16
         small = len(data) < _SMALL or name == MAGIC
         info.compress_type = zipfile.ZIP_STORED if small else zipfile.ZIP_DEFLATED
-        self._zip.writestr(info, data, compresslevel=1 if name.startswith(ARRAYS) else 6)
+        self._zip.writestr(info, data, compresslevel=1)
 
 
 class CaptureReader:

@@ -93,7 +93,7 @@ class _Propagate:
             if same is not None and not (isinstance(same, n.Var) and same.mutable):
                 self.alias[s.dst] = same
             else:
-                kept = replace(s, args=args)
+                kept = n.Let(s.dst, s.op, args, s.span)
                 if s.op in ("construct", "fill", "insert"):
                     self.made[s.dst] = kept
                 out.append(kept)
@@ -105,7 +105,7 @@ class _Propagate:
                 env.pop(s.dst, None)
             else:
                 env[s.dst] = value
-            out.append(replace(s, value=value))
+            out.append(n.Set(s.dst, value, s.span))
         else:
             defined = set(n.defs_of(s))
             out.append(map_stmt(s, lambda a: a if a in defined else self.atom(a, env), lambda b: b))

@@ -6,6 +6,7 @@ Works on the arguments as kernels read them, so that it serves every form and ev
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -122,9 +123,9 @@ class Threads:
 
     @functools.cached_property
     def most(self) -> int | None:
-        """Operations of a thread that does all there is to do; None where loops decide."""
+        """Operations of a thread, about; None where loops decide."""
         costs = self.collected.costs
-        return None if any(turns for turns, _ in costs) else sum(n for _, n in costs)
+        return None if any(t for t, _ in costs) else math.ceil(sum(n for _, n in costs))
 
     def arrays(self, args: bytes) -> list[Placed]:
         """The array arguments of a launch."""

@@ -23,6 +23,10 @@ class Var:
     def __str__(self) -> str:
         return f"%{self.name}"
 
+    # Asked millions of times. The name says nearly all, and a string remembers its hash.
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Const:

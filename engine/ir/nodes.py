@@ -433,11 +433,15 @@ def blocks_of(s: Stmt) -> tuple[Block, ...]:
 
 def defs_of(s: Stmt) -> tuple[Var, ...]:
     """Variables that the statement itself (not its nested blocks) writes."""
+    if s.__class__ is Let:  # most are
+        return (s.dst,)  # type: ignore[attr-defined]
     return _collected(s, s.DEFINES)
 
 
 def uses_of(s: Stmt) -> tuple[Atom, ...]:
     """Atoms that the statement itself (not its nested blocks) reads, arrays included."""
+    if s.__class__ is Let:
+        return s.args  # type: ignore[attr-defined, no-any-return]
     return _collected(s, s.READS)
 
 
@@ -469,7 +473,9 @@ def set_in(block: Block) -> dict[Var, None]:
     """Mutable variables changed anywhere in a block, in order of first change."""
     out: dict[Var, None] = {}
     for s in walk(block):
-        out.update((v, None) for v in defs_of(s) if v.mutable)
+        for v in defs_of(s):
+            if v.mutable:
+                out[v] = None
     return out
 
 

@@ -31,8 +31,8 @@ class Outline:
 
     _whole = None
 
-    __slots__ = ("__weakref__", "_array", "_flag", "_info", "_key", "_packed", "hi", "lo", "ptr",
-                 "root", "shape", "size", "strides")  # fmt: skip
+    __slots__ = ("__weakref__", "_array", "_flag", "_geometry", "_info", "_key", "_packed",
+                 "hi", "lo", "ptr", "root", "shape", "size", "strides")  # fmt: skip
 
     def __init__(self, a: array) -> None:
         self.ptr: int = a.ptr
@@ -49,6 +49,7 @@ class Outline:
         whole = a._whole
         self._array = weakref.ref(a if whole is None else whole)
         self._key = None if whole is None else key_of(whole)
+        self._geometry: np.ndarray[Any, Any] | None = None
 
     @property
     def key(self) -> Key:
@@ -78,8 +79,10 @@ class Outline:
     @property
     def _parts(self) -> np.ndarray[Any, Any]:
         """The geometry as NumPy has it, components last. Its elements must not be read."""
-        out = np.asarray(_Addresses(self))
-        return out if self._info.numpy.kind != "V" else out.view(self._info.numpy)
+        if self._geometry is None:
+            out = np.asarray(_Addresses(self))
+            self._geometry = out if self._info.numpy.kind != "V" else out.view(self._info.numpy)
+        return self._geometry
 
     def blank(self) -> np.ndarray[Any, Any]:
         """Zeros in the array's shape, components last."""

@@ -5,6 +5,7 @@ Works on any kernel, calls and jumps included: a kernel as lowered, its adjoint,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
@@ -32,7 +33,10 @@ Touch = Literal[
 ]
 # Statements looked at, calls followed: a kernel with more is not worth the time.
 LIMIT = 40_000
-_TURNS = 8  # iterations of a loop of which nothing is known
+_TURNS = 8  # iterations of a loop of which nothing is known,
+_INNER = 2  # and of another such loop in it
+# What is done under a condition is done half of the time, as a guess; never counted less than this.
+_SELDOM = 0.25
 _SLOW = frozenset(
     ["acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "div", "eig3", "erf", "exp", "inverse",
      "length", "log", "log10", "log2", "mod", "normalize", "pow", "qr3", "sin", "sinh", "sqrt",
@@ -65,13 +69,13 @@ class Collected:
     known: False where there is more than could be looked at. stops: a thread can end the launch,
     or runs native text that may keep a state of its own.
     costs: operations of a thread, each group with the loops around it; None is a loop of which
-    the number of iterations is not known.
+    the number of iterations is not known. What is under conditions counts in part.
     """
 
     accesses: tuple[Access, ...]
     known: bool
     stops: bool
-    costs: tuple[tuple[tuple[Turn | None, ...], int], ...]
+    costs: tuple[tuple[tuple[Turn | None, ...], float], ...]
 
     @cached_property
     def symbols(self) -> frozenset[Given]:
@@ -88,13 +92,15 @@ class Collected:
 
     def cost(self, bounds: Bounds) -> int:
         """Operations of one thread, in a launch; about."""
-        total = 0
+        total = 0.0
         for turns, count in self.costs:
+            guess = _TURNS
             for turn in turns:
                 reach = None if turn is None else bounds.range(turn)
-                count *= _TURNS if reach is None else reach[1] + 1
+                count *= guess if reach is None else reach[1] + 1
+                guess = _INNER if reach is None else guess
             total += count
-        return total
+        return math.ceil(total)
 
 
 def gather(x: object, found: set[Given], seen: set[int]) -> None:
@@ -140,7 +146,7 @@ _Env = dict[n.Var, _Known]
 class _Collector:
     def __init__(self) -> None:
         self.accesses: dict[Access, None] = {}
-        self.costs: dict[tuple[Turn | None, ...], int] = {}
+        self.costs: dict[tuple[Turn | None, ...], float] = {}
         self.stops = False
         self.left = LIMIT
         self.numbers = 0
@@ -168,6 +174,7 @@ class _Frame:
         self.c, self.env, self.arrays, self.turns = c, env, arrays, turns
         self.idle = c.idle(fn)
         self.facts: tuple[Fact, ...] = ()
+        self.often = 1.0  # how often a statement runs, of each time that what is around it does
         self.results: tuple[_Known, ...] | None = None
 
     # ---- atoms
@@ -218,7 +225,7 @@ class _Frame:
             self.results = tuple(a if a == b else None for a, b in both)
 
     def spend(self, cost: int) -> None:
-        self.c.costs[self.turns] = self.c.costs.get(self.turns, 0) + cost
+        self.c.costs[self.turns] = self.c.costs.get(self.turns, 0) + cost * self.often
 
     def statement(self, s: n.Stmt) -> bool:
         if isinstance(s, n.If):
@@ -252,14 +259,15 @@ class _Frame:
         cond = self.condition(s.cond)
         changed = list(n.set_in((s,)))
         before = {v: self.env.get(v) for v in changed}
-        outer = self.facts
+        outer, often = self.facts, self.often
+        self.often = max(often / 2, _SELDOM)
         self.facts = (*outer, *cond.true)
         on_then = self.block(s.then)
         taken = {v: self.env.get(v) for v in changed}
         self.env.update(before)
         self.facts = (*outer, *cond.false)
         on_else = self.block(s.orelse)
-        self.facts = outer
+        self.facts, self.often = outer, often
         if on_then and on_else:
             for v in changed:
                 self.env[v] = _joined(cond, taken[v], self.env.get(v))
@@ -322,7 +330,7 @@ class _Frame:
             return
         given = {p: self.known(a) for p, a in zip(fn.params, s.args, strict=True) if p not in names}
         inner = _Frame(self.c, fn, given, names, self.turns)
-        inner.facts = self.facts
+        inner.facts, inner.often = self.facts, self.often
         inner.block(fn.body)
         if inner.results is not None:
             self.env.update(zip(s.dsts, inner.results, strict=True))

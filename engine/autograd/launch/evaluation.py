@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.launch.derived import called, can_lift, lifted, plain
-from engine.autograd.launch.recorded_arguments import RecordedLaunch
+from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants, prefetch
 from engine.diagnostics import EngineError
@@ -111,9 +111,12 @@ class Evaluation:
         self._runs = QuietRuns(self.journaled)
         self.grads = self._zeros(p for p in self.params if p.name in self.wrt)
         self.changed = sorted({self.owner[w] for w in self.variants.written})
+        self._asked = [a for p, a in zip(self.params, launch.arguments, strict=True)
+                       if p.name not in self.owner]  # fmt: skip
         self._args = self._packed(launch)
         self._gradients = self._pack(self.grads, self.wrt)
-        self._tangents: dict[frozenset[Name], dict[Name, Array]] = {}
+        # With what they are as arguments.
+        self._tangents: dict[frozenset[Name], tuple[dict[Name, Array], bytes]] = {}
         # What the last recorded run of all threads left; False where memory has changed since.
         self._recorded: Journal | Literal[False] | None = False
 
@@ -195,7 +198,9 @@ class Evaluation:
 
     def ask(self, launch: RecordedLaunch) -> None:
         """Takes over the values that are not in arrays."""
-        self._args = self._packed(launch)
+        asked = [a for a in launch.arguments if a.name not in self.owner]
+        if not all(map(_same, asked, self._asked)):
+            self._asked, self._args = asked, self._packed(launch)
 
     def stays_inside(self) -> bool:
         """Whether no access of the launch is outside of an array; it is watched for that.
@@ -319,15 +324,16 @@ class Evaluation:
         self, seeds: Mapping[Name, Array], wrt: frozenset[Name], variants: Variants
     ) -> dict[Name, Array]:
         if wrt not in self._tangents:
-            self._tangents[wrt] = self._zeros(p for p in self.params if p.name in wrt)
-        tangents = self._tangents[wrt]
+            made = self._zeros(p for p in self.params if p.name in wrt)
+            self._tangents[wrt] = made, self._pack(made, wrt)
+        tangents, packed = self._tangents[wrt]
         self.restore()
         self._recorded = False
         for t in tangents.values():
             t.fill(0)
         for name, v in seeds.items():
             tangents[name][...] = v
-        self._run("tangent", self._args + self._pack(tangents, wrt), variants, wrt=wrt)
+        self._run("tangent", self._args + packed, variants, wrt=wrt)
         return tangents
 
 
@@ -425,6 +431,16 @@ def plain_accesses(variants: Variants) -> bool:
     return not _is_native(variants) and all(
         p.access != "view" for p in places(variants.prepared)[1]
     )
+
+
+def _same(a: Argument, b: Argument) -> bool:
+    """Whether two values that are no arrays are the same to the bit, as far as that is simple."""
+    x, y = a.value, b.value
+    if x is y:
+        return True
+    if isinstance(x, (np.ndarray, np.generic)) and x.__class__ is y.__class__:
+        return bool(x.dtype == y.dtype and x.dtype != object and x.tobytes() == y.tobytes())
+    return isinstance(x, int) and x.__class__ is y.__class__ and bool(x == y)
 
 
 def _coarsest(params: Sequence[Var]) -> float:

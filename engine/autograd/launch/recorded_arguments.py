@@ -71,7 +71,8 @@ def recorded_launch(record: LaunchRecord) -> RecordedLaunch:
     owners: dict[Any, str] = {}
     contents = record.inputs_at_record()
     variants = record.plan.variants
-    views: list[tuple[array, str]] = []
+    written = variants.written
+    views: list[tuple[array, str, bool]] = []
     params = zip(variants.ir.params, contents, record.args, strict=True)
     for position, (p, value, now) in enumerate(params):
         if not isinstance(p.type, ArrayType):
@@ -87,14 +88,14 @@ def recorded_launch(record: LaunchRecord) -> RecordedLaunch:
                 + (f": {why}" if why else "")
             )
         key = (now.ptr, tuple(now.shape), tuple(now.strides))
-        for other_view, other in views:
-            changed = {p.name, other} & variants.written
-            if owners.get(key) != other and changed and _overlap(now, other_view):
+        owner, mine = owners.get(key), p.name in written
+        for other_view, other, changed in views:
+            if (mine or changed) and owner != other and _overlap(now, other_view):
                 raise Overlapping(f"arguments {other!r} and {p.name!r} overlap in memory")
-        alias = owners.get(key, "") if now.size else ""
+        alias = owner or "" if now.size else ""
         if not alias:
             owners[key] = p.name
-            views.append((now, p.name))
+            views.append((now, p.name, mine))
         elif p.name in variants.read:  # the one that is read has the contents at launch
             out = [replace(x, value=value) if x.name == alias else x for x in out]
         grad = bool(now.requires_grad) and is_float(p.type)

@@ -93,6 +93,14 @@ def slope(
     idle = 0
     with np.errstate(all="ignore"):
         here = line(0.0)
+        if not precision.coarse:
+            h = precision.step * scale * precision.factors[0]
+            ahead = line(h)
+            if np.array_equal(ahead, here):
+                found = _still(line, scale, tolerance, precision, here)
+                if found is not None:
+                    return found
+            line = _knowing(line, h, ahead)
         noise = fourth_differences(line, precision.step * scale) if precision.coarse else 0.0
         for factor in precision.factors:
             h = precision.step * scale * factor
@@ -113,6 +121,34 @@ def slope(
     assert best is not None and error is not None
     if stairs is not None:
         error = np.maximum(error, stairs.bound())
+    return Slope(best, error)
+
+
+def _still(
+    line: Line, scale: float, tolerance: Callable[[Array], Array], precision: WorkingPrecision,
+    here: Array,
+) -> Slope | None:  # fmt: skip
+    """The slope, zero, where nothing moves in the first step; None where anything does.
+
+    here: the values at 0, and as far ahead as the first step goes.
+    Smaller steps would only say so with larger bounds. Larger ones are taken as in `slope`, up to
+    where something moves: None if that may be what rounding hid in the first step.
+    """
+    first, *others = precision.factors
+    h = precision.step * scale * first
+    if not all(np.array_equal(line(t), here) for t in (-h, h / 2.0, -h / 2.0)):
+        return None
+    best, error = richardson(lambda t: here, h, precision, here=here)
+    for factor in (f for f in others if f > first):
+        if np.all(error <= ENOUGH * tolerance(best)):
+            break
+        value, err = richardson(line, precision.step * scale * factor, precision, here=here)
+        believed = (err < error) & (np.abs(value - best) <= error + err)
+        if np.any(believed & (value != 0)):
+            return None
+        if np.any(value != 0) or not np.all(np.isfinite(err)):
+            break
+        error = np.where(believed, err, error)
     return Slope(best, error)
 
 
@@ -149,6 +185,11 @@ def remembered(line: Line) -> Line:
         return seen[t]
 
     return once
+
+
+def _knowing(line: Line, at: float, value: Array) -> Line:
+    """The same, which need not be evaluated at one place."""
+    return lambda t: value if t == at else line(t)
 
 
 def nearer(wide: Slope, near: Slope) -> Slope:

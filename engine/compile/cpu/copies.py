@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine.compile.threads import Placed
 from engine.lang.types import scalar_of, shape_of
 
+_ADDRESS = struct.Struct("<q")
 _LINE = 128  # bytes: what two processors would take from each other
 
 
@@ -31,17 +32,25 @@ class Lent:
         step = -(-size * dtype.itemsize // _LINE) * _LINE // dtype.itemsize
         self._memory = np.zeros((count, step), dtype)  # not touched before it is used
         self.rows = [row[:size] for row in self._memory]
-        self._arrays = [
-            (at, offset, struct.pack(f"<{2 * len(shape)}q", *shape, *strides))
-            for at, offset, shape, strides in arrays
-        ]
+        self._start, self._step = self._memory.ctypes.data, self._memory.strides[0]
+        self._places = [(at, self._start + offset) for at, offset, _, _ in arrays]
+        self._arrays = arrays
 
-    def place(self, args: bytearray, part: int) -> None:
-        """Puts a part's memory in the place of what the arguments name."""
-        start = self._memory.ctypes.data + (part - 1) * self._memory.strides[0]
-        for at, offset, geometry in self._arrays:
-            struct.pack_into("<q", args, at, start + offset)
-            args[at + 8 : at + 8 + len(geometry)] = geometry
+    def shape(self, args: bytearray) -> None:
+        """Writes the shapes and strides of a part's arrays into arguments."""
+        for at, _, shape, strides in self._arrays:
+            struct.pack_into(f"<{2 * len(shape)}q", args, at + 8, *shape, *strides)
+
+    def place(self, args: bytearray, at: int, part: int) -> None:
+        """Writes where a part's arrays are into its arguments, which begin at `at`."""
+        for k, start in self._places:
+            _ADDRESS.pack_into(args, at + k, start + (part - 1) * self._step)
+
+    @property
+    def touched(self) -> Sequence[int]:
+        """The parts, from 0, in whose memory there is anything but zeros."""
+        found: Sequence[int] = np.flatnonzero(self._memory.any(axis=1)).tolist()
+        return found
 
 
 class Copies(Lent):
@@ -49,25 +58,26 @@ class Copies(Lent):
 
     def __init__(self, array: Placed, at: Sequence[int], count: int) -> None:
         self.array = array
-        self.shape = (*array.shape, *shape_of(array.type.element))
+        inner = (*array.shape, *shape_of(array.type.element))
         strides: list[int] = []
         size = array.type.element.size
         for n in reversed(array.shape):
             strides.insert(0, size)
             size *= n
         places = [(k, 0, array.shape, strides) for k in at]
-        super().__init__(count, math.prod(self.shape), scalar_of(array.type).numpy, places)
-        self.parts = [row.reshape(self.shape) for row in self.rows]
+        super().__init__(count, math.prod(inner), scalar_of(array.type).numpy, places)
+        self.parts = [row.reshape(inner) for row in self.rows]
 
 
 def blocks(lent: Sequence[Lent], args: bytes, count: int) -> bytes:
     """The arguments of all parts, one after another."""
-    out = bytearray(args * count)
-    for part in range(1, count):
-        block = bytearray(args)
-        for c in lent:
-            c.place(block, part)
-        out[part * len(args) : (part + 1) * len(args)] = block
+    block = bytearray(args)
+    for c in lent:
+        c.shape(block)
+    out = bytearray(args) + block * (count - 1)
+    for c in lent:
+        for part in range(1, count):
+            c.place(out, part * len(args), part)
     return bytes(out)
 
 
@@ -82,7 +92,8 @@ def view(a: Placed, scalars: bool = False) -> NDArray[Any]:
     return out
 
 
-def add(target: NDArray[Any], part: NDArray[Any]) -> None:
-    """Adds to an array in place. Where nothing was added, nothing changes: -0.0 stays."""
+def add(target: NDArray[Any], lent: Lent, parts: Sequence[NDArray[Any]]) -> None:
+    """Adds parts to an array in place. Where nothing was added, nothing changes: -0.0 stays."""
     with np.errstate(all="ignore"):
-        np.add(target, part, out=target, where=part != 0)
+        for k in lent.touched:
+            np.add(target, parts[k], out=target, where=parts[k] != 0)

@@ -50,8 +50,7 @@ class Dealt:
 
     def put_back(self) -> None:
         """Returns what nobody took."""
-        for row in self.rows:
-            add(self.target, row)
+        add(self.target, self.lent, self.rows)
 
 
 def gradients(winners: Sequence[Winners], threads: Threads) -> frozenset[str]:

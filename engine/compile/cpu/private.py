@@ -34,11 +34,14 @@ class Merged(Copies):
         tell: give the winners, if gradients are theirs.
         """
         kind, target = self.private.kind, view(self.array)
+        if kind == "add":
+            add(target, self, self.parts)
+            return None
         if kind not in _REPLACE:
             for part in self.parts:
                 _COMBINE[kind](target, part)
             return None
-        winners = np.zeros(self.shape, np.uint8) if tell and self.private.wins else None
+        winners = np.zeros(target.shape, np.uint8) if tell and self.private.wins else None
         for k, part in enumerate(self.parts, 1):
             better = _REPLACE[kind](target, part)
             if winners is not None:
@@ -79,5 +82,5 @@ def _xor(target: NDArray[Any], part: NDArray[Any]) -> None:
     np.bitwise_xor(target, part, out=target)
 
 
-_COMBINE = {"add": add, "and": _and, "or": _or, "xor": _xor}
+_COMBINE = {"and": _and, "or": _or, "xor": _xor}
 _REPLACE = {"min": _lesser, "max": _greater}

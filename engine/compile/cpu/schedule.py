@@ -25,8 +25,10 @@ from engine.lang.types import ScalarType, scalar_of, shape_of
 # Operations (about a nanosecond each) below which a launch is not divided, and of a part.
 LEAST, PART = 400_000, 60_000
 PARTS = 64
-# A part's own copy of an array may take this much of the part's time: one over it.
+# The parts' own copies of arrays may take this much of the launch's time: one over it.
 SHARE = 8
+# What a copy takes that has next to no elements, to be made and added up again, in operations.
+COPY = 12_000
 _ENOUGH = 16  # parts, beyond which more are no gain
 _KEPT = 256  # launches of a kernel that are remembered
 _LARGEST = 2**31 - 65536  # threads; more may be refused, which the whole launch decides
@@ -146,9 +148,10 @@ def _schedule(
         count = min(PARTS, total, work // PART)
         for m in merged:
             m.local = m.least_rows is not None and rows // m.least_rows >= min(
-                m.most(work), _ENOUGH
+                _most([m], work), _ENOUGH
             )
-            count = min(count, rows // (m.least_rows or 1) if m.local else m.most(work))
+            count = min(count, rows // (m.least_rows or 1)) if m.local else count
+        count = min(count, _most(merged, work))
         if count < 2:
             return None
         # Whole rows where there are enough: an adjoint may need that of the journal's parts.
@@ -159,8 +162,8 @@ def _schedule(
         count = len(bounds) - 1
         for m in merged:
             m.local = m.least_rows is not None and _wide(bounds, row, m.least_rows)
-            if not m.local and count > m.most(work):
-                return None
+        if count > _most(merged, work):
+            return None
     private = [_private(threads, m.group, arrays) for m in merged if not m.local]
     if any(p is None for p in private):
         return None
@@ -181,12 +184,14 @@ class _Merged:
         a = next(a for a in arrays if a.name == group.names[0])
         self.elements = math.prod(a.shape) * math.prod(shape_of(a.type.element))
 
-    def most(self, work: int) -> int:
-        """Parts of a launch that may have an array of their own each."""
-        if self.elements == 1:
-            return PARTS
-        most = work // max(SHARE * self.elements, 1)
-        return most if config.deterministic else min(4 * most, thread_count())
+
+def _most(merged: Sequence[_Merged], work: int) -> int:
+    """Parts of a launch that may have arrays of their own each, those which are not local."""
+    own = [m.elements + COPY for m in merged if not m.local]
+    if not own:
+        return PARTS
+    most = work // max(SHARE * sum(own), 1)
+    return most if config.deterministic else min(4 * most, thread_count())
 
 
 def _wide(bounds: Sequence[int], row: int, apart: int) -> bool:
