@@ -433,16 +433,12 @@ def blocks_of(s: Stmt) -> tuple[Block, ...]:
 
 def defs_of(s: Stmt) -> tuple[Var, ...]:
     """Variables that the statement itself (not its nested blocks) writes."""
-    if s.__class__ is Let:  # most are
-        return (s.dst,)  # type: ignore[attr-defined]
-    return _collected(s, s.DEFINES)
+    return (s.dst,) if isinstance(s, Let) else _collected(s, s.DEFINES)  # most are one
 
 
 def uses_of(s: Stmt) -> tuple[Atom, ...]:
     """Atoms that the statement itself (not its nested blocks) reads, arrays included."""
-    if s.__class__ is Let:
-        return s.args  # type: ignore[attr-defined, no-any-return]
-    return _collected(s, s.READS)
+    return s.args if isinstance(s, Let) else _collected(s, s.READS)
 
 
 def _collected(s: Stmt, names: tuple[str, ...]) -> tuple[Any, ...]:
