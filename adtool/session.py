@@ -270,9 +270,9 @@ def _wait(
     try:
         with catching_signals():
             # What the child's results are read with takes as long to import here as there.
-            from adtool import last, outcome
+            import adtool.last
+            import adtool.outcome  # noqa: F401
 
-            del last, outcome
             while True:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
