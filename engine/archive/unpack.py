@@ -138,6 +138,7 @@ class ArchivedOutline(Outline):
         self.root = data.root
         self._array = cast(Any, _nothing)
         self._key = None
+        self._geometry = None
 
 
 def _nothing() -> None:
