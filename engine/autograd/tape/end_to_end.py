@@ -22,10 +22,9 @@ from engine.autograd.comparison.tolerance import Tolerance, largest
 from engine.autograd.launch.confirmed import CLOSE
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.reference.differences import Slope, bear_out, remembered, slope
-from engine.autograd.reference.noise import Line
 from engine.autograd.results import LaunchResult, Verdict, WholeResult
 from engine.autograd.tape.cause import cause_of, culprit
-from engine.autograd.tape.evaluation import AdjointAlong, Direction, TapeEvaluation
+from engine.autograd.tape.evaluation import AdjointAlong, Direction, Levelled, TapeEvaluation
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import replay
@@ -96,14 +95,22 @@ def _checked(
     found = WholeResult("skipped")
     briefly = known or len(evaluation.replay.operations) > LONG
     for number in range(1 if briefly else DIRECTIONS):
-        level = briefly or number
-        v = (evaluation.levelled_direction(rng, evaluation.gradients()) if level
-             else evaluation.direction(rng))  # fmt: skip
+        if briefly or number:
+            level = evaluation.levelled_direction(rng, evaluation.gradients())
+        else:
+            v = evaluation.direction(rng)
+            level = Levelled(v, v, None)
+        v = level.v
         adjoint = evaluation.adjoint_along(v)
         again = _overwritten_again(evaluation, v, adjoint, tolerance, before) if known else None
         if again is not None:
             return again
-        one = _along(evaluation, v, adjoint, tolerance, verdicts, briefly)
+        one = _briefly(evaluation, level, tolerance) if briefly else None
+        if one is None:
+            one = _along(evaluation, v, adjoint, tolerance, verdicts)
+            fainter = one.verdict == "pass" and _faint(evaluation, level, tolerance, verdicts)
+            if fainter and level.faint is not None:
+                one, v = fainter, level.faint
         found = _worse(found, one, number + 1)
         if found.verdict != "pass":
             break
@@ -155,11 +162,11 @@ def _overwritten_again(
 
 def _along(
     evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance,
-    launches: Mapping[int, set[Verdict]], briefly: bool,
+    launches: Mapping[int, set[Verdict]],
 ) -> WholeResult:  # fmt: skip
     """One direction, from the adjoint to the verdict and, where it is wrong, the cause.
 
-    launches: the verdicts of the launches by themselves, by number. briefly: see `_briefly`.
+    launches: the verdicts of the launches by themselves, by number.
     """
     if not np.isfinite(adjoint.value):
         if not evaluation.given:
@@ -169,13 +176,7 @@ def _along(
                 "nan", 1, float("nan"), reason="an adjoint of a launch is not finite"
             )
         return _not_finite(evaluation, v, tolerance)
-    line = remembered(lambda t: evaluation.displaced(v, t))
-    if briefly:
-        found = _briefly(evaluation, v, line, adjoint, tolerance)
-        if found is not None:
-            return found
-    reference = slope(line, 1.0, _matters)
-    n = Derivatives.of(adjoint, reference, tolerance)
+    n = _by_differences(evaluation, v, adjoint, tolerance)
     if n.agrees(n.ref):
         return _closer(evaluation, v, n)
     try:
@@ -211,26 +212,63 @@ def _closer(evaluation: TapeEvaluation, v: Direction, n: Derivatives) -> WholeRe
     return n.result("pass", forward, n.allowed(forward))
 
 
+def _by_differences(
+    evaluation: TapeEvaluation, v: Direction, adjoint: AdjointAlong, tolerance: Tolerance
+) -> Derivatives:
+    reference = slope(remembered(lambda t: evaluation.displaced(v, t)), 1.0, _matters)
+    return Derivatives.of(adjoint, reference, tolerance)
+
+
 def _briefly(
-    evaluation: TapeEvaluation, v: Direction, line: Line, adjoint: AdjointAlong,
-    tolerance: Tolerance,
-) -> WholeResult | None:  # fmt: skip
+    evaluation: TapeEvaluation, level: Levelled, tolerance: Tolerance
+) -> WholeResult | None:
     """A pass with fewer runs of the tape: by forward mode, borne out by coarse differences.
 
     That is not asked for where all derivatives are generated: that the rules are right, the checks
     of launches say by differences of their own. None where nothing says so.
     """
+    found = _forwards(evaluation, level.raised, tolerance)
+    if found is None or evaluation.replay.generated:
+        return found
+    if level.faint is not None:
+        found = _forwards(evaluation, level.v, tolerance)
+    if found is None:
+        return None
+    adjoint = evaluation.adjoint_along(level.v)
+    allowed = _beside(adjoint, found.oracle, tolerance).allowed(found.oracle)
+    numbers = (np.array([x]) for x in (found.oracle, adjoint.spread, allowed))
+    line = remembered(lambda t: evaluation.displaced(level.v, t))
+    return found if bear_out(line, *numbers) else None
+
+
+def _forwards(evaluation: TapeEvaluation, v: Direction, tolerance: Tolerance) -> WholeResult | None:
+    """A pass, if forward mode gives what the backward pass does along a direction."""
     try:
         forward = evaluation.forward_along(v)
     except EvaluationFailed:
         return None
-    n = _beside(adjoint, forward, tolerance)
-    numbers = (np.array([x]) for x in (forward, adjoint.spread, n.allowed(forward)))
-    if not n.agrees(forward):
+    n = _beside(evaluation.adjoint_along(v), forward, tolerance)
+    return n.result("pass", forward, n.allowed(forward)) if n.agrees(forward) else None
+
+
+def _faint(
+    evaluation: TapeEvaluation, level: Levelled, tolerance: Tolerance,
+    launches: Mapping[int, set[Verdict]],
+) -> WholeResult | None:  # fmt: skip
+    """What is wrong with elements that count for next to nothing beside the others, if anything is.
+
+    Differences must say so, too: what rounding leaves of a zero is not far from it.
+    """
+    v = level.faint
+    if v is None or _forwards(evaluation, level.raised, tolerance) is not None:
         return None
-    if not evaluation.replay.generated and not bear_out(line, *numbers):
+    adjoint = evaluation.adjoint_along(v)
+    n = _by_differences(evaluation, v, adjoint, tolerance)
+    off = abs(n.ad - n.ref)
+    if not (np.isfinite([off, n.error]).all() and off > n.allowed(n.ref) + TRUST * n.error):
         return None
-    return n.result("pass", forward, n.allowed(forward))
+    found = _along(evaluation, v, adjoint, tolerance, launches)
+    return found if found.verdict == "fail" else None
 
 
 def _not_finite(

@@ -24,6 +24,8 @@ LEVEL = 1e-4
 # Part of the largest below which what elements count for may be what rounding left of a zero, with
 # as many digits again as a comparison needs.
 VISIBLE = 1e-9
+# By how much forward mode raises what counts for little: so much less is seen of it.
+RAISED = 1e6
 # A leaf counts that has at least this part of the largest one's, in `rounding`.
 COUNTS = 1e-4
 
@@ -38,6 +40,20 @@ class AdjointAlong:
     value: float
     gradients: Sequence[Array]
     spread: float
+
+
+@dataclass(frozen=True)
+class Levelled:
+    """A direction in which all elements count alike, as far as that can be.
+
+    v: such that differences along it still tell something. raised: for forward mode, which needs no
+    small steps: what counts for little, or nothing, is displaced by more. faint: what is, as it is
+    in v; None where nothing is.
+    """
+
+    v: Direction
+    raised: Direction
+    faint: Direction | None
 
 
 class TapeEvaluation:
@@ -75,7 +91,7 @@ class TapeEvaluation:
             for (_, start, where), size in zip(self._leaves, self._sizes(), strict=True)
         ]
 
-    def levelled_direction(self, rng: np.random.Generator, gradients: Sequence[Array]) -> Direction:
+    def levelled_direction(self, rng: np.random.Generator, gradients: Sequence[Array]) -> Levelled:
         """The same, but such that all count alike, as far as rounding leaves visible.
 
         gradients: of the leaves, which say what each counts for.
@@ -85,17 +101,24 @@ class TapeEvaluation:
         known = [np.isfinite(s) & (s > 0) for s in strengths]
         counts = np.concatenate([s[k] for s, k in zip(strengths, known, strict=True)])
         if not counts.size:
-            return v
+            return Levelled(v, v, None)
         # What begins at zero is a sum, as a rule, which has no size of its own.
         starts = [start != 0 for _, start, _ in self._leaves]
         held = np.concatenate([s[k & h] for s, k, h in zip(strengths, known, starts, strict=True)])
         most = float((held if held.size else counts).max())
         level = max(float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * most)
+        # What rounding left of the largest must stay below what a comparison sees.
+        more = float(np.clip(RAISED * level / counts.max(), 1.0, RAISED))
         with np.errstate(all="ignore"):
-            return [
-                np.where(s > 0, d * np.fmin(1.0, level / s), d)
-                for d, s in zip(v, strengths, strict=True)
-            ]
+            v = [np.where(s > 0, d * np.fmin(1.0, level / s), d)
+                 for d, s in zip(v, strengths, strict=True)]  # fmt: skip
+            factors = [np.where((s < level) & (d != 0), np.fmin(level / s, more), 1.0)
+                       for d, s in zip(v, strengths, strict=True)]  # fmt: skip
+        if not any(np.any(f > 1) for f in factors):
+            return Levelled(v, v, None)
+        raised = [d * f for d, f in zip(v, factors, strict=True)]
+        faint = [np.where(f > 1, d, 0.0) for d, f in zip(v, factors, strict=True)]
+        return Levelled(v, raised, faint)
 
     def _sizes(self) -> list[Array]:
         """How far to displace each element: by its own size, unless that is next to nothing."""

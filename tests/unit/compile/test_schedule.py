@@ -66,3 +66,37 @@ def test_arrays_that_overlap_are_no_like_of_those_that_do_not(
         wp.launch(shifted, n, [both], [both])  # one thread after another: each reads the last
         np.testing.assert_array_equal(both.numpy(), np.arange(n + 1))
     assert len(made) == 2
+
+
+@wp.kernel
+def busy(x: F, at: wp.array(dtype=int), n: int, rare: int, out: F):
+    i = wp.tid()
+    s = float(0.0)
+    for k in range(n):
+        s += x[i]
+    if rare == 1:
+        for k in range(n):
+            s += x[i]
+    wp.atomic_add(out, at[i], s)
+
+
+def parts_of(monkeypatch: pytest.MonkeyPatch, size: int, threads: int, turns: int) -> int:
+    """Parts of a launch that adds to an array of `size` numbers; 1 for one that is not divided."""
+    made: list[Any] = []
+    make = schedules._schedule
+    for name, value in (("LEAST", 400_000), ("PART", 60_000), ("SHARE", 8)):  # also under --parts
+        monkeypatch.setattr(schedules, name, value)
+    monkeypatch.setattr(schedules, "_schedule", lambda *a: made.append(make(*a)) or made[-1])
+    x, out = wp.ones(threads, dtype=float), wp.zeros(size, dtype=float)
+    at = wp.array(np.arange(threads) % size, dtype=int)
+    wp.launch(busy, threads, [x, at, turns, 0], [out])
+    assert float(out.numpy().sum()) == threads * turns
+    how = made[0] if made else None
+    return 1 if how is None else len(how.bounds) - 1
+
+
+def test_copies_cost_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = parts_of(monkeypatch, 3, 500, 400)
+    assert 1 < few < 16  # work for many parts; but each copy takes time, however small
+    assert parts_of(monkeypatch, 3, 5000, 800) > few
+    assert parts_of(monkeypatch, 30_000, 500, 400) == 1  # more than they would spare

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.autograd.reference import differences
 from engine.autograd.reference.differences import (
     FLOAT64,
     Slope,
@@ -50,6 +51,40 @@ def test_every_output_has_the_step_that_suits_it() -> None:
 def test_a_jump_at_the_point_is_no_slope() -> None:
     found = slope(line(np.sign, 0.0), 1.0, tolerance)
     assert found.error[0] > 1.0 or not np.isfinite(found.error[0])
+
+
+STILL = {
+    "constant": lambda x: np.full_like(x, 3.0),
+    "zero": lambda x: 0.0 * x,
+    "far away": lambda x: 3.0 + np.maximum(0.0, x - 5.0),
+    "two-sided": lambda x: np.maximum(0.0, np.abs(x) - 40.0) ** 2,
+    "steps": lambda x: 3.0 + np.floor(x / 7.0),
+    "back again": lambda x: 3.0 + np.where((x > 4.0) & (x < 9.0), 1.0, 0.0),
+    "hidden": lambda x: 1e13 + 1e-3 * x,
+    "hidden and bent": lambda x: 1e13 + 1e-3 * np.sin(x),
+    "hidden, then a jump": lambda x: 1e13 + 1e-3 * x + np.where(x > 300.0, 1e6, 0.0),
+    "lost": lambda x: 1e30 + x,
+}
+
+
+@pytest.mark.parametrize("name", STILL)
+def test_what_does_not_move_is_seen_in_few_steps(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    asked: list[float] = []
+
+    def counted(t):
+        asked.append(t)
+        return np.asarray([STILL[name](np.float64(1.0) + t)])
+
+    found = slope(counted, 1.0, tolerance)
+    few = len(asked)
+    monkeypatch.setattr(differences, "_still", lambda *a: None)
+    asked.clear()
+    known = slope(counted, 1.0, tolerance)
+    assert found.value == known.value
+    assert known.error <= found.error < np.inf  # never surer than with all steps
+    assert few <= len(asked) or known.value != 0
 
 
 def test_single_precision_knows_how_coarse_it_is() -> None:
