@@ -42,8 +42,9 @@ DIFFERENCES = (
     Difference(
         "overwrites", "present",
         "a backward pass reads what launches read, whatever the tape wrote over it since",
-        "it reads what arrays contain when it runs: `adtool check` calls it an error (G003) "
-        "where a gradient is wrong because of that",
+        "what a later launch wrote over is read as it is when the pass runs: `adtool check` calls "
+        "it an error (G003) where a gradient is wrong because of that; what a launch writes over "
+        "that it has read itself is restored here, and a warning (G003) says so",
     ),
     Difference(
         "expect", "print",

@@ -185,6 +185,11 @@ class ArrayBase:
         """Where the elements are."""
         return self.storage.device
 
+    @property
+    def pinned(self) -> bool:
+        """Whether this is page-locked memory of the host: never, which the CPU has no use for."""
+        return False
+
     def extent(self) -> tuple[int, int]:
         """The range of addresses that the elements take up; the end is exclusive."""
         return self.lo, self.hi

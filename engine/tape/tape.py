@@ -460,6 +460,13 @@ class _Gradients(dict[Any, Any]):
             raise KeyError(key)
         return _gradient_of(key)
 
+    def __contains__(self, key: Any) -> bool:
+        arrays = _arrays_in(key) if isinstance(key, Struct) else ()
+        return super().__contains__(key) or any(a in self for a in arrays)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else default  # noqa: SIM401
+
 
 def _arrays_in(value: Any) -> Iterator[array]:
     if isinstance(value, array):

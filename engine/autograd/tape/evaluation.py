@@ -24,8 +24,10 @@ LEVEL = 1e-4
 # Part of the largest below which what elements count for may be what rounding left of a zero, with
 # as many digits again as a comparison needs.
 VISIBLE = 1e-9
-# By how much forward mode raises what counts for little: so much less is seen of it.
-RAISED = 1e6
+# By how much forward mode raises what counts for little, at most.
+RAISED = 1e8
+# Runs that tell how much rounding adds, each with its direction a part longer or shorter.
+SHAKEN = (1.1, 0.7, 1.3)
 # A leaf counts that has at least this part of the largest one's, in `rounding`.
 COUNTS = 1e-4
 
@@ -107,12 +109,10 @@ class TapeEvaluation:
         held = np.concatenate([s[k & h] for s, k, h in zip(strengths, known, starts, strict=True)])
         most = float((held if held.size else counts).max())
         level = max(float(counts.min()), LEVEL * float(np.median(counts)), VISIBLE * most)
-        # What rounding left of the largest must stay below what a comparison sees.
-        more = float(np.clip(RAISED * level / counts.max(), 1.0, RAISED))
         with np.errstate(all="ignore"):
             v = [np.where(s > 0, d * np.fmin(1.0, level / s), d)
                  for d, s in zip(v, strengths, strict=True)]  # fmt: skip
-            factors = [np.where((s < level) & (d != 0), np.fmin(level / s, more), 1.0)
+            factors = [np.where((s < level) & (d != 0), np.fmin(level / s, RAISED), 1.0)
                        for d, s in zip(v, strengths, strict=True)]  # fmt: skip
         if not any(np.any(f > 1) for f in factors):
             return Levelled(v, v, None)
@@ -210,6 +210,26 @@ class TapeEvaluation:
             self._known = None
             for (_, start, _), was in zip(self._leaves, kept, strict=True):
                 start[...] = was
+
+    def noise(self, v: Direction, rng: np.random.Generator) -> float:
+        """How much rounding alone may change a derivative along a direction, as it seems.
+
+        By how far it is off where each leaf is another one in its last digits, and where the
+        direction is longer by some part. Of terms that cancel, nothing else tells the size. Raises
+        EvaluationFailed.
+        """
+        known = self.adjoint_along(v).value, self.forward_along(v)
+        most = 0.0
+        for factor in SHAKEN:
+            unit = np.finfo(np.float64).eps
+            shaken = [np.where(where & np.isfinite(x), x * rng.choice((-2, -1, 1, 2), x.shape), 0.0)
+                      for _, x, where in self._leaves]  # fmt: skip
+            with self.moved(shaken, float(unit)):
+                longer = [d * factor for d in v]
+                found = self.adjoint_along(longer).value, self.forward_along(longer)
+            apart = [abs(x / factor - y) for x, y in zip(found, known, strict=True)]
+            most = max(most, *(x for x in apart if np.isfinite(x)), 0.0)
+        return most
 
     def forward_along(self, v: Direction) -> float:
         """The derivative by forward mode. Raises EvaluationFailed."""

@@ -212,9 +212,12 @@ def test_gradients_of_structs():
         assert got.pair.y is None  # requires none
         assert (got.pair.n, got.scale) == (2, 3.0)
     assert tape.gradients[s.pair.x] is s.pair.x.grad
+    assert s in tape.gradients and s.pair.x in tape.gradients
+    assert tape.gradients.get(s).pair.x is tape.gradients.get(s.pair.x) is s.pair.x.grad
     for stranger in (Pair(), Nested(), object(), wp.zeros(2)):
         with pytest.raises(KeyError):
             tape.gradients[stranger]
+        assert stranger not in tape.gradients and tape.gradients.get(stranger, 5) == 5
     x = s.pair.x
     tape.reset()
     assert tape.gradients == {}
