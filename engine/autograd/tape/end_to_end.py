@@ -190,10 +190,7 @@ def _along(
     found = compare(n, forward, bool(wrong), right)
     if found.verdict != "fail" or found.reason:
         return found
-    try:
-        unsure = NOISE * evaluation.noise(v, np.random.default_rng(0x5AA))
-    except EvaluationFailed:
-        unsure = 0.0
+    unsure = _rounding(evaluation, v, abs(n.ad - forward))
     if abs(n.ad - forward) <= unsure:
         return n.result("pass", forward, unsure)
     position = culprit(evaluation, v, n.allowed(forward))
@@ -235,12 +232,13 @@ def _briefly(
     of launches say by differences of their own. None where nothing says so.
     """
     found = _forwards(evaluation, level.raised, tolerance)
-    if found is None or evaluation.replay.generated:
+    if found is not None and evaluation.replay.generated:
         return found
     if level.faint is not None:
-        found = _forwards(evaluation, level.v, tolerance)
-    if found is None:
-        return None
+        found = found or _forwards(evaluation, level.raised, tolerance, rounding=True)
+        found = found and _forwards(evaluation, level.v, tolerance)
+    if found is None or evaluation.replay.generated:
+        return found
     adjoint = evaluation.adjoint_along(level.v)
     allowed = _beside(adjoint, found.oracle, tolerance).allowed(found.oracle)
     numbers = (np.array([x]) for x in (found.oracle, adjoint.spread, allowed))
@@ -248,14 +246,31 @@ def _briefly(
     return found if bear_out(line, *numbers) else None
 
 
-def _forwards(evaluation: TapeEvaluation, v: Direction, tolerance: Tolerance) -> WholeResult | None:
-    """A pass, if forward mode gives what the backward pass does along a direction."""
+def _forwards(
+    evaluation: TapeEvaluation, v: Direction, tolerance: Tolerance, rounding: bool = False
+) -> WholeResult | None:
+    """A pass, if forward mode gives what the backward pass does along a direction.
+
+    rounding: also one if it is off by no more than what rounding may change.
+    """
     try:
         forward = evaluation.forward_along(v)
     except EvaluationFailed:
         return None
     n = _beside(evaluation.adjoint_along(v), forward, tolerance)
-    return n.result("pass", forward, n.allowed(forward)) if n.agrees(forward) else None
+    allowed = n.allowed(forward)
+    if not n.agrees(forward) and rounding:
+        allowed = _rounding(evaluation, v, abs(n.ad - forward))
+    off = abs(n.ad - forward)
+    return n.result("pass", forward, allowed) if np.isfinite(forward) and off <= allowed else None
+
+
+def _rounding(evaluation: TapeEvaluation, v: Direction, off: float) -> float:
+    """How far rounding may put derivatives along a direction apart. off: by how much they are."""
+    try:
+        return NOISE * evaluation.noise(v, np.random.default_rng(0x5AA), off / NOISE)
+    except EvaluationFailed:
+        return 0.0
 
 
 def _faint(
@@ -264,7 +279,7 @@ def _faint(
 ) -> WholeResult | None:  # fmt: skip
     """What is wrong with elements that count for next to nothing beside the others, if it is."""
     v = level.faint
-    if v is None or _forwards(evaluation, level.raised, tolerance) is not None:
+    if v is None or _forwards(evaluation, level.raised, tolerance, rounding=True) is not None:
         return None
     found = _along(evaluation, v, evaluation.adjoint_along(v), tolerance, launches)
     return found if found.verdict == "fail" else None

@@ -211,12 +211,12 @@ class TapeEvaluation:
             for (_, start, _), was in zip(self._leaves, kept, strict=True):
                 start[...] = was
 
-    def noise(self, v: Direction, rng: np.random.Generator) -> float:
+    def noise(self, v: Direction, rng: np.random.Generator, enough: float) -> float:
         """How much rounding alone may change a derivative along a direction, as it seems.
 
         By how far it is off where each leaf is another one in its last digits, and where the
-        direction is longer by some part. Of terms that cancel, nothing else tells the size. Raises
-        EvaluationFailed.
+        direction is longer by some part. Of terms that cancel, nothing else tells the size. More
+        than is enough need not be known. Raises EvaluationFailed.
         """
         known = self.adjoint_along(v).value, self.forward_along(v)
         most = 0.0
@@ -229,6 +229,8 @@ class TapeEvaluation:
                 found = self.adjoint_along(longer).value, self.forward_along(longer)
             apart = [abs(x / factor - y) for x, y in zip(found, known, strict=True)]
             most = max(most, *(x for x in apart if np.isfinite(x)), 0.0)
+            if most >= enough:
+                break
         return most
 
     def forward_along(self, v: Direction) -> float:
