@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -18,7 +19,7 @@ def call_at(site: Site | None) -> ast.Call | None:
         return None
     span = site.span
     best = None
-    for call in _calls(span.file):
+    for call in _calls(span.file, span.line):
         first, last = call.lineno, call.end_lineno or call.lineno
         if (span.end_line, span.end_col) != (span.line, 1):  # columns are known
             if (first, last) != (span.line, span.end_line):
@@ -93,10 +94,23 @@ def _plain(expression: ast.expr | None) -> str:
     return text(expression) if plain and expression is not None else ""
 
 
-@lru_cache(maxsize=64)
-def _calls(file: str) -> tuple[ast.Call, ...]:
-    """Every call in a file."""
-    return tuple(x for x in _nodes(file) if isinstance(x, ast.Call))
+def _calls(file: str, line: int) -> Iterator[ast.Call]:
+    """The calls in a file that lie on a line, among others; outer ones first."""
+    tree = _tree(file)
+    todo = deque([] if tree is None else [tree])
+    while todo:
+        node = todo.popleft()
+        if isinstance(node, ast.Call):
+            yield node
+        todo += (x for x in ast.iter_child_nodes(node) if _lies_on(x, line))
+
+
+def _lies_on(node: ast.AST, line: int) -> bool:
+    """Whether a node, or something in it, may lie on a line."""
+    first, last = getattr(node, "lineno", line), getattr(node, "end_lineno", None)
+    for decorator in getattr(node, "decorator_list", ()):
+        first = min(first, decorator.lineno)
+    return bool(first <= line <= (first if last is None else last))
 
 
 @lru_cache(maxsize=64)
@@ -110,7 +124,13 @@ def _assigned(file: str) -> dict[tuple[int, int], ast.expr]:
 
 
 def _nodes(file: str) -> Iterator[ast.AST]:
+    tree = _tree(file)
+    return iter(()) if tree is None else ast.walk(tree)
+
+
+@lru_cache(maxsize=64)
+def _tree(file: str) -> ast.Module | None:
     try:
-        return ast.walk(ast.parse("".join(linecache.getlines(file))))
+        return ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
-        return iter(())
+        return None

@@ -135,11 +135,11 @@ def replay(tape: RecordedTape) -> Replay:
                 s.record.site,
             )
     seeded = [p for a in tape.seeded for p in placements(a, root_of(a)) if p.float]
-    parts = [p for s in operations for p in s.touched] + seeded
+    touched = [p for s in operations for p in s.touched] + seeded
+    parts = list({p.key: p for p in touched}.values())
     spans = stretches((p.lo, p.hi) for p in parts)
     if sum(hi - lo for lo, hi in spans) > LIMIT:
         raise NotReplayable("its arrays are too large to be replayed in one piece")
-    parts = list({p.key: p for p in parts}.values())
     if mixed(parts, spans):
         raise NotReplayable("some memory is read as two types")
     outputs = seeded or _ends(operations, spans)
