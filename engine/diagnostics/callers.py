@@ -97,7 +97,7 @@ def _plain(expression: ast.expr | None) -> str:
 def _calls(file: str, line: int) -> Iterator[ast.Call]:
     """The calls in a file that lie on a line, among others; outer ones first."""
     tree = _tree(file)
-    todo = deque([] if tree is None else [tree])
+    todo: deque[ast.AST] = deque([] if tree is None else [tree])
     while todo:
         node = todo.popleft()
         if isinstance(node, ast.Call):

@@ -7,6 +7,10 @@ ever smaller scales, with their noise measured: of a chaotic or very steep funct
 far below those of a tame one see the slope. What they confirm at one scale passes; if at none, it
 is left open and never called wrong: forward mode does not run the derivatives that users wrote, so
 the two agree on a wrong one only where a builtin's own rule is wrong.
+
+Rounding inside of the kernel may put forward mode off, too: where a function subtracts nearly
+equal numbers, and its user wrote a derivative that does not, that one is the best of the three. So,
+before the adjoint is called wrong, it is asked how much rounding changes what forward mode says.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ SCALES = (1.0, 16.0**-2, 16.0**-4, 16.0**-6)
 # And at these where rounding absorbs the usual steps: of inputs that are next to nothing beside
 # what they are added to.
 WIDER = (16.0**4, 16.0**8, 16.0**12)
+# Forward mode may be off by so many times what rounding is seen to change, where that is no more
+# than such a part of it: more is a function whose derivative changes that fast.
+NOISE, MURKY = 8.0, 0.1
 # By what factor differences come closer, from one scale to the next, where their error is a part of
 # the step.
 CLOSER = 128.0
@@ -46,7 +53,9 @@ class Opinions:
     ref: the differences' value, error: their own. allowed: the error that is no error.
     forward: computes forward mode's value, NaN where there is none. again: takes the
     differences again at a part of their scale, with their noise measured: value and error.
-    tiny: whether what is displaced is small, so that far wider steps are near, too.
+    tiny: whether what is displaced is small, so that far wider steps are near, too. noise: computes
+    what rounding changes forward mode's value by. size: of the parts of which the derivative is the
+    sum, if it is one.
     """
 
     ad: float
@@ -56,6 +65,8 @@ class Opinions:
     forward: Callable[[], float]
     again: Callable[[float], tuple[float, float]]
     tiny: bool = False
+    noise: Callable[[], float] = lambda: 0.0
+    size: float = 0.0
 
 
 def arbitrate(q: Opinions) -> Judgement:
@@ -69,9 +80,26 @@ def arbitrate(q: Opinions) -> Judgement:
     # The error allowed is by the size of the differences, which may be next to nothing.
     if abs(q.ad - forward) <= max(q.allowed, AUTO_RTOL * abs(forward)):
         return _outvoted(q)
+    # Two that agree sharply are not off by rounding.
+    if q.error > q.allowed or abs(q.ref - forward) > q.allowed:
+        noise = q.noise()
+        murky = noise <= MURKY * max(abs(forward), q.size)
+        if murky and abs(q.ad - forward) <= NOISE * noise and not _refuted(q, forward):
+            return _outvoted(q)
     if difference > TRUST * q.error or abs(forward - q.ref) <= TRUST * q.error + q.allowed:
         return FAIL
-    return judge(difference, q.allowed, q.error)
+    return FAIL if _refuted(q, forward) else judge(difference, q.allowed, q.error)
+
+
+def _refuted(q: Opinions, forward: float) -> bool:
+    """Whether differences at some scale confirm forward mode, and contradict the adjoint."""
+    for scale in SCALES:
+        ref, error = q.again(scale)
+        unsure = TRUST * error
+        tells = unsure <= DIGIT * max(abs(forward), abs(ref))
+        if tells and abs(forward - ref) <= unsure + q.allowed < abs(q.ad - ref):
+            return True
+    return False
 
 
 def _outvoted(q: Opinions) -> Judgement:

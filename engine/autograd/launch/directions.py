@@ -14,6 +14,7 @@ from engine.autograd.comparison.judgement import FAIL, KINK, NAN, PASS, Comparis
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import Evaluation
+from engine.autograd.launch.shaken import forward_noise
 from engine.autograd.launch.tracing import (
     Disagreement,
     allowed_along,
@@ -232,8 +233,16 @@ def _opinions(
     return Opinions(
         ad, ref, error, allowed, lambda: forward_along(displaced, d),
         lambda t: remeasured(displaced.weighted({d.a: d.v}, {d.b: d.w}), t, displaced.precision),
-        displaced.tiny(d.a),
+        displaced.tiny(d.a), lambda: _noise(displaced, d),
+        norm(np.where(d.v == 0, 0.0, d.g * d.v)),
     )  # fmt: skip
+
+
+def _noise(displaced: DisplacedLaunch, d: Disagreement) -> float:
+    """What rounding changes w'Jv by, in forward mode."""
+    off = forward_noise(displaced, d.a, d.v)[displaced.spans[d.b]]
+    with np.errstate(all="ignore"):
+        return norm(np.where(d.w.ravel() == 0, 0.0, d.w.ravel() * off))
 
 
 def _not_finite(displaced: DisplacedLaunch, c: Comparison, ref: float) -> Comparison:

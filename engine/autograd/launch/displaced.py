@@ -188,10 +188,14 @@ class DisplacedLaunch:
     def forward_column(self, a: str, col: int, row: int) -> float:
         """One entry of the Jacobian by forward mode. The last column is kept."""
         if self._column is None or self._column[:2] != (a, col):
-            unit = np.zeros(self.exact.initial[a].shape)
-            unit.flat[col] = 1.0
-            self._column = (a, col, self.forward_along(a, unit))
+            self._column = (a, col, self.forward_along(a, self.unit(a, col)))
         return float(self._column[2][row])
+
+    def unit(self, a: str, col: int) -> Array:
+        """The direction of one element of an input."""
+        unit = np.zeros(self.exact.initial[a].shape)
+        unit.flat[col] = 1.0
+        return unit
 
     # ---- scales
 

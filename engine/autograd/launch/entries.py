@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from engine.autograd.comparison.judgement import (
     Comparison,
     Judgement,
 )
-from engine.autograd.comparison.tolerance import COARSE_RTOL, largest
+from engine.autograd.comparison.tolerance import AUTO_RTOL, COARSE_RTOL, largest
 from engine.autograd.launch.directions import ComparedLaunch, Comparisons, Directional, Pair
 from engine.autograd.launch.displaced import DisplacedLaunch
+from engine.autograd.launch.shaken import forward_noise
 from engine.autograd.launch.tracing import (
     agrees_forward,
     between_one_sided,
@@ -44,6 +46,10 @@ TRACED = 4  # elements whose wrong outputs are searched for
 CLOSER = 1 / 16  # of the usual one-sided step, to tell a kink from a bend
 # What the lifted adjoint may be off by beside the largest entry of the same output.
 ROUNDED = 256.0 * FLOAT64.epsilon
+
+# Differences that are off by more than this part of a disagreement are not shown to users.
+VAGUE = 1e-2
+TOLD = 64  # columns that forward mode is asked for, to be shown instead
 
 COARSE = "the kernel's own precision hides differences below {:.1e}, and it has no float64 form"
 UNEQUAL = Judgement("inconclusive", "elements of very different size cannot be displaced together")
@@ -247,6 +253,10 @@ def _judged(
             floor = tolerance.floor * largest(ref)
             good |= (diff <= allowed + floor) & (diff <= TRUST * error)
     judgements, settled = _columns_judged(displaced, a, b, block, good, allowed)
+    if FAIL in judgements:
+        block = _told(displaced, a, b, block, good)
+        with np.errstate(all="ignore"):
+            diff = np.abs(ad - block.reference)
     c = _measured(c, block, np.where(settled, 0.0, diff), allowed, settled).judged(PASS)
     if tolerance.epsilon and tolerance.auto:
         hidden = good & (diff > 0) & (error > allowed + tolerance.floor * largest(ref))
@@ -255,6 +265,18 @@ def _judged(
     if not np.all(np.isfinite(ad)):
         return c.judged(displaced.unjudged if displaced.nonfinite else NAN)
     return c.judged(*judgements)
+
+
+def _told(displaced: DisplacedLaunch, a: str, b: str, block: EntryBlock, good: Array) -> EntryBlock:
+    """With forward mode for the reference of entries that disagree, where differences are off."""
+    out, first = block.reference.copy(), displaced.spans[b].start
+    for j in np.flatnonzero(~good.all(axis=0))[:TOLD]:
+        for k in np.flatnonzero(~good[:, j]):
+            forward = displaced.forward_column(a, block.cols[j], first + block.rows[k])
+            with np.errstate(all="ignore"):
+                off = abs(forward - out[k, j]) > VAGUE * abs(block.ad[k, j] - out[k, j])
+            out[k, j] = forward if off and np.isfinite(forward) else out[k, j]
+    return replace(block, reference=out)
 
 
 def _columns_judged(
@@ -335,6 +357,8 @@ def _column(
     left_over = ~kink & ~agrees
     if tolerance.eps is None and left_over.any():
         left_over &= ~_small_steps_agree(displaced, a, col, rows, ad, ref, limit)
+    left_over |= ~kink & ~left_over & _denied(displaced, a, col, rows, ad, limit)
+    noise = cache(lambda: forward_noise(displaced, a, displaced.unit(a, col)))
     for i in np.flatnonzero(left_over):
         row = int(rows[i])
         out[i] = arbitrate(Opinions(
@@ -343,8 +367,18 @@ def _column(
             lambda t, row=row: remeasured(displaced.one(a, col, row),  # type: ignore[misc]
                                           t * displaced.scale(a, col), displaced.precision),
             displaced.tiny(a),
+            lambda row=row: float(noise()[row]),  # type: ignore[misc]
         ))  # fmt: skip
     return out
+
+
+def _denied(
+    displaced: DisplacedLaunch, a: str, col: int, rows: Array, ad: Array, limit: Array
+) -> Array:
+    """Where forward mode gives something else: beside it, steps that tell few digits count less."""
+    forward = np.array([displaced.forward_column(a, col, int(r)) for r in rows])
+    with np.errstate(all="ignore"):
+        return np.asarray(np.abs(forward - ad) > np.maximum(limit, AUTO_RTOL * np.abs(forward)))
 
 
 def _closes(displaced: DisplacedLaunch, a: str, col: int, rows: Array, gap: Array) -> Array:
