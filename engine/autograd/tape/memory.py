@@ -8,6 +8,7 @@ their own.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,21 +45,27 @@ class Placement:
     root: int
     source: Any
 
-    @cached_property
+    @property
     def lo(self) -> int:
         """The lowest address."""
-        return self.ptr + sum(min(0, (n - 1) * s) for n, s in self._axes)
-
-    @cached_property
-    def hi(self) -> int:
-        """One past the highest address; the lowest for empty arrays."""
-        if not self.size:
-            return self.lo
-        return self.ptr + sum(max(0, (n - 1) * s) for n, s in self._axes) + self.info.size
+        return self._ends[0]
 
     @property
-    def _axes(self) -> Iterable[tuple[int, int]]:
-        return zip(self.shape, self.strides, strict=True) if self.size else ()
+    def hi(self) -> int:
+        """One past the highest address; the lowest for empty arrays."""
+        return self._ends[1]
+
+    @cached_property
+    def _ends(self) -> Span:
+        lo = hi = self.ptr
+        if not self.size:
+            return lo, lo
+        for n, step in zip(self.shape, self.strides, strict=True):
+            if step < 0:
+                lo += (n - 1) * step
+            else:
+                hi += (n - 1) * step
+        return lo, hi + self.info.size
 
     @property
     def _info(self) -> ElementInfo:
@@ -82,7 +89,7 @@ class Placement:
     @cached_property
     def size(self) -> int:
         """Scalars."""
-        return int(np.prod(self.shape + self.info.inner, dtype=np.int64))
+        return math.prod(self.shape) * math.prod(self.info.inner)
 
 
 def placements(a: Any, root: int) -> list[Placement]:
@@ -309,7 +316,7 @@ def mixed(parts: Iterable[Placement], spans: Sequence[Span]) -> bool:
     for p in parts:
         if p.size:
             k = bisect_right(starts, p.lo) - 1
-            kinds.setdefault(k, {}).setdefault(str(np.dtype(p.info.numpy)), []).append(p)
+            kinds.setdefault(k, {}).setdefault(np.dtype(p.info.numpy).str, []).append(p)
     for k, by_type in kinds.items():
         if len(by_type) < 2:
             continue
