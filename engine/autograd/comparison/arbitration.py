@@ -35,9 +35,18 @@ SCALES = (1.0, 16.0**-2, 16.0**-4, 16.0**-6)
 # And at these where rounding absorbs the usual steps: of inputs that are next to nothing beside
 # what they are added to.
 WIDER = (16.0**4, 16.0**8, 16.0**12)
-# Forward mode may be off by so many times what rounding is seen to change, where that is no more
-# than such a part of it: more is a function whose derivative changes that fast.
-NOISE, MURKY = 8.0, 0.1
+# Part of the error allowed that is allowed in any case.
+LEAST = 1e-4
+# Forward mode may be off by so many times what rounding is seen to change.
+NOISE = 8.0
+# Where it is, differences confirm an adjoint whose error is no more than such a part.
+CLEAR = 1e-2
+# Where they tell nothing: what changes by more than that part is no rounding, but a function whose
+# derivative changes that fast, and which forward mode knows as well as the adjoint.
+MURKY = 0.1
+SPOILT = Judgement(
+    "inconclusive", "rounding inside of the kernel spoils differences and forward mode"
+)
 # By what factor differences come closer, from one scale to the next, where their error is a part of
 # the step.
 CLOSER = 128.0
@@ -54,8 +63,8 @@ class Opinions:
     forward: computes forward mode's value, NaN where there is none. again: takes the
     differences again at a part of their scale, with their noise measured: value and error.
     tiny: whether what is displaced is small, so that far wider steps are near, too. noise: computes
-    what rounding changes forward mode's value by. size: of the parts of which the derivative is the
-    sum, if it is one.
+    what rounding changes forward mode's value by. relative: whether the error allowed is a part of
+    the differences.
     """
 
     ad: float
@@ -66,29 +75,57 @@ class Opinions:
     again: Callable[[float], tuple[float, float]]
     tiny: bool = False
     noise: Callable[[], float] = lambda: 0.0
-    size: float = 0.0
+    relative: bool = True
+
+    def allowed_beside(self, other: float) -> float:
+        """The error allowed beside another number than the differences', which may be far off."""
+        if not (self.relative and abs(self.ref) > abs(other)):
+            return self.allowed
+        return self.allowed * max(abs(other) / abs(self.ref), LEAST)
 
 
 def arbitrate(q: Opinions) -> Judgement:
     """The verdict on a derivative. Others are asked only where the first two disagree."""
     difference = abs(q.ad - q.ref)
-    if not np.isfinite(q.ref) or difference <= q.allowed:
-        return judge(difference, q.allowed, q.error, bool(np.isfinite(q.ref)))
+    if difference <= q.allowed:
+        return judge(difference, q.allowed, q.error)
     forward = q.forward()
+    if not np.isfinite(q.ref):
+        apart = abs(q.ad - forward) > max(q.allowed, AUTO_RTOL * abs(forward))
+        known = np.isfinite(forward) and apart and _refuted(q, forward)
+        return FAIL if known else judge(difference, q.allowed, q.error, False)
     if not np.isfinite(forward):
         return judge(difference, q.allowed, q.error)
     # The error allowed is by the size of the differences, which may be next to nothing.
-    if abs(q.ad - forward) <= max(q.allowed, AUTO_RTOL * abs(forward)):
+    if abs(q.ad - forward) <= max(q.allowed_beside(forward), AUTO_RTOL * abs(forward)):
         return _outvoted(q)
     # Two that agree sharply are not off by rounding.
     if q.error > q.allowed or abs(q.ref - forward) > q.allowed:
-        noise = q.noise()
-        murky = noise <= MURKY * max(abs(forward), q.size)
-        if murky and abs(q.ad - forward) <= NOISE * noise and not _refuted(q, forward):
-            return _outvoted(q)
+        spoilt = NOISE * q.noise()
+        if abs(q.ad - forward) <= spoilt:
+            return _by_differences(q, forward, spoilt)
     if difference > TRUST * q.error or abs(forward - q.ref) <= TRUST * q.error + q.allowed:
         return FAIL
     return FAIL if _refuted(q, forward) else judge(difference, q.allowed, q.error)
+
+
+def _by_differences(q: Opinions, forward: float, spoilt: float) -> Judgement:
+    """The verdict where rounding spoils forward mode: by the differences that tell most.
+
+    spoilt: how far it may be off. Differences that are further from it are no derivative.
+    """
+    found = []
+    for scale in SCALES:
+        ref, error = q.again(scale)
+        unsure = TRUST * error
+        if unsure <= abs(ref) and abs(ref - forward) <= spoilt + unsure:
+            found.append((unsure / abs(ref), unsure, ref) if ref else (0.0, unsure, ref))
+    if not found:
+        return SPOILT if spoilt <= NOISE * MURKY * abs(forward) else FAIL
+    part, unsure, ref = min(found)
+    if abs(q.ad - ref) > q.allowed_beside(ref) + unsure:
+        return FAIL
+    return PASS if part <= CLEAR else SPOILT
 
 
 def _refuted(q: Opinions, forward: float) -> bool:

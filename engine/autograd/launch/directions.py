@@ -233,8 +233,7 @@ def _opinions(
     return Opinions(
         ad, ref, error, allowed, lambda: forward_along(displaced, d),
         lambda t: remeasured(displaced.weighted({d.a: d.v}, {d.b: d.w}), t, displaced.precision),
-        displaced.tiny(d.a), lambda: _noise(displaced, d),
-        norm(np.where(d.v == 0, 0.0, d.g * d.v)),
+        displaced.tiny(d.a), lambda: _noise(displaced, d), displaced.tolerance.atol is None,
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from engine.autograd.launch.tracing import (
     between_one_sided,
     columns_behind,
     differs_near_by,
+    is_sure,
     only_by_size,
     row_behind,
 )
@@ -214,6 +215,8 @@ def _compare(
     if before.verdict == "nan":
         return replace(before, checked=before.checked + block.ad.size)
     c = _judged(displaced, before, *pair, block)
+    if c.verdict == "pass" and d is not None and is_sure(displaced, d):
+        c = _by_forward(displaced, c, *pair, block)
     if c.checked == size(pair[0]) * size(pair[1]) or c.verdict in ("fail", "nan"):
         return c
     if before.verdict == "inconclusive" and c.verdict == "pass" and d is None:
@@ -229,6 +232,28 @@ def _compare(
     if not near_by and (c.verdict == "kink" or between_one_sided(displaced, d)):
         return c.judged(KINK)
     return c.judged(OUTVOTED if agrees_forward(displaced, d) else UNSAMPLED)
+
+
+def _by_forward(
+    displaced: DisplacedLaunch, c: Comparison, a: str, b: str, block: EntryBlock
+) -> Comparison:
+    """Fails the entry that is furthest from forward mode, where steps were lost to rounding."""
+    first = displaced.spans[b].start
+    forward = np.array([[displaced.forward_column(a, j, first + k) for j in block.cols]
+                        for k in block.rows])  # fmt: skip
+    with np.errstate(all="ignore"):
+        size = np.where(np.isfinite(forward), np.abs(forward), 0.0)
+        allowed = displaced.tolerance.of(forward, size.max(initial=0.0))
+        allowed = np.maximum(allowed, AUTO_RTOL * size)
+        excess = np.nan_to_num(np.abs(block.ad - forward) / np.maximum(allowed, 1e-300))
+    k, j = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    if not excess[k, j] > 1.0:
+        return c
+    c = replace(c, worst=None, excess=-1.0)
+    return c.measured(
+        float(block.ad[k, j]), float(forward[k, j]), float(allowed[k, j]), block.rows[k],
+        block.cols[j],
+    ).judged(FAIL)  # fmt: skip
 
 
 def _judged(
@@ -368,6 +393,7 @@ def _column(
                                           t * displaced.scale(a, col), displaced.precision),
             displaced.tiny(a),
             lambda row=row: float(noise()[row]),  # type: ignore[misc]
+            tolerance.atol is None,
         ))  # fmt: skip
     return out
 

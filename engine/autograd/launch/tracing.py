@@ -20,6 +20,8 @@ EFFORT = (40, 200)
 TRAFFIC = 40_000_000
 # Outputs may be off by this many units of rounding, through the sums that they are.
 NOISE = 64.0
+# A disagreement is certain that is so many times what differences may be off by.
+SURE = 16.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,19 @@ def agrees_forward(displaced: DisplacedLaunch, d: Disagreement) -> bool:
     with np.errstate(all="ignore"):
         diff = abs(float(np.where(d.v == 0, 0.0, d.g * d.v).sum()) - forward)
     return bool(diff <= allowed_along(displaced, d.w, d.g, d.v, forward))
+
+
+def is_sure(displaced: DisplacedLaunch, d: Disagreement) -> bool:
+    """Whether differences along a direction are sharp, and forward mode gives the same."""
+    if displaced.tolerance.eps is not None or displaced.precision.coarse:
+        return False
+    line = displaced.weighted({d.a: d.v}, {d.b: d.w})
+    slope, forward = displaced.slope_of(line), forward_along(displaced, d)
+    ref, error = float(slope.value[0]), float(slope.error[0])
+    with np.errstate(all="ignore"):
+        ad = float(np.where(d.v == 0, 0.0, d.g * d.v).sum())
+    unsure = TRUST * error + allowed_along(displaced, d.w, d.g, d.v, ref)
+    return bool(abs(ref - forward) <= unsure and abs(ad - ref) > SURE * unsure)
 
 
 def columns_behind(displaced: DisplacedLaunch, d: Disagreement) -> tuple[list[int], bool]:
