@@ -11,6 +11,7 @@ the two agree on a wrong one only where a builtin's own rule is wrong.
 Rounding inside of the kernel may put forward mode off, too: where a function subtracts nearly
 equal numbers, and its user wrote a derivative that does not, that one is the best of the three. So,
 before the adjoint is called wrong, it is asked how much rounding changes what forward mode says.
+Where that explains what is between the two, the differences that tell most decide.
 """
 
 from __future__ import annotations
