@@ -64,6 +64,7 @@ def main(folder: str, root: str) -> None:
     except Exception:
         outcome = Outcome("internal", "a bug in adtool", detail=traceback.format_exc())
     page.phase(status.END)
+    gc.freeze()  # nothing of the check is looked through at the end, either
     try:
         _write(outcome, here)
     except OSError as error:
