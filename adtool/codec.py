@@ -17,6 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from adtool.fitting import Unfit, fit
+from adtool.indented import indented
 
 T = TypeVar("T")
 
@@ -34,7 +35,10 @@ class CodecError(ValueError):
 def dumps(value: object, indent: int | None = None) -> str:
     """Strict JSON (ASCII) of a dataclass or of plain data, keys in the order of the fields."""
     with _deep():
-        return json.dumps(encode(value), indent=indent, allow_nan=False)
+        data = encode(value, {})
+        if indent is None:
+            return json.dumps(data, allow_nan=False)
+        return indented(data, indent)
 
 
 def loads(kind: type[T], text: str) -> T:
@@ -102,14 +106,15 @@ def _deep() -> Iterator[None]:
 def brief(value: object) -> str:
     """The same as `dumps`, without fields that hold their defaults: for results on their way."""
     with _deep():
-        return json.dumps(encode(value, {}), separators=(",", ":"), allow_nan=False)
+        data = encode(value, {}, brief=True)
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
-def encode(value: object, brief: dict[int, list[Any]] | None = None) -> Any:
+def encode(value: object, known: dict[int, list[Any]] | None = None, brief: bool = False) -> Any:
     """Plain JSON data (dict, list, str, int, float, bool, None) of a value.
 
-    brief: fields that hold their defaults are left out, and tuples that come again are not encoded
-    again; the data of those that came, by identity. None to have all.
+    known: the data of tuples that came, by identity: those that come again are not encoded again.
+    None to have data that share nothing. brief: fields that hold their defaults are left out.
     """
     kind: Any = type(value)
     if kind in _PLAIN:
@@ -117,25 +122,25 @@ def encode(value: object, brief: dict[int, list[Any]] | None = None) -> Any:
     if kind is float and math.isfinite(value):  # type: ignore[arg-type]
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        if brief is not None:
+        if brief:
             given = ((name, getattr(value, name), default) for name, default in _defaults(kind))
             return {
-                name: encode(x, brief)
+                name: encode(x, known, brief)
                 for name, x, d in given
                 if x is not d and (type(x) is not type(d) or x != d)
             }
-        return {name: encode(getattr(value, name)) for name in _names(kind)}
+        return {name: encode(getattr(value, name), known) for name in _names(kind)}
     if isinstance(value, (tuple, list)):
         if set(map(type, value)) <= _PLAIN:
             return list(value)
-        if brief is None:
-            return [encode(v) for v in value]
-        known = brief.get(id(value))
         if known is None:
-            known = brief[id(value)] = [encode(v, brief) for v in value]
-        return known
+            return [encode(v) for v in value]
+        found = known.get(id(value))
+        if found is None:
+            found = known[id(value)] = [encode(v, known, brief) for v in value]
+        return found
     if isinstance(value, dict):
-        return {str(k): encode(v, brief) for k, v in value.items()}
+        return {str(k): encode(v, known, brief) for k, v in value.items()}
     if isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -145,7 +150,7 @@ def encode(value: object, brief: dict[int, list[Any]] | None = None) -> Any:
             return float(value)
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if hasattr(value, "item"):  # a scalar of numpy
-        return encode(value.item(), brief)
+        return encode(value.item(), known, brief)
     raise TypeError(f"{kind.__name__} has no JSON form")
 
 

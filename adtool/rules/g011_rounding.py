@@ -50,6 +50,9 @@ class Rounding(Rule):
 
     def check(self, session: Session) -> Iterator[Finding]:
         """One finding a kernel, with the worst of its launches."""
+        seen_at_all = list(hits(session, "rounding"))
+        if not seen_at_all:
+            return
         largest: dict[object, float] = {}
         for tape in session.tapes:
             for launch in tape.launches:
@@ -57,7 +60,7 @@ class Rounding(Rule):
                     key = _alike(launch, p)
                     largest[key] = max(largest.get(key, 0.0), p.scale)
         found = [
-            h for h in hits(session, "rounding")
+            h for h in seen_at_all
             if h.pair.off > _PART * largest[_alike(h.launch, h.pair)] or not h.pair.off
         ]  # fmt: skip
         for group in grouped(found, lambda h: (h.launch.kernel, h.launch.span)):
