@@ -9,7 +9,7 @@ Numerical Recipes, section 5.7). Where they disagree, the step shrinks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ def slope(
                 found = _still(line, scale, tolerance, precision, here)
                 if found is not None:
                     return found
-            line = _knowing(line, h, ahead)
+            line = _knowing(line, {h: ahead})
         noise = fourth_differences(line, precision.step * scale) if precision.coarse else 0.0
         for factor in precision.factors:
             h = precision.step * scale * factor
@@ -142,7 +142,12 @@ def _still(
     for factor in (f for f in others if f > first):
         if np.all(error <= ENOUGH * tolerance(best)):
             break
-        value, err = richardson(line, precision.step * scale * factor, precision, here=here)
+        h = precision.step * scale * factor
+        ends = {t: line(t) for t in (h, -h)}
+        if all(np.array_equal(x, here) for x in ends.values()):
+            # Nor does anything nearer, then: what is between is not asked.
+            ends |= {h / 2.0: here, -h / 2.0: here}
+        value, err = richardson(_knowing(line, ends), h, precision, here=here)
         believed = (err < error) & (np.abs(value - best) <= error + err)
         if np.any(believed & (value != 0)):
             return None
@@ -187,9 +192,9 @@ def remembered(line: Line) -> Line:
     return once
 
 
-def _knowing(line: Line, at: float, value: Array) -> Line:
-    """The same, which need not be evaluated at one place."""
-    return lambda t: value if t == at else line(t)
+def _knowing(line: Line, known: Mapping[float, Array]) -> Line:
+    """The same, which need not be evaluated where its value is known."""
+    return lambda t: known[t] if t in known else line(t)
 
 
 def nearer(wide: Slope, near: Slope) -> Slope:
