@@ -82,7 +82,7 @@ class _Discovery:
         self.own = memories.own
         self.start = start
         # Which integers have been read or written: as bytes that are not zero.
-        self._known = Memory(memories.spans, False)
+        self._known = memories.own.like()
         self._written = Region(memories.spans)
         for s in operations:
             for p in s.writes:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.autograd.tape.planes import Block, Planes, block_of
 from engine.lang.structs import StructType, value_leaves
 from engine.lang.types import ArrayType
 from engine.runtime.annotation import ElementInfo, element_info
@@ -27,6 +28,7 @@ from engine.runtime.pack import pack_numpy
 Array = NDArray[Any]
 Span = tuple[int, int]
 
+NO_BLOCK = Block({})
 FEW = 8  # arrays in one stretch that are compared one by one
 
 
@@ -173,14 +175,18 @@ class Memory:
     """Zeroed memory for everything that lies in some stretches of addresses, made when needed."""
 
     def __init__(
-        self, spans: Sequence[Span], lifted: bool, starts: Sequence[int] | None = None
-    ) -> None:
-        """starts: of the stretches, where there is a list of them already."""
+        self, spans: Sequence[Span], lifted: bool, starts: Sequence[int] | None = None,
+        block: Block = NO_BLOCK,
+    ) -> None:  # fmt: skip
+        """starts: of the stretches, where there is a list of them already.
+
+        block: which planes are parts of one block; others are by themselves.
+        """
         self._spans = spans
         self._starts = [lo for lo, _ in spans] if starts is None else starts
         self._lifted = lifted
-        # By stretch and bytes per byte of the arrays. None is ever put in the place of another.
-        self.planes: dict[tuple[int, int], Array] = {}
+        self._block = block
+        self.planes = Planes(block)
         # By identity: the arrays of a tape are met again and again.
         self._views: dict[int, tuple[Placement, Array]] = {}
         self._packed: dict[tuple[int, int], bytes] = {}
@@ -201,15 +207,13 @@ class Memory:
 
     def _view(self, p: Placement) -> Array:
         info = p.info
-        factor = 8 // info.numpy.itemsize if self._lifted and p.float else 1
+        factor = _factor(p, self._lifted)
         dtype = np.dtype(np.float64) if self._lifted and p.float else np.dtype(info.numpy)
         if not p.size:
             return np.zeros(p.shape + info.inner, dtype)
         k = bisect_right(self._starts, p.lo) - 1
         lo, hi = self._spans[k]
-        plane = self.planes.get((k, factor))
-        if plane is None:
-            plane = self.planes[k, factor] = np.zeros((hi - lo) * factor, np.uint8)
+        plane = self.planes.get((k, factor), (hi - lo) * factor)
         strides = tuple(s * factor for s in p.strides + info.steps)
         at = (p.ptr - lo) * factor
         view: Array = np.ndarray(p.shape + info.inner, dtype, plane, at, strides)
@@ -217,61 +221,81 @@ class Memory:
 
     def take(self, other: Memory) -> None:
         """Becomes a copy of memory of the same layout."""
-        for key, plane in other.planes.items():
-            mine = self.planes.get(key)
-            if mine is None:
-                self.planes[key] = plane.copy()
-            else:
-                np.copyto(mine, plane)
+        self.planes.take(other.planes)
 
     def copy(self) -> Memory:
         """A copy of its own."""
-        out = Memory(self._spans, self._lifted)
+        out = self.like()
         out.take(self)
         return out
 
+    def like(self) -> Memory:
+        """Memory of the same layout, of which nothing is made yet."""
+        return Memory(self._spans, self._lifted, self._starts, self._block)
+
     def zeros(self) -> Memory:
-        """Memory of the same layout, in which all is zero."""
-        out = Memory(self._spans, self._lifted, self._starts)
-        out.planes = {key: np.zeros(len(plane), np.uint8) for key, plane in self.planes.items()}
+        """The same, with as many planes made."""
+        out = self.like()
+        out.planes = self.planes.zeros()
         return out
 
     def clear(self) -> None:
         """Sets all to zero."""
-        for plane in self.planes.values():
-            plane.fill(0)
+        self.planes.clear()
 
     def dot(self, other: Memory) -> float:
         """The inner product of two lifted memories that hold nothing but floats."""
-        total = 0.0
-        for key, plane in self.planes.items():
-            if key in other.planes:
-                x, y = (m[: m.size // 8 * 8].view(np.float64) for m in (plane, other.planes[key]))
-                with np.errstate(all="ignore"):
-                    total += float(np.einsum("i,i->", x, y))
-        return total
+        return self.planes.dot(other.planes)
+
+
+def _factor(p: Placement, lifted: bool) -> int:
+    """Bytes per byte of an array."""
+    return 8 // int(p.info.numpy.itemsize) if lifted and p.float else 1
+
+
+def _block(parts: Iterable[Placement], spans: Sequence[Span], lifted: bool) -> Block:
+    """For all planes of some arrays: first those of arrays that a gradient flows to."""
+    starts = [lo for lo, _ in spans]
+    keys = (
+        (bisect_right(starts, p.lo) - 1, _factor(p, lifted))
+        for p in sorted((p for p in parts if p.size), key=lambda p: not p.wants)
+    )
+    return block_of((key, (spans[key[0]][1] - spans[key[0]][0]) * key[1]) for key in keys)
 
 
 class Gradients:
     """Lifted gradients of all arrays, each in the memory of the gradient that it is a view of."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[Span], block: Block = NO_BLOCK) -> None:
+        """block: of the tangents that they are multiplied with."""
         self._spans = spans
         self._starts = [lo for lo, _ in spans]
-        self.roots: dict[int, Memory] = {}
-        # Which memories have something in a stretch: most tapes have one root for each.
+        # Most stretches belong to one root. Its gradient is in this, those of others in theirs.
+        self._main = Memory(spans, True, self._starts, block)
+        self._first: dict[int, int] = {}
+        self._others: dict[int, Memory] = {}
+        # Which of the others have something in a stretch.
         self._within: dict[int, dict[int, Memory]] = {}
+
+    @property
+    def memories(self) -> list[Memory]:
+        """All memories that gradients are in."""
+        return [self._main, *self._others.values()]
 
     def view(self, p: Placement) -> Array:
         """The gradient of an array."""
         return self._of(p).view(p)
 
     def _of(self, p: Placement) -> Memory:
-        memory = self.roots.get(p.root)
+        if not p.size:
+            return self._main
+        k = bisect_right(self._starts, p.lo)
+        if self._first.setdefault(k, p.root) == p.root:
+            return self._main
+        memory = self._others.get(p.root)
         if memory is None:
-            memory = self.roots[p.root] = Memory(self._spans, True, self._starts)
-        if p.size:
-            self._within.setdefault(bisect_right(self._starts, p.lo), {})[p.root] = memory
+            memory = self._others[p.root] = Memory(self._spans, True, self._starts)
+        self._within.setdefault(k, {})[p.root] = memory
         return memory
 
     def packed(self, p: Placement, ndim: int) -> bytes:
@@ -281,18 +305,21 @@ class Gradients:
     def total(self, p: Placement) -> Array:
         """The sum over all gradients of an array's memory."""
         out = np.zeros(p.shape + p.info.inner)
-        for memory in self._within.get(bisect_right(self._starts, p.lo), {}).values():
+        k = bisect_right(self._starts, p.lo)
+        if p.size and k in self._first:
+            out += self._main.view(p)
+        for memory in self._within.get(k, {}).values():
             out += memory.view(p)
         return out
 
     def clear(self) -> None:
         """Sets all to zero."""
-        for memory in self.roots.values():
+        for memory in self.memories:
             memory.clear()
 
     def dot(self, tangents: Memory) -> float:
         """What the gradients say of a displacement of the memory."""
-        return sum(memory.dot(tangents) for memory in self.roots.values())
+        return sum(memory.dot(tangents) for memory in self.memories)
 
 
 class Memories:
@@ -301,12 +328,14 @@ class Memories:
     own: in the arrays' own precision. main: lifted. tangents, grads: of main.
     """
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[Span], parts: Sequence[Placement]) -> None:
+        """parts: all arrays that the operations touch."""
+        moving = _block([p for p in parts if p.float], spans, True)
         self.spans = spans
-        self.own = Memory(spans, False)
-        self.main = Memory(spans, True)
-        self.tangents = Memory(spans, True)
-        self.grads = Gradients(spans)
+        self.own = Memory(spans, False, block=_block(parts, spans, False))
+        self.main = Memory(spans, True, block=_block(parts, spans, True))
+        self.tangents = Memory(spans, True, block=moving)
+        self.grads = Gradients(spans, moving)
 
 
 def mixed(parts: Iterable[Placement], spans: Sequence[Span]) -> bool:

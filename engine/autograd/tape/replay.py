@@ -145,7 +145,7 @@ def replay(tape: RecordedTape) -> Replay:
     outputs = seeded or _ends(operations, spans)
     if not outputs:
         raise NotReplayable("nothing that it computes requires a gradient")
-    memories = Memories(spans)
+    memories = Memories(spans, parts)
     for p in parts:
         memories.main.view(p)
         if p.float:
