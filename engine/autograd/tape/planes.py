@@ -55,7 +55,7 @@ class Planes:
         self._known: dict[Key, Array] = {}
         self._whole: Array | None = None
         self._loose: dict[Key, Array] = {}  # no parts of the block
-        # Of the last one with the same block: which it is, how many planes both had, what is common.
+        # Of the last one with the same block: which, how many planes both had, what is common.
         self._met: tuple[int, int, int, list[tuple[int, int]]] | None = None
 
     def __len__(self) -> int:
