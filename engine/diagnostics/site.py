@@ -13,6 +13,8 @@ from engine.diagnostics.span import Span
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _NAME = __name__.split(".")[0] + "."
+# Files of the package that were met: every launch and every write asks for its caller.
+_own_files: set[str] = set()
 
 
 class Site:
@@ -56,7 +58,7 @@ def column(file: str, line: int, offset: int) -> int:
 def call_site(depth: int = 1) -> Site | None:
     """The nearest user frame, at least `depth` frames up; None where there is none."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and is_own(frame):
+    while frame is not None and (frame.f_code.co_filename in _own_files or is_own(frame)):
         frame = frame.f_back
     if frame is None:
         return None
@@ -81,7 +83,10 @@ def is_own(frame: FrameType) -> bool:
     `__engine_tool__ = True`.
     """
     file = frame.f_code.co_filename
-    if file.startswith(_PACKAGE) or "__engine_tool__" in frame.f_globals:
+    if file in _own_files or "__engine_tool__" in frame.f_globals:
+        return True
+    if file.startswith(_PACKAGE):
+        _own_files.add(file)
         return True
     return file == "<string>" and str(frame.f_globals.get("__name__")).startswith(_NAME)
 
