@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tools.wild import beside, evidence  # noqa: E402
+from tools.wild import beside, evidence, made  # noqa: E402
 
 DATA, PAGE = ROOT / "docs" / "evidence.json", ROOT / "docs" / "evidence.md"
 PROGRAMS = sorted((ROOT / "tests" / "programs" / "reported").glob("*.py"))
@@ -53,12 +53,7 @@ def main() -> int:
         data["lowered"] = [evidence.lowered(p) for p in args.lowered]
     if args.programs:
         data["programs"] = evidence.program_rows(args.programs)
-    text = evidence.page(data, PROGRAMS)
-    if args.check:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return made.settle(PAGE, evidence.page(data, PROGRAMS), DATA, data, args.check)
 
 
 if __name__ == "__main__":

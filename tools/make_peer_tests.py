@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tools.wild import peer_tests  # noqa: E402
+from tools.wild import made, peer_tests  # noqa: E402
 
 DATA, PAGE = ROOT / "docs" / "warp-tests.json", ROOT / "docs" / "warp-tests.md"
 
@@ -39,12 +39,7 @@ def main() -> int:
         }
     else:
         data = json.loads(DATA.read_text(encoding="utf-8"))
-    text = peer_tests.page(data)
-    if args.check:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return made.settle(PAGE, peer_tests.page(data), DATA, data, args.check)
 
 
 if __name__ == "__main__":
