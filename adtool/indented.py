@@ -20,51 +20,33 @@ def indented(data: Any, indent: int) -> str:
     data: of dicts with texts as keys, lists, and plain values; lists that come again are written
     once. Raises ValueError for NaN and infinities.
     """
-    if type(data) in _FLAT or not data:
-        return _encoder(indent, 0).encode(data)
     return _text(data, indent, 0, {})
 
 
 def _text(data: Any, indent: int, depth: int, known: dict[tuple[int, int], str]) -> str:
-    """What a dict or list with something in it is written as.
-
-    known: lists that were written, by identity and depth.
-    """
-    at = (id(data), depth)
-    text = known.get(at)
-    if text is None:
-        parts: list[str] = []
-        _write(data, indent, depth, parts, known)
-        text = "".join(parts)
-        if type(data) is list:
-            known[at] = text
-    return text
-
-
-def _write(
-    data: Any, indent: int, depth: int, parts: list[str], known: dict[tuple[int, int], str]
-) -> None:
+    """The same of what is so deep. known: lists that were written, by identity and depth."""
+    encode = _encoder(indent, depth + 1).encode
+    if type(data) in _FLAT or not data:
+        return encode(data)
+    text = known.get((id(data), depth))
+    if text is not None:
+        return text
     outer = "\n" + " " * (indent * depth)
     between = outer + " " * indent
     of_dict = type(data) is dict
+    if _FLAT.issuperset(map(type, data.values() if of_dict else data)):
+        inner = encode(data)[1:-1]
+    elif of_dict:
+        inner = f",{between}".join(
+            [f"{text_of(k)}: {_text(x, indent, depth + 1, known)}" for k, x in data.items()]
+        )
+    else:
+        inner = f",{between}".join([_text(x, indent, depth + 1, known) for x in data])
     start, end = "{}" if of_dict else "[]"
-    values = data.values() if of_dict else data
-    encode = _encoder(indent, depth + 1).encode
-    if _FLAT.issuperset(map(type, values)):
-        parts += (start, between, encode(data)[1:-1], outer, end)
-        return
-    parts.append(start)
-    before = between
-    for key, value in data.items() if of_dict else zip(data, data, strict=True):
-        parts.append(before)
-        if of_dict:
-            parts += (text_of(key), ": ")
-        if type(value) in _FLAT or not value:
-            parts.append(encode(value))
-        else:
-            parts.append(_text(value, indent, depth + 1, known))
-        before = "," + between
-    parts += (outer, end)
+    text = f"{start}{between}{inner}{outer}{end}"
+    if not of_dict:
+        known[id(data), depth] = text
+    return text
 
 
 @cache
