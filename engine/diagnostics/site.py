@@ -83,10 +83,10 @@ def is_own(frame: FrameType) -> bool:
     `__engine_tool__ = True`.
     """
     file = frame.f_code.co_filename
-    if file in _own_files or "__engine_tool__" in frame.f_globals:
-        return True
     if file.startswith(_PACKAGE):
         _own_files.add(file)
+        return True
+    if "__engine_tool__" in frame.f_globals:
         return True
     return file == "<string>" and str(frame.f_globals.get("__name__")).startswith(_NAME)
 

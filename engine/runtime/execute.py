@@ -65,7 +65,6 @@ class Execution:
 
 
 _NOTHING = Execution()
-_KEPT = 64  # launches that are remembered
 
 
 def run(
@@ -118,7 +117,7 @@ def run(
 class Executable:
     """A form resolved once: for launches, which have no time to look it up."""
 
-    __slots__ = ("_backend", "_entry", "_known", "_layout", "_quiet", "_serial", "_spare", "_what")
+    __slots__ = ("_backend", "_entry", "_inside", "_layout", "_quiet", "_serial", "_spare", "_what")
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
@@ -133,9 +132,9 @@ class Executable:
         # While somebody watches, it may well be that only the watched form runs.
         lazy = watchers and backend.on_host
         self._entry = None if lazy else variants.entry(backend, form, wrt, journaled)
-        # What decides where a launch accesses arrays; by that, whether it is inside of them.
+        # What decides where the last launch accessed arrays, if it is known to be inside.
         self._layout: Callable[[bytes], tuple[int, ...]] | None = None
-        self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], bool] = {}
+        self._inside: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         # What launches are watched with of which nobody asks what was seen.
         self._quiet: WatchedRun | None = None
         self._spare: Callable[[], Entry] | None = None
@@ -209,23 +208,17 @@ class Executable:
             return None
         if not quiet and form in ("forward", "recorded") and any(w.races for w in watchers):
             tell_faults(races(self._backend, variants, dim, args))
-        own = not variants.bound(form)  # else more than the arguments decides it
-        if own and self._layout is None:
-            self._layout = variants.threads_of(form, wrt, journaled).layout
-        key = (dim, self._layout(args)) if self._layout is not None else None
-        inside = self._known.get(key) if key is not None else None
-        if inside is None:
-            inside = watched(variants, "bounds").inside(form, wrt, journaled, dim, args)
-            if key is not None:
-                if len(self._known) >= _KEPT:
-                    self._known.clear()
-                self._known[key] = inside
-        if inside:
+        if self._layout is not None and (dim, self._layout(args)) == self._inside:
             return None
-        if not (quiet and own):
+        if watched(variants, "bounds").inside(form, wrt, journaled, dim, args):
+            if not variants.bound(form):
+                self._layout = variants.threads_of(form, wrt, journaled).layout
+                self._inside = dim, self._layout(args)
+            return None
+        if not quiet or variants.bound(form):
             return WatchedRun(self._backend, variants, form, wrt, journaled, quiet)
         if self._quiet is None:
-            self._quiet = WatchedRun(self._backend, variants, form, wrt, journaled, True)
+            self._quiet = WatchedRun(self._backend, variants, form, wrt, journaled, quiet)
         return self._quiet
 
     def _run_watched(

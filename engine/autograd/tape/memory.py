@@ -253,14 +253,10 @@ def _factor(p: Placement, lifted: bool) -> int:
     return 8 // int(p.info.numpy.itemsize) if lifted and p.float else 1
 
 
-def _block(parts: Iterable[Placement], spans: Sequence[Span], lifted: bool) -> Block:
-    """For all planes of some arrays: first those of arrays that a gradient flows to."""
-    starts = [lo for lo, _ in spans]
-    keys = (
-        (bisect_right(starts, p.lo) - 1, _factor(p, lifted))
-        for p in sorted((p for p in parts if p.size), key=lambda p: not p.wants)
-    )
-    return block_of((key, (spans[key[0]][1] - spans[key[0]][0]) * key[1]) for key in keys)
+def _block(placed: Iterable[tuple[int, Placement]], spans: Sequence[Span], lifted: bool) -> Block:
+    """For all planes of some arrays, given with the numbers of their stretches, in this order."""
+    keys = ((k, _factor(p, lifted)) for k, p in placed)
+    return block_of(((k, f), (spans[k][1] - spans[k][0]) * f) for k, f in keys)
 
 
 class Gradients:
@@ -330,10 +326,14 @@ class Memories:
 
     def __init__(self, spans: Sequence[Span], parts: Sequence[Placement]) -> None:
         """parts: all arrays that the operations touch."""
-        moving = _block([p for p in parts if p.float], spans, True)
+        starts = [lo for lo, _ in spans]
+        placed = [(bisect_right(starts, p.lo) - 1, p) for p in parts if p.size]
+        # What gradients flow to is side by side: see `Planes.dot`.
+        placed.sort(key=lambda x: not x[1].wants)
+        moving = _block([(k, p) for k, p in placed if p.float], spans, True)
         self.spans = spans
-        self.own = Memory(spans, False, block=_block(parts, spans, False))
-        self.main = Memory(spans, True, block=_block(parts, spans, True))
+        self.own = Memory(spans, False, block=_block(placed, spans, False))
+        self.main = Memory(spans, True, block=_block(placed, spans, True))
         self.tangents = Memory(spans, True, block=moving)
         self.grads = Gradients(spans, moving)
 
