@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cases import CASES, Ready
+from cases import CASES, Case, Ready
 
 
 def load(kernels: str) -> tuple[Any, Any]:
@@ -50,6 +50,16 @@ def summary(arrays: list[Any]) -> list[list[float]]:
     return [[float(v.sum()), float(np.abs(v).sum())] for v in values]
 
 
+def _case(name: str) -> Case:
+    """The case of that name; those with other frameworks are loaded where they are asked for."""
+    for c in CASES:
+        if c.name == name:
+            return c
+    from interop_cases import INTEROP
+
+    return next(c for c in INTEROP if c.name == name)
+
+
 class Worker:
     """Answers commands; holds the arrays of one case at a time."""
 
@@ -62,7 +72,7 @@ class Worker:
         """Makes a case, compiles it, and sums up its results after one call of each pass."""
         self.ready = None
         gc.collect()
-        case = next(c for c in CASES if c.name == name)
+        case = _case(name)
         ready = case.make(self.wp, self.kernels, size)
         self.inner = case.inner
         outputs = summary(ready.outputs)

@@ -50,10 +50,11 @@ class ElementInfo:
     size: bytes. numpy: the component's dtype (a struct's record). inner, steps: shape and
     strides of the components. dtype: the class of values. arrays: the type of arrays by
     number of dimensions. floating: whether a gradient can flow to elements. linked: whether
-    elements hold arrays.
+    elements hold arrays. typestr: the component's type, as the array interface writes it.
     """
 
-    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "size", "steps")
+    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "size", "steps",
+                 "typestr")  # fmt: skip
 
     def __init__(self, kind: ElementType) -> None:
         self.kind = kind
@@ -66,6 +67,7 @@ class ElementInfo:
         else:
             self.numpy = scalar_of(kind).numpy
             self.inner = shape_of(kind)
+        self.typestr = self.numpy.str
         self.steps: tuple[int, ...] = np.empty(self.inner, self.numpy).strides
         self.dtype = value_class(kind)
         self.arrays: tuple[Any, ...] = tuple(_type_of_arrays(kind, n) for n in range(MAX_DIMS + 1))

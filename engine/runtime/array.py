@@ -13,9 +13,9 @@ from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
 from engine.runtime import data as d
 from engine.runtime import links, reads, transfer, views
-from engine.runtime.annotation import ArrayAnnotation
+from engine.runtime.annotation import ArrayAnnotation, element_info
 from engine.runtime.base import ArrayBase
-from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.recording import bystanders, graph, reading
@@ -109,6 +109,13 @@ class array(ArrayBase, Operators):
         self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool,
         device: Device,
     ) -> None:  # fmt: skip
+        if not copy and dims is None and data.__class__ is np.ndarray and device is HOST:
+            info = None if kind is None else element_info(kind)
+            if info is not None and info.numpy is data.dtype and not info.inner and data.ndim:
+                d.check_dimensions(data.shape)
+                address = data.__array_interface__["data"][0]
+                self._set(wrap(data), address, data.shape, data.strides, info.kind)
+                return
         if isinstance(data, array):
             kind = kind or data._ir.element
             reading((data,))
@@ -180,7 +187,16 @@ class array(ArrayBase, Operators):
     def __array_interface__(self) -> dict[str, Any]:
         self._lend()
         self.storage.expose_for_ever()
-        return dict(self._parts.__array_interface__)
+        info = self._info
+        if info.numpy.kind == "V":
+            return dict(self._parts.__array_interface__)
+        return {
+            "version": 3,
+            "shape": self.shape + info.inner,
+            "typestr": info.typestr,
+            "data": (self.ptr, not self.storage.writable),
+            "strides": None if self.is_contiguous else self.strides + info.steps,
+        }
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,

@@ -162,6 +162,12 @@ def _only_dlpack(data: Any) -> bool:
     return hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__")
 
 
+def check_dimensions(shape: tuple[int, ...]) -> None:
+    """Raises LaunchError (E206) for more than an array can have."""
+    if len(shape) > MAX_DIMS:
+        raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got shape {shape}")
+
+
 def element_shape(found: NumpyArray, kind: ElementType) -> tuple[int, ...]:
     """The array's shape when the last axes of `found` are the components of one element."""
     inner = inner_shape(kind)
@@ -199,8 +205,7 @@ def as_elements(
             "E206", f"data does not fit shape {shape}",
             f"expected {math.prod(shape)} elements of {describe(kind)}, got {math.prod(own)}",
         )  # fmt: skip
-    if len(shape) > MAX_DIMS:
-        raise fail("E206", f"an array has 1 to {MAX_DIMS} dimensions, got shape {shape}")
+    check_dimensions(shape)
     return found.reshape(shape + inner_shape(kind)), shape
 
 

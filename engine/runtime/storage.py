@@ -89,8 +89,9 @@ class Storage:
     def expose(self, view: np.ndarray[Any, Any]) -> None:
         """Notes that user code got `view`, through which it may write at any time."""
         self._let_go()
-        self._views = [r for r in self._views if r() is not None]
-        self._views.append(weakref.ref(view))
+        seen = weakref.ref(view)
+        self._views = [r for r in self._views if r is not seen and r() is not None]
+        self._views.append(seen)
 
     def expose_for_ever(self) -> None:
         """Notes that user code got the address, for an unknown time."""

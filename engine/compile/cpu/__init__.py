@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from engine.ir.nodes import Function
 
 # What compiles and runs kernels is imported late: programs that launch nothing need none of it.
+
+
+@cache
+def _typestr(dtype: Any) -> str:
+    return np.dtype(dtype).str
 
 
 class Exported:
@@ -69,7 +75,7 @@ class Cpu(Backend):
             "version": 3,
             "shape": shape,
             "strides": strides,
-            "typestr": np.dtype(dtype).str,
+            "typestr": _typestr(dtype),
             "data": (address, not writable),
         }
         return np.asarray(Exported(owner, interface))
