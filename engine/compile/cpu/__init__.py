@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @cache
 def _typestr(dtype: Any) -> str:
-    return np.dtype(dtype).str
+    found: str = np.dtype(dtype).str
+    return found
 
 
 class Exported:
