@@ -9,3 +9,11 @@ from typing import Any
 product: Callable[[Any, Any], Any] | None = None
 # instantiate(composite, types): the IR of a builtin that is written in the kernel language.
 instantiate: Callable[[Any, Any], Any] | None = None
+
+
+def adapter(cls: type) -> Any:
+    """The adapter of the framework whose arrays a type is for, None for all other types.
+
+    An `engine.interop.base.Adapter`; `engine` puts the function here that finds it.
+    """
+    del cls

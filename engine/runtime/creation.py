@@ -24,6 +24,7 @@ from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from, steps
 from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.foreign import shared
 from engine.runtime.indexed import indexedarray
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import bystanders
@@ -262,6 +263,7 @@ def _like(
     if isinstance(src, indexedarray):
         shape, of = src.shape, src.data
     else:
+        src = shared(src)
         of = src if isinstance(src, array) else array(src, copy=False)
         shape = of.shape
     place = of.device if device is None else get_device(device)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from engine import hooks
 from engine.diagnostics import EngineError
 from engine.frontend import is_stub
 from engine.lang.generics import Pattern, pattern_of
@@ -16,6 +17,7 @@ from engine.lang.types import BOOL, BY_NAME, FLOAT32, INT32, ArrayType
 from engine.lang.values import to_ir_type
 from engine.runtime.annotation import array_type, describe
 from engine.runtime.launch_errors import fail
+from engine.runtime.pack import Mismatch
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -41,7 +43,8 @@ def type_of_argument(value: Any, pattern: Pattern) -> UserType | None:
     if isinstance(value, np.ndarray) and value.ndim == pattern.ndim and pattern.role == "array":
         scalar = BY_NAME.get(value.dtype.name)
         return None if scalar is None else array_type(scalar, value.ndim)
-    return None
+    adapter = hooks.adapter(type(value))
+    return None if adapter is None else cast("UserType | None", adapter.type_of(value, pattern))
 
 
 def infer(kernel: Kernel, args: Sequence[Any]) -> Types:
@@ -61,7 +64,11 @@ def infer(kernel: Kernel, args: Sequence[Any]) -> Types:
             out.append(own)
             continue
         pattern = signature.patterns[name]
-        found = type_of_argument(value, pattern)
+        try:
+            found = type_of_argument(value, pattern)
+        except Mismatch as e:
+            raise fail(e.code, f"kernel {kernel.key!r}: argument {name!r} expects {pattern} "
+                       f"but got {e.got}", help=e.help) from None  # fmt: skip
         if found is None or not pattern.accepts(found):
             got = describe(found) if found is not None else f"a {type(value).__name__}"
             raise fail(

@@ -19,6 +19,7 @@ from engine.runtime import finite, recording, relinks
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
+from engine.runtime.foreign import is_foreign
 from engine.runtime.geometry.pools import deal
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
@@ -217,7 +218,10 @@ def as_list(kernel: Kernel, group: Any) -> list[Any]:
     """Inputs or outputs as a list. Raises LaunchError (E201) for one argument without a list."""
     if group is None:
         return []
-    if isinstance(group, (array, np.ndarray)) or not isinstance(group, Iterable):
+    if group.__class__ is tuple:
+        return list(group)
+    alone = isinstance(group, (array, np.ndarray)) or is_foreign(group)
+    if alone or not isinstance(group, Iterable):
         raise fail("E201", f"kernel {kernel.key!r}: inputs and outputs are lists of arguments",
                    f"got {group!r:.80}", help="write inputs=[x]")  # fmt: skip
     return list(group)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import hooks
 from engine.lang.numbers import number_kind
 from engine.lang.types import (
     BFLOAT16,
@@ -26,6 +27,7 @@ from engine.logger import log_warning
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
+from engine.runtime.foreign import plain
 from engine.runtime.storage import wrap
 
 _CODES = {
@@ -150,7 +152,7 @@ def _composite(kind: VectorType | MatrixType, name: str) -> Packer:
         if getattr(value, "__ir_type__", None) is kind:
             return bytes(value._data.tobytes()) + pad
         try:
-            value = _spread(value, kind, name)
+            value = _spread(plain(value), kind, name)
             found = np.asarray(value)
         except ValueError:
             found = np.asarray(None)
@@ -194,16 +196,20 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         raise Mismatch(code, describe(value._ir))
     if isinstance(value, np.ndarray):
         return _wrapped(value, kind)
+    found = hooks.adapter(type(value))
+    if found is not None:
+        made: array = found.argument(value, kind)
+        return made
     if hasattr(value, "__cuda_array_interface__"):
         raise Mismatch("E204", "memory of a GPU", "copy it to the CPU first")
     shares = hasattr(value, "__array_interface__")
     if not shares and not hasattr(value, "__dlpack__"):
         raise Mismatch("E202", shown_value(value), "make an array of it: array(data, dtype=...)")
     try:
-        found = np.asarray(value) if shares else np.from_dlpack(value)
+        parts = np.asarray(value) if shares else np.from_dlpack(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as e:
         raise Mismatch("E202", f"{shown_value(value)}: {e}") from None
-    return _wrapped(found, kind)
+    return _wrapped(parts, kind)
 
 
 def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:

@@ -36,8 +36,11 @@ watchers: list[Callable[[Storage, int, int], None]] = []
 # Bytes of one array that are copied then.
 _WATCHED_BYTES = 64 << 20
 
-# Memory that came from outside, by (address, size): two wrappers share one Storage.
-_external: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+# Memory that came from outside, by address, size and whether it may be written: two wrappers
+# share one Storage.
+_external: weakref.WeakValueDictionary[tuple[int, int, bool], Storage] = (
+    weakref.WeakValueDictionary()
+)
 
 
 class Storage:
@@ -324,8 +327,23 @@ def wrap(data: NumpyArray) -> Storage:
     hi = lo + root.nbytes
     if not root.flags.c_contiguous:
         lo, hi = byte_range(lo, root.shape, root.strides, root.itemsize)
-    found = _external.get((lo, hi - lo))
-    if found is None or (data.flags.writeable and not found.writable):
-        found = Storage(root, lo, hi - lo, HOST, external=True, writable=data.flags.writeable)
-        _external[(lo, hi - lo)] = found
+    return adopt(root, lo, hi - lo, bool(data.flags.writeable))
+
+
+def adopt(owner: object, lo: int, nbytes: int, writable: bool = True) -> Storage:
+    """The storage of memory on the host that somebody else owns: a known one where it is known.
+
+    owner: what keeps it alive.
+    """
+    found = _external.get((lo, nbytes, writable))
+    if found is None:
+        found = Storage(owner, lo, nbytes, HOST, external=True, writable=writable)
+        if nbytes:
+            _external[(lo, nbytes, writable)] = found
     return found
+
+
+def known_as(storage: Storage, lo: int, nbytes: int) -> None:
+    """Notes that a part of a storage goes to another library, which may give it back as a whole."""
+    if nbytes:
+        _external[(lo, nbytes, storage.writable)] = storage

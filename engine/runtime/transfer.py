@@ -13,6 +13,7 @@ from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active, bystanders, deferred, graph, reading
 
@@ -56,7 +57,10 @@ def store(dest: array, value: Any) -> None:
     """
     from engine.runtime.array import array
 
+    if follows(value):
+        value = shared(value, dest)
     if not isinstance(value, array):
+        value = plain(value)
         try:
             shape = np.shape(value)
         except ValueError:  # not rectangular: making an array of it tells
@@ -103,6 +107,8 @@ def assign(dest: array, src: Any) -> None:
     """Copies an array, or anything that an array can be made from, to `dest`."""
     from engine.runtime.array import array
 
+    if follows(src):
+        src = shared(src, dest)
     if not isinstance(src, array):
         src = _array_like(array, src, dest)
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
@@ -136,6 +142,8 @@ def copy(
     from engine.runtime.indexed import indexedarray
 
     del stream
+    src = shared(src, dest if isinstance(dest, array) else None)
+    dest = shared(dest, src if isinstance(src, array) else None)
     for name, a in (("dest", dest), ("src", src)):
         if not isinstance(a, (array, indexedarray)):
             raise fail("E206", f"copy takes arrays, but {name} is {a!r:.80}",

@@ -13,6 +13,7 @@ from engine.diagnostics.site import call_span
 from engine.lang.numbers import number_kind
 from engine.lang.types import ScalarType
 from engine.runtime.array import array
+from engine.runtime.foreign import plain, shared
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import reading
 from engine.tape.records import FuncRecord, Record
@@ -26,6 +27,7 @@ def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
 
 def check_loss(loss: object) -> array:
     """A loss that can be differentiated. Raises TapeError (E402)."""
+    loss = shared(loss)
     if not isinstance(loss, array):
         raise seed_error("the loss must be an array of one element", f"got {type(loss).__name__}")
     if loss.size != 1 or not isinstance(loss._ir.element, ScalarType):
@@ -45,7 +47,8 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
         raise seed_error("grads must be a dictionary of arrays and cotangents",
                          f"got {type(grads).__name__}")  # fmt: skip
     out = []
-    for a, g in grads.items():
+    for key, g in grads.items():
+        a = shared(key)
         if not isinstance(a, array):
             raise seed_error("a key of grads is not an array", f"got {type(a).__name__}")
         if g is None:
@@ -100,7 +103,7 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         found = g._host()
     else:
         try:
-            found = np.asarray(g)
+            found = np.asarray(plain(g))
         except ValueError:
             found = np.asarray(None)
         got = f"shape {found.shape} of {found.dtype}"

@@ -1,9 +1,14 @@
-"""Nothing of a framework is loaded by the engine itself."""
+"""Nothing of a framework is loaded by the engine itself; what is there shares memory."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+import pytest
+
+import engine as wp
+from engine.interop.base import names
 
 FRAMEWORKS = ("torch", "jax", "paddle", "cupy", "numba", "warp")
 
@@ -29,3 +34,33 @@ print([m for m in sys.argv[1:] if m in sys.modules])
         [sys.executable, "-c", program, *FRAMEWORKS], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_adapters_import_no_framework() -> None:
+    """They are loaded where an object is there, and must not be what loads the framework."""
+    program = """
+import sys
+from engine.interop.base import load
+frameworks, files = (a.split() for a in sys.argv[1:])
+for name in files:
+    load(name)
+print([m for m in frameworks if m in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, " ".join(FRAMEWORKS), " ".join(names())],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@wp.kernel
+def add_one(x: wp.array(dtype=float)):
+    x[wp.tid()] += 1.0
+
+
+def test_launches_take_tensors_of_pytorch() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    t = torch.zeros(4)
+    wp.launch(add_one, dim=4, inputs=[t])
+    assert (t == 1.0).all()
+    assert wp.array(t).numpy().tolist() == [1.0] * 4

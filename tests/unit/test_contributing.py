@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import engine as wp
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,3 +72,43 @@ def test_the_finding_example_is_a_whole_rule(
     finally:
         adtool.rules.load_rules.cache_clear()
         sys.modules.pop(f"adtool.rules.{name.group(1)}", None)
+
+
+class Grid:
+    """An object of the framework in the example."""
+
+    def __init__(self, cells: np.ndarray, frozen: bool = False, compressed: bool = False) -> None:
+        self.cells, self.frozen, self.compressed = cells, frozen, compressed
+
+
+@wp.kernel
+def double(x: wp.array(dtype=wp.vec2)):
+    x[wp.tid()] *= 2.0
+
+
+def test_the_framework_example_is_a_whole_adapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a file beside the other adapters it is found by the module of a type."""
+    import engine.interop
+    from engine.interop import base
+
+    (tmp_path / "gridlib.py").write_text(block_with("python", "class Gridlib"))
+    monkeypatch.setattr(engine.interop, "__path__", [*engine.interop.__path__, str(tmp_path)])
+    monkeypatch.setattr(Grid, "__module__", "gridlib.grids")
+    base.forget()
+    try:
+        grid = Grid(np.ones((3, 2), np.float32))
+        wp.launch(double, dim=3, inputs=[grid])
+        assert (grid.cells == 2.0).all()
+        assert (wp.zeros_like(grid).numpy() == np.zeros((3, 2))).all()
+        assert wp.array(grid).shape == (3, 2)
+        with pytest.raises(wp.LaunchError, match="read-only memory"):
+            wp.launch(double, dim=3, inputs=[Grid(grid.cells, frozen=True)])
+        with pytest.raises(wp.LaunchError, match=r"E202.*a compressed Gridlib grid"):
+            wp.launch(double, dim=3, inputs=[Grid(grid.cells, compressed=True)])
+        with pytest.raises(wp.LaunchError, match=r"E202.*a Gridlib grid of float64"):
+            wp.launch(double, dim=3, inputs=[Grid(np.ones((3, 2)))])
+    finally:
+        base.forget()
+        sys.modules.pop("engine.interop.gridlib", None)

@@ -1,0 +1,282 @@
+"""What the exchange with every framework has in common; a framework itself is one file beside it.
+
+An `Adapter` says where the memory of a framework's array lies and what may be done with it. All
+else is here: vectors and matrices from the last axes, layouts, errors, and which adapter an object
+belongs to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from functools import lru_cache
+from typing import Any
+
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
+from engine.lang.foreign import Memory
+from engine.lang.generics import Pattern
+from engine.lang.strided import byte_range
+from engine.lang.structs import StructType
+from engine.lang.types import ArrayType, ScalarType, ValueType, scalar_of, with_scalar
+from engine.lang.values import to_value_type, value_class
+from engine.runtime.annotation import MAX_DIMS, ElementInfo, array_type, describe, element_info
+from engine.runtime.array import array
+from engine.runtime.pack import Mismatch
+from engine.runtime.storage import Storage, adopt, known_as
+
+__all__ = [
+    "Adapter",
+    "InteropError",
+    "Memory",
+    "Mismatch",
+    "adapter_of",
+    "compatible",
+    "forget",
+    "lend",
+    "load",
+    "names",
+    "refused",
+]
+
+
+class InteropError(LaunchError, TypeError, RuntimeError):
+    """What another library gave, or was to get, cannot be had without a copy, or not at all.
+
+    It is a TypeError and a RuntimeError too, which programs written for Warp catch.
+    """
+
+
+def refused(code: str, message: str, *notes: str, help: str = "") -> InteropError:
+    """An error at the user's call; the caller raises it."""
+    return InteropError(Diagnostic(code, message, call_span(), help, notes))
+
+
+class Adapter:
+    """One framework. A file of `engine/interop` has one, by the name `ADAPTER`.
+
+    package: the module that has to be imported for there to be objects of it; the file is called
+    so. roots: the first names of modules that its types are from. title: the framework's name for
+    messages; thing: how they call an array of it.
+    """
+
+    package: str
+    title: str
+    roots: tuple[str, ...] = ()
+    thing: str = "array"
+
+    # ---- what a framework says itself
+
+    def memory(self, value: Any) -> Memory | None:
+        """Where the elements lie; None for an object of the framework that is no array.
+
+        Raises Mismatch with a code, what it is, and the way out: for layouts and types that there
+        are no addresses of. It need not look at device, read-only memory and sizes: that is done
+        here.
+        """
+        raise NotImplementedError
+
+    def gradient(self, value: Any, made: array) -> None:
+        """Lets `made`, an array over `value`, have its gradient in the memory of value's own.
+
+        Called where `wants_gradient`. Frameworks that have no gradients have nothing to do.
+        """
+
+    def wants_gradient(self, value: Any) -> bool:
+        """Whether gradients flow to it, as the framework sees it."""
+        del value
+        return False
+
+    # ---- what the engine asks for
+
+    def argument(self, value: Any, kind: ArrayType) -> array:
+        """As an array for a parameter of type `kind`, sharing memory. Raises Mismatch."""
+        found = self._found(value)
+        info, n = element_info(kind.element), kind.ndim
+        if found.scalar != scalar_of(kind):
+            raise Mismatch("E202", f"{self._a} of {found.scalar}",
+                           self.convert(describe(scalar_of(kind))))  # fmt: skip
+        inner, shape = info.inner, found.shape
+        if len(shape) != n + len(inner) or shape[n:] != inner:
+            code = "E203" if shape[len(shape) - len(inner) :] == inner else "E202"
+            raise Mismatch(code, f"{self._a} of shape {shape}", _shape_help(info, n))
+        made = self._array(found, info, shape[:n])
+        if self.wants_gradient(value):
+            self.gradient(value, made)
+        return made
+
+    def type_of(self, value: Any, pattern: Pattern) -> ArrayType | None:
+        """The type that a generic kernel is compiled for. Raises Mismatch."""
+        found = self.memory(value)
+        if found is None or pattern.role != "array" or len(found.shape) != pattern.ndim:
+            return None
+        return array_type(found.scalar, len(found.shape))
+
+    def share(self, value: Any, dtype: Any = None, what: str = "") -> array:
+        """As an array that shares memory, with elements of a type (its own scalars for None).
+
+        Trailing axes are the components of vectors and matrices; one element alone, or one number,
+        is an array of one. Integers of one width, and bool as 8 bits, may be taken for one another.
+        what: the function that the user called. Raises InteropError.
+        """
+        try:
+            found = self._found(value)
+            kind = found.scalar if dtype is None else to_value_type(dtype)
+            return self._of(found, kind)
+        except Mismatch as e:
+            lead = f"{what}: " if what else ""
+            raise refused(e.code, f"{lead}{e.got} cannot be shared", help=e.help) from None
+
+    def with_gradient(self, value: Any, like: array | None = None) -> array:
+        """The same, with value's gradient, and vectors and matrices as `like` has them if it can.
+
+        Raises InteropError.
+        """
+        kind = None
+        if like is not None and not isinstance(like._ir.element, (ScalarType, StructType)):
+            inner = like._info.inner
+            found = self.memory(value)
+            if found is not None and found.shape[-len(inner) :] == inner:
+                kind = value_class(with_scalar(like._ir.element, found.scalar))
+        made = self.share(value, kind)
+        if self.wants_gradient(value):
+            self.gradient(value, made)
+        return made
+
+    def numpy(self, value: Any) -> Any:
+        """As NumPy sees it, without a copy. Raises InteropError."""
+        try:
+            found = self._found(value)
+        except Mismatch as e:
+            raise refused(e.code, f"{e.got} cannot be shared", help=e.help) from None
+        if not all(found.shape):
+            found = found._replace(strides=(0,) * len(found.shape))
+        storage = self.storage(found)
+        return storage.view(found.address, found.shape, found.strides, found.scalar.numpy)
+
+    def convert(self, scalar: str) -> str:
+        """How a program makes one of another scalar, for messages."""
+        return f"convert it to {scalar} first"
+
+    # ---- how
+
+    @property
+    def _a(self) -> str:
+        return f"a {self.title} {self.thing}"
+
+    def _found(self, value: Any) -> Memory:
+        """The memory of an array on the host. Raises Mismatch."""
+        found = self.memory(value)
+        if found is None:
+            raise Mismatch("E202", f"a {type(value).__name__} of {self.title}",
+                           f"pass {self._a}")  # fmt: skip
+        if found.device != "cpu":
+            raise Mismatch("E204", f"{self._a} on device {found.device!r}",
+                           "copy it to the CPU first")  # fmt: skip
+        return found
+
+    def _of(self, found: Memory, kind: ValueType) -> array:
+        info = element_info(kind)
+        scalar = kind if isinstance(kind, ScalarType) else scalar_of(kind)
+        if found.scalar is not scalar and not compatible(found.scalar, scalar):
+            raise Mismatch("E202", f"{self._a} of {found.scalar} as {describe(kind)}",
+                           self.convert(describe(scalar)))  # fmt: skip
+        inner, shape = info.inner, found.shape
+        if inner:
+            n = len(shape) - len(inner)
+            if n < 0 or shape[n:] != inner:
+                raise Mismatch("E206", f"{self._a} of shape {shape} as {describe(kind)}",
+                               _shape_help(info, None))  # fmt: skip
+            shape = shape[:n]
+        return self._array(found, info, shape)
+
+    def _array(self, found: Memory, info: ElementInfo, shape: tuple[int, ...]) -> array:
+        n = len(shape)
+        strides = found.strides
+        if info.inner and strides[n:] != info.steps and all(found.shape):
+            raise Mismatch("E206", f"{self._a} with strides {strides} (in bytes) as "
+                           f"{describe(info.kind)}",
+                           "components must lie side by side in memory: make it contiguous "
+                           "first")  # fmt: skip
+        if n > MAX_DIMS:
+            raise Mismatch("E203", f"{self._a} of {n} dimensions",
+                           f"an array has 1 to {MAX_DIMS}: reshape it")  # fmt: skip
+        if n == 0:
+            shape, strides = (1,), (info.size,)
+        elif len(strides) != n:
+            strides = strides[:n]
+        return array._make(self.storage(found), found.address, shape, strides, info.kind)
+
+    def storage(self, found: Memory) -> Storage:
+        """The storage of memory on the host: one for all arrays that show the same block."""
+        lo, nbytes = found.lo, found.nbytes
+        if not nbytes:
+            lo, hi = byte_range(found.address, found.shape, found.strides, found.scalar.size)
+            nbytes = hi - lo
+        return adopt(found.owner, lo, nbytes, found.writable)
+
+
+def compatible(have: ScalarType, want: ScalarType) -> bool:
+    """Whether memory of one scalar may be read as another: only the sign differs, or bool."""
+    return have == want or (have.bits == want.bits and have.kind in "iub" and want.kind in "iu")
+
+
+def _shape_help(info: ElementInfo, ndim: int | None) -> str:
+    if not info.inner:
+        return f"pass one of {ndim} dimension{'s' * (ndim != 1)}"
+    axes = f"{info.inner[0]}" if len(info.inner) == 1 else f"{info.inner}"
+    what = f"its last dimension{'s' * (len(info.inner) > 1)} must be {axes}"
+    return what if ndim is None else f"{what}, after {ndim} for the elements"
+
+
+# ---- which adapter
+
+_SEAM = frozenset({"base", "dlpack"})  # files that are no frameworks
+
+
+def names() -> list[str]:
+    """The frameworks that there are adapters for: the names of their files."""
+    import engine.interop as here
+
+    found = {m.name for m in pkgutil.iter_modules(here.__path__) if not m.ispkg}
+    return sorted(found - _SEAM)
+
+
+def load(name: str) -> Adapter | None:
+    """The adapter in a file; None where the file has none. The framework is not imported."""
+    module = importlib.import_module(f"engine.interop.{name}")
+    found: Adapter | None = getattr(module, "ADAPTER", None)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def adapter_of(cls: type) -> Adapter | None:
+    """The adapter for objects of a type: the framework's own, or one that is derived from it."""
+    roots = {base.__module__.partition(".")[0] for base in cls.__mro__[:-1]
+             if isinstance(base.__module__, str)}  # fmt: skip
+    roots -= {"builtins", "engine", "numpy"}
+    for name in names() if roots else ():
+        # What is not imported has no objects.
+        if name in sys.modules or name in roots:
+            found = load(name)
+            if found is not None and roots.intersection(found.roots or (found.package,)):
+                return found
+    return None
+
+
+def forget() -> None:
+    """To be called where a file was added: types are looked up anew."""
+    adapter_of.cache_clear()
+
+
+def lend(a: array) -> Any:
+    """The elements of an array for another library: NumPy's view of them, components last.
+
+    The view keeps the memory alive, and tells those who watch that somebody may write it. An array
+    that the library makes of it, and gives back, has the storage that this one has.
+    """
+    view = a.numpy()
+    known_as(a.storage, a.lo, a.hi - a.lo)
+    a.storage.expose_for_ever()
+    return view
