@@ -63,8 +63,8 @@ _PACKAGES = (
     ("cupy", "", "CUDA: pip install 'adtool[cuda12]' or 'adtool[cuda13]'", False),
     ("torch", "torch", "to use engine from PyTorch: pip install 'adtool[torch]'", False),
     ("jax", "jax", "to use engine from JAX: pip install 'adtool[jax]'", False),
-    ("paddle", "paddlepaddle", "to use engine from Paddle: pip install paddlepaddle", False),
-    ("numba", "numba", "to share arrays with Numba: pip install numba", False),
+    ("paddle", "paddlepaddle", "to use engine from Paddle: pip install 'adtool[paddle]'", False),
+    ("numba", "numba", "to share arrays with Numba: pip install 'adtool[numba]'", False),
 )
 
 

@@ -77,7 +77,7 @@ def print_diagnostics() -> None:
     """
     found = environment()
     rows = [("Software", "")]
-    for package in ("engine", "numpy", "cupy", "torch", "jax"):
+    for package in ("engine", "numpy", "cupy", "torch", "jax", "paddlepaddle", "numba"):
         with suppress(PackageNotFoundError):
             rows.append((package, version("adtool" if package == "engine" else package)))
     rows += [("python", sys.version.replace("\n", " ")), ("platform", platform.platform())]
