@@ -66,7 +66,7 @@ def build_report(
         partial=session.options.partial or session.part,
         tapes=len(session.tapes),
         seconds=round(session.seconds, 3),
-        notes=(*_unmatched(session), *_strayed(session), *notes_of(session, findings)),
+        notes=(*session.notes, *_notes(session), *notes_of(session, findings)),
         durations=session.durations,
         taylor=taylor_of(session.tapes),
     )
@@ -187,6 +187,10 @@ def _unmatched(session: Session) -> tuple[str, ...]:
         for option, pattern in given
         if known and not any(fnmatchcase(k, pattern) for k in known)
     )
+
+
+def _notes(session: Session) -> tuple[str, ...]:
+    return (*_unmatched(session), *_strayed(session))
 
 
 def _strayed(session: Session) -> tuple[str, ...]:

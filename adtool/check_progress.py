@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from adtool.job import CheckOptions
@@ -55,6 +55,14 @@ class CheckProgress:
     def among_all(self, tape: int, launch: int, done: int, kernel: str) -> None:
         """Says what is checked where the order is not that of the tapes. done: launches begun."""
         self._page.check(tape, len(self._launches), launch, done, self._total, kernel)
+
+    def of_functions(self, tapes: int) -> Callable[[int, int, str], None]:
+        """Takes what is told of functions of frameworks. tapes: how many were checked before."""
+
+        def told(done: int, total: int, name: str) -> None:
+            self._page.check(tapes, tapes + 1, -1, self._total + done, self._total + total, name)
+
+        return told
 
     def slowest(self, count: int) -> tuple[Duration, ...]:
         """The steps that took longest, the slowest first."""

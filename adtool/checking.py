@@ -28,6 +28,7 @@ from engine.autograd import (
 if TYPE_CHECKING:
     from adtool.check_progress import CheckProgress
     from engine import CapturedTape
+    from engine.foreign import Watched
 
 
 __engine_tool__ = True  # places of errors and launches are those of who called
@@ -156,6 +157,38 @@ def recorded(captured: Sequence[CapturedTape]) -> list[CapturedTape]:
     """The tapes that hold something; last those that missed all that a graph ran in their block."""
     missed = [t for t in captured if not t.records and any(map(_is_broken, t.facts))]
     return [*(t for t in captured if t.records), *missed]
+
+
+def with_functions(
+    outcome: Outcome, watched: Watched, options: CheckOptions,
+    progress: CheckProgress | None = None,
+) -> Outcome:  # fmt: skip
+    """The outcome of the check of tapes, with that of functions of frameworks after it.
+
+    Each framework is numbered as a tape, after those of the program. It forgets the functions.
+    """
+    if outcome.kind != "done" or not (watched.found or watched.notes):
+        return outcome
+    first = len(outcome.recorded)
+    seen = replace(
+        outcome, kernels=tuple(dict.fromkeys((*outcome.kernels, *watched.names))),
+        recorded=(*outcome.recorded, *watched.recorded),
+        notes=(*outcome.notes, *watched.notes),
+    )  # fmt: skip
+    # That there were tapes, and nothing on them, is of no interest where there are functions.
+    done = [t for t in outcome.tapes if outcome.recorded or t.launches]
+    try:
+        with calm():
+            for result in watched.results(
+                first, **options.of_functions(), launches_of=options.launches_of,
+                progress=None if progress is None else progress.of_functions(first),
+            ):  # fmt: skip
+                done.append(result)
+    except KeyboardInterrupt as stop:
+        if isinstance(stop, CheckInterrupted):
+            done.append(stop.result)
+        return replace(seen, kind="interrupted", tapes=tuple(done))
+    return replace(seen, tapes=tuple(done) or outcome.tapes)
 
 
 def _is_broken(fact: object) -> bool:

@@ -20,7 +20,15 @@ import engine
 from adtool import codec, files, memory, overlay, parents, status, strays, streams, traces
 from adtool.captures.run import write_tapes
 from adtool.check_progress import CheckProgress
-from adtool.checking import calm, check_tapes, kernels_of, launches_of, recorded, refused
+from adtool.checking import (
+    calm,
+    check_tapes,
+    kernels_of,
+    launches_of,
+    recorded,
+    refused,
+    with_functions,
+)
 from adtool.exits import ToolError, because
 from adtool.faults import FaultLog
 from adtool.job import Columns, JacobianOptions, Job, ListingOptions
@@ -33,6 +41,7 @@ from adtool.target import TargetError, join_threads, run_target
 from engine.alias import install
 from engine.archive import ArchiveError
 from engine.autograd import Derivative, Enough, Mover, Share, Witness
+from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -114,6 +123,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
     noted = FaultLog(folder)
     start = time.monotonic()
     with (
+        _functions(job) as watched,
         engine.capturing(on_launch, wants, mover or Witness(), job.traces) as capture,
         _watched(job, noted),
     ):
@@ -156,7 +166,7 @@ def _run(job: Job, page: status.StatusWriter, owner: int, folder: Path) -> Outco
         written = None if job.keep is None else write_tapes(tapes, job.keep)
         if job.check:
             with _watched(job, None):
-                outcome = _check(capture.tapes, job, page, trace)
+                outcome = _check(capture.tapes, job, page, trace, watched)
         else:
             trace()
             outcome = Outcome("done", kernels=kernels_of(tapes), recorded=launches_of(tapes))
@@ -200,6 +210,13 @@ def _again(job: Job, page: status.StatusWriter, folder: Path) -> Outcome:
         return Outcome("target", error.message, error.help)
     except ArchiveError as error:  # contents are read when they are needed
         return Outcome("target", f"`{job.target.script}` cannot be used: {error}")
+
+
+def _functions(job: Job) -> contextlib.AbstractContextManager[Watched]:
+    """Finds functions of frameworks whose gradients are written by hand, for a check of them."""
+    if not job.check or job.moving is not None or job.jacobian is not None:
+        return contextlib.nullcontext(Watched())
+    return watching(lambda name: not job.options.deselects(name))
 
 
 def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:
@@ -296,7 +313,7 @@ def _use_device(name: str | None) -> None:
 
 def _check(
     captured: list[CapturedTape], job: Job, page: status.StatusWriter,
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[], None] | None = None, watched: Watched | None = None,
 ) -> Outcome:  # fmt: skip
     signal.alarm(0)  # one that the target set for itself
     progress = CheckProgress(page, recorded(captured), job.options)
@@ -307,6 +324,8 @@ def _check(
         processes=job.processes or min(engine.config.num_threads or engine.processors(), MOST),
         meanwhile=meanwhile,
     )  # fmt: skip
+    if watched is not None:
+        outcome = with_functions(outcome, watched, job.options, progress)
     return replace(outcome, pictures=gallery.pictures()) if gallery else outcome
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import engine
 from adtool import endings, memory
 from adtool.assemble import build_report
-from adtool.checking import calm, check_tapes, recorded, refused
+from adtool.checking import calm, check_tapes, recorded, refused, with_functions
 from adtool.faults import FaultLog
 from adtool.job import CheckOptions, Target
 from adtool.outcome import Outcome
@@ -24,6 +24,7 @@ from adtool.reruns import settled_in_process
 from adtool.session import Session
 from adtool.suppressions import Choice
 from engine.autograd import Experience, TapeResult, Witness
+from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:
     from adtool.faults import Seen
@@ -55,6 +56,7 @@ class Observation:
         self._faults = FaultLog(None)
         self._open = False
         self.capture: Capture | None = None
+        self._functions = Watched()
 
     def open(self) -> None:
         """Begins to look. What else looks at the same time sees the same."""
@@ -64,6 +66,7 @@ class Observation:
         self.capture = self._stack.enter_context(
             engine.capturing(None, lambda k: not options.deselects(k), Witness(), late=True)
         )
+        self._functions = self._stack.enter_context(watching(lambda k: not options.deselects(k)))
         if options.bounds:
             self._stack.enter_context(engine.watching(self._faults, races=True))
         self._faults.capture = self.capture
@@ -80,6 +83,11 @@ class Observation:
         """Of those captured, the ones that hold something."""
         return () if self.capture is None else recorded(self.capture.tapes)
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to check: neither tapes nor functions of frameworks."""
+        return not self.tapes and not self._functions.found
+
     def report(self, name: str, terms: Terms, experience: Experience | None = None) -> Report:
         """Checks the tapes, and forgets them. name: of the test.
 
@@ -87,10 +95,12 @@ class Observation:
         """
         captured = [] if self.capture is None else self.capture.tapes
         self.capture = self._faults.capture = None
-        return report_of(
-            name, terms, lambda: check_tapes(captured, terms.options, None, experience),
-            lambda: self._faults.seen,
-        )  # fmt: skip
+
+        def check() -> Outcome:
+            outcome = check_tapes(captured, terms.options, None, experience)
+            return with_functions(outcome, self._functions, terms.options)
+
+        return report_of(name, terms, check, lambda: self._faults.seen)
 
     def faults_of(self, kernels: Sequence[str]) -> tuple[Seen, ...]:
         """What launches of these kernels did wrong, by now."""
@@ -122,7 +132,7 @@ def report_of(
     session = Session(
         Target(script=name), terms.options, outcome.tapes, outcome.kernels, failure,
         time.monotonic() - start, recorded=outcome.recorded,
-        faults=faults(), part=True, accuracy=terms.accuracy,
+        faults=faults(), part=True, accuracy=terms.accuracy, notes=outcome.notes,
     )  # fmt: skip
     return build_report(settled_in_process(session), terms.gate, terms.choice)
 

@@ -13,6 +13,10 @@ _OF_TAPE = (
     "order", "end_to_end", "taylor",
 )  # fmt: skip
 
+_OF_FUNCTIONS = (
+    "eps", "atol", "rtol", "kernels", "skip_kernels", "max_inputs", "max_outputs", "seed", "order",
+)  # fmt: skip
+
 _OF_DIVIDED = ("eps", "atol", "rtol", "max_inputs", "max_outputs", "seed")
 
 # Operations that one run keeps traces of: they are told as text, of some hundred bytes each.
@@ -84,6 +88,10 @@ class CheckOptions:
     def of_tape(self) -> dict[str, Any]:
         """What `engine.autograd.check_tape` takes of them, by the same names."""
         return {name: getattr(self, name) for name in _OF_TAPE}
+
+    def of_functions(self) -> dict[str, Any]:
+        """What `engine.foreign.Watched.results` takes of them, by the same names."""
+        return {name: getattr(self, name) for name in _OF_FUNCTIONS}
 
     def of_divided(self) -> dict[str, Any]:
         """What `engine.autograd.DividedCheck` takes of them, by the same names."""

@@ -30,7 +30,8 @@ class Outcome:
     target's arguments that are options of the tool, and that the target does not seem to use.
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     written: of a capture, where that was asked for. found: the finding that it was reduced to.
-    pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`.
+    pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`. notes:
+    what is to be told of the run beside its results.
     """
 
     kind: Kind
@@ -50,6 +51,7 @@ class Outcome:
     found: Finding | None = None
     pictures: tuple[LaunchPictures, ...] = ()
     likenesses: tuple[Likenesses, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class Runner:
         if seen is None or plan is None:
             return
         at_end = when == "teardown"
-        if not seen.tapes and (at_end or not plan.asked):
+        if seen.empty and (at_end or not plan.asked):
             return  # tapes that hold nothing are not worth a word
         try:
             known = replace(plan.terms.choice, known=() if at_end else plan.expect)

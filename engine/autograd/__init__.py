@@ -15,8 +15,10 @@ mutation      adjoints that are wrong on purpose
 
 from engine.autograd.facts import (
     Broken,
+    Change,
     Event,
     FunctionCheck,
+    Handwritten,
     Made,
     Moved,
     Overwritten,
@@ -92,8 +94,9 @@ __all__ = [
     "Remainders", "TapeResult",
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
-    "STEPS", "Broken", "Enough", "Event", "FunctionCheck", "Made", "Moved", "Mover", "Overwritten",
-    "Recorded", "Shared", "Sought", "Stale", "Witness", "Write", "decided", "judged", "repeats",
+    "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Handwritten", "Made",
+    "Moved", "Mover", "Overwritten", "Recorded", "Shared", "Sought", "Stale", "Witness", "Write",
+    "decided", "judged", "repeats",
     # derivatives
     "Derivative", "FunctionMetadata", "Jacobians", "MatrixSummary", "Share", "SparseJacobian",
     "Tangents",

@@ -205,3 +205,35 @@ class Stale:
     by: Write = Write()
     text: str = ""
     passes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that was changed in place where a gradient written by hand did not expect it.
+
+    kind: `input`: the function changed an argument and did not say so. `saved`: what it kept for
+    its gradient was changed before that ran. `cotangent`, `kept`: the gradient itself changes what
+    it was given, or what was kept for it. name: of what was changed. site: where that was seen.
+    wrong: whether a gradient is wrong because of it.
+    """
+
+    kind: Literal["input", "saved", "cotangent", "kept"]
+    name: str
+    site: Span | None = None
+    wrong: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """Of an operation of another framework, whose gradient was written by hand.
+
+    framework: its name. what: what it is there, as `function`. gradient: the name of what was
+    written. missing: inputs by which it gives none (None), though results depend on them. changes:
+    what is changed in place.
+    """
+
+    framework: str
+    what: str
+    gradient: str
+    missing: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.autograd.facts import Broken, FunctionCheck, Made, Overwritten, Shared, Sought, Stale
+from engine.autograd.facts import (
+    Broken,
+    FunctionCheck,
+    Handwritten,
+    Made,
+    Overwritten,
+    Shared,
+    Sought,
+    Stale,
+)
 from engine.diagnostics import Span
 
 Verdict = Literal[
@@ -124,7 +133,8 @@ class LaunchResult:
     wrong, where a pair fails. changed_inputs: of a Python function (index -1), the inputs in
     which a run of it leaves other values and which it does not return. unassigned: variables
     that a thread read before they had a value, with the places. detached: arrays without a
-    gradient that the kernel writes and reads back, where pairs fail for want of it.
+    gradient that the kernel writes and reads back, where pairs fail for want of it. by_hand: of an
+    operation of another framework; the kernel is its name then, and the span that of its gradient.
     """
 
     index: int
@@ -141,6 +151,7 @@ class LaunchResult:
     changed_inputs: tuple[str, ...] = ()
     unassigned: tuple[tuple[str, Span], ...] = ()
     detached: tuple[str, ...] = ()
+    by_hand: Handwritten | None = None
 
     @property
     def stopped(self) -> bool:

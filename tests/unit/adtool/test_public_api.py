@@ -13,7 +13,10 @@ from pathlib import Path
 import adtool
 
 FILES = sorted(Path(str(adtool.__file__)).parent.rglob("*.py"))
-DOORS = ("engine", "engine.alias", "engine.archive", "engine.autograd", "engine.diagnostics")
+DOORS = (
+    "engine", "engine.alias", "engine.archive", "engine.autograd", "engine.diagnostics",
+    "engine.foreign",
+)  # fmt: skip
 
 
 def used(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,178 @@
+"""The check of one operation, from how it ran to what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.autograd.comparison.judgement import FAIL, Comparison, Judgement
+from engine.autograd.comparison.tolerance import largest
+from engine.autograd.facts import Handwritten
+from engine.autograd.results import LaunchResult, PairResult
+from engine.autograd.tape.options import Options
+from engine.autograd.variables.element_names import element_name
+from engine.foreign.directions import (
+    UNSETTLED,
+    Directional,
+    Pair,
+    beside_kinks,
+    compare_directions,
+)
+from engine.foreign.entries import compare_entries, is_small, locate, sample
+from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
+from engine.foreign.operation import Operation, OperationFailed
+
+SECOND = "its gradient has no derivative of its own"
+
+
+@dataclass
+class Seen:
+    """How many operations of each kind were checked in a run."""
+
+    counts: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def first(self, kind: tuple[object, ...]) -> bool:
+        """Whether this is the first of its kind; counts it."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        return self.counts[kind] == 1
+
+
+def check_operation(
+    op: Operation, options: Options | None = None, index: int = 0, seen: Seen | None = None
+) -> LaunchResult:
+    """Checks the handwritten gradient of an operation against differences of what it computes.
+
+    index: its number among those of its framework. seen: by earlier checks of the same run. The
+    second derivative is checked, too, where the options' order is 2.
+    """
+    options = options or Options()
+    told = Handwritten(op.framework, op.what, op.gradient, changes=tuple(op.changes))
+    site = op.site
+    result = LaunchResult(index, op.name, (), (), op.span, site, by_hand=told)
+    if not op.inputs or not op.outputs:
+        side = "output" if op.inputs else "input"
+        return replace(result, skipped=f"it has no {side} of floating point that has a gradient")
+    first = (seen or Seen()).first(op.kind)
+    pairs, missing = _pairs(op, options, index, first)
+    names = tuple(dict.fromkeys(op.inputs[i].name for i, j in missing))
+    result = replace(
+        result, pairs=tuple(_result(op, pair, c) for pair, c in pairs.items()),
+        by_hand=replace(told, missing=names),
+    )  # fmt: skip
+    if options.order > 1:
+        second = op.second()
+        if second is None:
+            return replace(result, no_second=SECOND)
+        more, _ = _pairs(second, options, index, first)
+        found = tuple(_result(second, pair, c) for pair, c in more.items())
+        result = replace(result, pairs=(*result.pairs, *found))
+    return result
+
+
+def _pairs(
+    op: Operation, options: Options, index: int, first: bool
+) -> tuple[dict[Pair, Comparison], list[Pair]]:
+    """The comparisons of all pairs, and those that fail because the gradient is None."""
+    every = {(i, j): Comparison() for i in range(len(op.inputs)) for j in range(len(op.outputs))}
+    empty = {
+        pair: replace(c, reason="the array is empty") for pair, c in every.items()
+        if not (op.inputs[pair[0]].value.size and op.outputs[pair[1]].value.size)
+    }  # fmt: skip
+    if len(empty) == len(every):
+        return empty, []
+    rng = np.random.default_rng([0xF0E1, options.seed, index])
+    try:
+        e = evaluated(op, options.tolerance)
+        found = compare_directions(e, rng)
+        asked = options.max_inputs > 0 or options.max_outputs > 0
+        suspicious = any(c.verdict in UNSETTLED for c in found.pairs.values())
+        if asked or (is_small(e) and (first or suspicious)):
+            pairs = _reopened(found)
+            pairs = compare_entries(e, pairs, options.max_inputs, options.max_outputs)
+        else:
+            pairs = _located(e, found, rng)
+        pairs = _varied(e, pairs, rng)
+    except NotComparable as why:
+        return {pair: c.judged(why.verdict) for pair, c in every.items()}, []
+    except OperationFailed as why:
+        open_ = Judgement("inconclusive", f"it could not be run again: {why}")
+        return {pair: c.judged(open_) for pair, c in every.items()}, []
+    missing = [p for p in sorted(found.missing) if pairs[p].verdict == "fail"]
+    return {**pairs, **empty}, missing
+
+
+def _reopened(found: Directional) -> dict[Pair, Comparison]:
+    """The pairs, to be judged anew by their entries."""
+    return {pair: c.reopened() for pair, c in found.pairs.items()}
+
+
+def _located(e: Evaluated, found: Directional, rng: np.random.Generator) -> dict[Pair, Comparison]:
+    """The pairs of a large operation: where directions disagree, with an entry that does."""
+    out = dict(found.pairs)
+    for pair, c in found.pairs.items():
+        probe = found.probes.get(pair)
+        if c.verdict == "nan" or probe is None or c.verdict not in UNSETTLED:
+            continue
+        beside = beside_kinks(e, pair, probe, rng)
+        if beside is None:
+            if c.verdict == "fail":
+                out[pair] = locate(e, pair, probe, c)
+            else:
+                out[pair] = sample(e, pair, probe, c, rng)
+            continue
+        judgement, near, there = beside
+        if judgement is FAIL:
+            out[pair] = locate(near, pair, there, c.reopened().judged(FAIL))
+        else:
+            out[pair] = c.reopened().judged(judgement)
+    return out
+
+
+def _varied(
+    e: Evaluated, pairs: Mapping[Pair, Comparison], rng: np.random.Generator
+) -> dict[Pair, Comparison]:
+    """The pairs; those fail whose gradient depends on how it is asked for."""
+    out = dict(pairs)
+    for variation in e.op.variations():
+        for j, b in enumerate(e.op.outputs):
+            if not b.value.size:
+                continue
+            w = variation.cotangent(j, rng.standard_normal(b.value.shape))
+            plain = e.gradients(j, w)
+            try:
+                other = variation.vjp(e.at, e.cotangents(j, w), e.lifted)
+            except OperationFailed as why:
+                for i in range(len(e.op.inputs)):
+                    if (i, j) in out and out[i, j].verdict == "pass":
+                        open_ = Judgement("inconclusive", f"{variation.words}, {why}")
+                        out[i, j] = out[i, j].judged(open_)
+                break
+            for i, (g, h) in enumerate(zip(plain, other, strict=True)):
+                c = out.get((i, j))
+                if g is None or h is None or c is None or c.verdict in ("nan", "fail"):
+                    continue
+                off = np.where(np.isfinite(g), np.abs(h - g), 0.0) if g.shape == h.shape else g
+                size = max(largest(g), 1e-300)
+                if g.shape != h.shape or not np.max(off, initial=0.0) <= 100.0 * e.rtol * size:
+                    k = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+                    here, there = float(g.reshape(-1)[k]), float(h.reshape(-1)[k])
+                    c = replace(c, worst=None, excess=-1.0)
+                    c = c.measured(there, here, e.rtol * size)
+                    out[i, j] = c.judged(Judgement("fail", f"it is wrong {variation.words}"))
+    return out
+
+
+def _result(op: Operation, pair: Pair, c: Comparison) -> PairResult:
+    """A pair's result, with the names of the worst entry's scalars."""
+    a, b = op.inputs[pair[0]], op.outputs[pair[1]]
+    out = c.result(a.name, b.name)
+    worst = out.worst
+    if worst is None or worst.row < 0:
+        return out
+    named = replace(
+        worst, row_name=element_name(b.name, worst.row, b.value.shape),
+        col_name=element_name(a.name, worst.col, a.value.shape),
+    )  # fmt: skip
+    return replace(out, worst=named)

@@ -1,0 +1,96 @@
+"""The operations of a framework that are kept for the check, of all that ran."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from engine.autograd.results import Unchecked
+from engine.diagnostics import Span
+from engine.foreign.operation import Operation
+
+FULL = (
+    "copies of what it was given would take more than config.snapshot_limit_bytes with the others"
+)
+
+
+class Budget:
+    """How much memory copies may take, for all frameworks together."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._lock = threading.Lock()
+
+    def take(self, nbytes: int) -> bool:
+        """Whether so much is left; it is taken then."""
+        with self._lock:
+            if nbytes > self._left:
+                return False
+            self._left -= nbytes
+            return True
+
+
+@dataclass
+class Collection:
+    """What one framework's watcher fills: operations, and what is to be told of others.
+
+    framework: its name, as it is told. wants: whether operations of a name will be checked at all.
+    Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
+    """
+
+    framework: str
+    budget: Budget
+    wants: Callable[[str], bool] = lambda name: True
+    operations: list[tuple[int, Operation]] = field(default_factory=list)
+    unchecked: list[Unchecked] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
+    calls: int = 0
+    _counts: Counter[Hashable] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _said: set[Hashable] = field(default_factory=set)
+
+    def number(self, name: str, kind: Hashable, nbytes: int, site: Span | None = None) -> int:
+        """The number of a call, or -1 where it is not to be kept. kind: equal for equal calls.
+
+        nbytes: what copies of it take. site: its place.
+        """
+        with self._lock:
+            number = self.calls
+            self.calls += 1
+            self.names[name] = None
+            self._counts[kind] += 1
+            count = self._counts[kind]
+        if not self.wants(name) or not _sampled(count):
+            return -1
+        if not self.budget.take(nbytes):
+            self.leave_out(name, FULL, site, number)
+            return -1
+        return number
+
+    def add(self, number: int, operation: Operation) -> None:
+        """Keeps the operation of that number."""
+        with self._lock:
+            self.operations.append((number, operation))
+
+    def leave_out(self, name: str, reason: str, site: Span | None = None, number: int = -1) -> None:
+        """Says, once for each name and reason, that something is not checked."""
+        with self._lock:
+            self.names[name] = None
+            if (name, reason) not in self._said:
+                self._said.add((name, reason))
+                self.unchecked.append(Unchecked(number, f"function `{name}`", reason, site))
+
+    def note(self, text: str) -> None:
+        """Something to tell the user, once."""
+        with self._lock:
+            if text not in self.notes:
+                self.notes.append(text)
+
+
+def _sampled(count: int) -> bool:
+    """Whether the call of that number among equal ones is kept: 1, 2, 5, 17, 65 ..."""
+    power = count - 1
+    return power < 1 or (power & (power - 1) == 0 and power.bit_length() % 2 == 1)

@@ -1,0 +1,158 @@
+"""Compares single entries of the derivative, all or those behind a disagreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from engine.autograd.comparison.judgement import NAN, PASS, Comparison, Judgement
+from engine.autograd.comparison.tolerance import largest
+from engine.autograd.reference.differences import Slope
+from engine.autograd.reference.noise import Line
+from engine.foreign.directions import Pair, Probe, not_finite, weighted
+from engine.foreign.evaluated import Evaluated
+from engine.foreign.judging import settled
+from engine.foreign.operation import Array
+
+# Up to this many scalars on a side, entries are compared one by one.
+SIDE = 128
+SAMPLED = 4  # columns of a larger one
+UNSAMPLED = Judgement("fail", "seen along random directions; the entries that were sampled agree")
+
+
+def is_small(e: Evaluated) -> bool:
+    """Whether all entries can be compared."""
+    sides = (e.op.inputs, e.op.outputs)
+    return all(sum(v.value.size for v in side) <= SIDE for side in sides)
+
+
+def compare_entries(
+    e: Evaluated, pairs: dict[Pair, Comparison], max_inputs: int = -1, max_outputs: int = -1
+) -> dict[Pair, Comparison]:
+    """Compares single entries of these pairs. max_*: how many of each array; all if <= 0."""
+    out = dict(pairs)
+    rows = {j: _first(e.op.outputs[j].value.size, max_outputs) for j in {j for _, j in pairs}}
+    ads = {(j, r): _gradients(e, j, r) for j, many in rows.items() for r in many}
+    for i in dict.fromkeys(i for i, _ in pairs):
+        cols = _first(e.op.inputs[i].value.size, max_inputs)
+        lines = [e.column(i, c) for c in cols]
+        slopes = [e.by_scalar(i, c, lines[k]) for k, c in enumerate(cols)]
+        for j in (j for k, j in pairs if k == i):
+            ad = np.array([[_entry(ads[j, r][i], c) for c in cols] for r in rows[j]])
+            out[i, j] = compare_block(e, (i, j), rows[j], cols, ad, lines, slopes, out[i, j])
+    return out
+
+
+def compare_block(
+    e: Evaluated, pair: Pair, rows: Sequence[int], cols: Sequence[int], ad: Array,
+    lines: Sequence[Line], slopes: Sequence[Slope], c: Comparison,
+) -> Comparison:  # fmt: skip
+    """Compares some entries of a pair, given the derivatives by each column."""
+    if not ad.size:
+        return c
+    i, j = pair
+    at = e.spans[j].start + np.asarray(rows)
+    ref = np.stack([s.value[at] for s in slopes], axis=1)
+    error = np.stack([s.error[at] for s in slopes], axis=1)
+    size = np.where(np.isfinite(ref), np.abs(ref), 0.0)
+    near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
+    allowed = np.maximum(e.allowed(ref, near), 1e-300)
+    c = replace(c, checked=c.checked + ad.size)
+    with np.errstate(all="ignore"):
+        diff = np.abs(ad - ref)
+    finite = np.isfinite(ad)
+    judgements = [PASS] if np.all(finite) else [not_finite(e, i)]
+    for k, m in np.argwhere(finite & ~(diff <= allowed)):
+        value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
+        found = Slope(ref[k : k + 1, m], error[k : k + 1, m])
+        verdict = settled(
+            e, value, e.scale(i, cols[m]), float(ad[k, m]), found, float(allowed[k, m])
+        )
+        judgements.append(verdict)
+        if verdict.verdict != "fail":
+            diff[k, m] = 0.0
+    diff = np.where(np.isfinite(diff), diff, 0.0)
+    with np.errstate(all="ignore"):
+        excess = np.where(finite, diff / allowed, np.inf if NAN in judgements else -1.0)
+        rel = np.where(np.abs(ref) > allowed, diff / np.abs(ref), 0.0)
+    k, m = (int(n) for n in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    if (finite[k, m] and diff[k, m] > 0) or not finite[k, m]:
+        c = c.measured(float(ad[k, m]), float(ref[k, m]), float(allowed[k, m]), rows[k], cols[m])
+    return c.bounded(largest(diff), largest(rel)).judged(*judgements)
+
+
+def locate(e: Evaluated, pair: Pair, probe: Probe, c: Comparison) -> Comparison:
+    """The comparison of a large pair that fails along a direction, with the entry behind it."""
+    i, j = pair
+    v, w = probe.v.reshape(-1), probe.w.reshape(-1)
+    g, part = probe.gradient.reshape(-1), e.spans[j]
+    bad = np.flatnonzero(~np.isfinite(g))
+    if bad.size:
+        col = int(bad[0])
+    else:
+
+        def behind(cols: Array) -> float:
+            move = np.zeros(v.size)
+            move[cols] = v[cols]
+            slope = e.roughly(e.line({i: move.reshape(probe.v.shape)}))
+            return abs(float(g[cols] @ v[cols]) - float(w @ slope.value[part]))
+
+        col = _halved(v.size, behind)
+    found = _at_column(e, pair, col, w, c.reopened())
+    if found.verdict in ("fail", "nan"):
+        return found
+    return replace(c, checked=found.checked).judged(UNSAMPLED)
+
+
+def sample(
+    e: Evaluated, pair: Pair, probe: Probe, c: Comparison, rng: np.random.Generator
+) -> Comparison:
+    """The comparison of a large pair of which directions say nothing, with some entries."""
+    size = probe.v.size
+    found = c
+    for col in rng.choice(size, size=min(SAMPLED, size), replace=False).tolist():
+        found = _at_column(e, pair, col, probe.w.reshape(-1), found)
+    return found
+
+
+def _at_column(e: Evaluated, pair: Pair, col: int, w: Array, c: Comparison) -> Comparison:
+    """The comparison, with the entry of a column that is furthest off."""
+    i, j = pair
+    part, line = e.spans[j], e.column(i, col)
+    slope = e.by_scalar(i, col, line)
+
+    def beneath(rows: Array) -> float:
+        some = np.zeros(w.size)
+        some[rows] = w[rows]
+        found = _entry(e.gradients(j, some)[i], col)
+        off = abs(found - float(some @ slope.value[part]))
+        return off if np.isfinite(off) else np.inf
+
+    row = _halved(w.size, beneath)
+    ad = np.array([[_entry(_gradients(e, j, row)[i], col)]])
+    return compare_block(e, pair, [row], [col], ad, [line], [slope], c)
+
+
+def _halved(size: int, off: Callable[[Array], float]) -> int:
+    """The element that is behind a disagreement, by looking at halves. off: of some elements."""
+    some = np.arange(size)
+    while some.size > 1:
+        halves = some[: some.size // 2], some[some.size // 2 :]
+        some = max(halves, key=off)
+    return int(some[0])
+
+
+def _gradients(e: Evaluated, j: int, row: int) -> list[Array | None]:
+    unit = np.zeros(e.op.outputs[j].value.size)
+    unit[row] = 1.0
+    return e.gradients(j, unit)
+
+
+def _entry(gradient: Array | None, col: int) -> float:
+    return 0.0 if gradient is None else float(gradient.reshape(-1)[col])
+
+
+def _first(size: int, most: int) -> list[int]:
+    return list(range(size if most <= 0 else min(size, most)))

@@ -1,0 +1,282 @@
+"""An operation at the values that it had, in the precision in which it can be compared.
+
+Float64 is the reference only where it does what the operation did: where it runs at all, gives the
+recorded results, and is not rounded more coarsely inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from engine.autograd.comparison.judgement import Judgement
+from engine.autograd.comparison.tolerance import AUTO_RTOL, Tolerance, largest
+from engine.autograd.function.displaced import POWER
+from engine.autograd.reference.differences import (
+    FLOAT64,
+    Slope,
+    WorkingPrecision,
+    extrapolated,
+    fixed,
+    nearer,
+    slope,
+    working_precision,
+)
+from engine.autograd.reference.noise import Line, fourth_differences
+from engine.foreign.operation import Array, Cotangents, Operation, OperationFailed
+
+REORDERED = 1e3  # units of rounding that sums in another order may make
+SAME = 1e-3  # float64 and the operation's own precision may be so far apart
+NEXT_TO_NOTHING = 1e-15  # of the typical size
+FLOOR = 0.1  # of the typical size, by which small values are displaced
+SINGLE = 2.0**-23
+# Rounding inside of a float64 run above this part of the results is that of another precision.
+ROUGH = 1e-10
+
+
+class NotComparable(Exception):
+    """Why there is nothing to compare: a verdict with its reason."""
+
+    def __init__(self, verdict: Judgement) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An operation at some inputs. here: its outputs there, flat and one after the other."""
+
+    op: Operation
+    at: tuple[Array, ...]
+    lifted: bool
+    here: Array
+    precision: WorkingPrecision
+    tolerance: Tolerance
+
+    @cached_property
+    def spans(self) -> tuple[slice, ...]:
+        """Where each output is in `here`."""
+        ends = np.cumsum([v.value.size for v in self.op.outputs]).tolist()
+        return tuple(slice(b, e) for b, e in zip([0, *ends[:-1]], ends, strict=True))
+
+    @cached_property
+    def typical(self) -> tuple[float, ...]:
+        """The size of each input: the root mean square, 1 where that is zero."""
+        return tuple(_size(x) for x in self.at)
+
+    @property
+    def rtol(self) -> float:
+        """What differences in this precision can tell."""
+        if not self.precision.coarse:
+            return AUTO_RTOL
+        return float(max(AUTO_RTOL, 100.0 * self.precision.epsilon ** (1.0 - POWER)))
+
+    def allowed(self, ref: Array, near: Array) -> Array:
+        """The largest error allowed. near: the largest derivative near by."""
+        if not self.tolerance.auto or not self.precision.coarse:
+            return self.tolerance.of(ref, near)
+        return np.asarray(self.rtol * np.abs(ref) + 0.1 * self.rtol * near)
+
+    def line(self, moves: Mapping[int, Array]) -> Line:
+        """The outputs with inputs displaced by t times directions."""
+
+        def values(t: float) -> Array:
+            x: list[Array] = list(self.at)
+            for k, v in moves.items():
+                x[k] = x[k] + t * v
+                if not self.lifted:
+                    x[k] = self.op.inputs[k].rounded(x[k])
+            return outputs(self.op, x, self.lifted)
+
+        return values
+
+    def column(self, k: int, scalar: int) -> Line:
+        """The outputs with one scalar of an input displaced by t."""
+        x = self.at[k]
+        unit = np.zeros(x.size)
+        unit[scalar] = 1.0
+        plain = self.line({k: unit.reshape(x.shape)})
+        if self.lifted:
+            return plain
+        begin = float(x.reshape(-1)[scalar])
+
+        def values(t: float) -> Array:
+            moved = float(self.op.inputs[k].rounded(np.asarray(begin + t))) - begin
+            if moved == t or moved == 0.0:
+                return plain(t)
+            return self.here + (plain(t) - self.here) * (t / moved)
+
+        return values
+
+    def scale(self, k: int, scalar: int) -> float:
+        """How far a scalar may be displaced: its own size, unless it is next to nothing."""
+        x, typical = abs(float(self.at[k].reshape(-1)[scalar])), self.typical[k]
+        return x if np.isfinite(x) and x > NEXT_TO_NOTHING * typical else FLOOR * typical
+
+    def by_scalar(self, k: int, scalar: int, line: Line) -> Slope:
+        """The derivative by one scalar, along its line."""
+        near, far = self.scale(k, scalar), FLOOR * self.typical[k]
+        found = self.slope(line, near)
+        if near < far and not self.tolerance.eps:
+            wide = self.slope(line, far)  # a small value may be part of a large sum
+            return nearer(wide, found)
+        return found
+
+    def roughly(self, line: Line) -> Slope:
+        """The derivative along a direction by one step, to find out what is behind a difference."""
+        return extrapolated(line, self.tolerance.eps or self.precision.step, self.precision)
+
+    def slope(self, line: Line, scale: float, near: float | None = None) -> Slope:
+        """The derivative along a line. near: the largest derivative near by, where it is known."""
+        eps = self.tolerance.eps
+        if eps is not None:
+            take = fixed if self.tolerance.literal else extrapolated
+            return take(line, eps, self.precision)
+        return slope(line, scale, self._matters(near), self.precision)
+
+    def _matters(self, near: float | None) -> Callable[[Array], Array]:
+        return lambda d: self.allowed(d, np.asarray(largest(d) if near is None else near))
+
+    def gradients(self, output: int, w: Array) -> list[Array | None]:
+        """The gradients of all inputs by a cotangent of one output."""
+        return self.vjp(self.cotangents(output, w), self.lifted)
+
+    def cotangents(self, output: int, w: Array) -> list[Array | None]:
+        """One cotangent as those of all outputs."""
+        out: list[Array | None] = [None] * len(self.op.outputs)
+        out[output] = w.reshape(self.op.outputs[output].value.shape)
+        return out
+
+    def vjp(self, cotangents: Cotangents, lifted: bool) -> list[Array | None]:
+        """The gradients of all inputs."""
+        found = self.op.vjp(self.at, cotangents, lifted)
+        if len(found) != len(self.at):
+            raise OperationFailed(f"its gradient has {len(found)} parts for {len(self.at)} inputs")
+        for g, v in zip(found, self.op.inputs, strict=True):
+            if g is not None and g.shape != v.value.shape:
+                raise OperationFailed(
+                    f"the gradient by `{v.name}` has shape {g.shape}, not {v.value.shape}"
+                )
+        return list(found)
+
+    def beside(self, rng: np.random.Generator) -> Evaluated:
+        """The same a little further, where there are no kinks."""
+        far = 1e-3 if not self.precision.coarse else 4.0 * self.precision.step
+        at = []
+        for k, x in enumerate(self.at):
+            size = np.maximum(np.abs(x), FLOOR * self.typical[k])
+            moved = x + far * size * rng.standard_normal(x.shape)
+            at.append(moved if self.lifted else self.op.inputs[k].rounded(moved))
+        return replace(self, at=tuple(at), here=outputs(self.op, at, self.lifted))
+
+
+def evaluated(op: Operation, tolerance: Tolerance) -> Evaluated:
+    """The operation, ready to be compared. Raises NotComparable, OperationFailed."""
+    x: tuple[Array, ...] = tuple(v.value for v in op.inputs)
+    own, again = (outputs(op, x, False) for _ in range(2))
+    recorded = _flat([v.value for v in op.outputs])
+    eps = max(v.epsilon for v in (*op.inputs, *op.outputs))
+    spread = _apart(op, own, again, eps)
+    if spread:
+        raise NotComparable(Judgement(
+            "nondeterministic", f"run twice at the same inputs, its results differ by {spread:.1e} "
+            "of the largest"))  # fmt: skip
+    if _apart(op, own, recorded, eps):
+        raise NotComparable(Judgement(
+            "inconclusive", "run again at the same inputs, it gives other results than it gave: "
+            "something else that it reads has changed since"))  # fmt: skip
+    floats64 = eps == FLOAT64.epsilon
+    exact = own if floats64 else _lifted(op, x, own, eps)
+    if exact is not None:
+        found = Evaluated(op, x, not floats64, exact, FLOAT64, tolerance)
+        if not _rounds(found):
+            return replace(found, lifted=True)
+        if floats64:
+            return replace(found, precision=working_precision(SINGLE), lifted=True)
+    return Evaluated(op, x, False, own, working_precision(eps), tolerance)
+
+
+def outputs(op: Operation, inputs: Sequence[Array], lifted: bool) -> Array:
+    """The outputs, flat and one after the other."""
+    found = op.primal(inputs, lifted)
+    shapes = [np.shape(y) for y in found]
+    if shapes != [v.value.shape for v in op.outputs]:
+        raise OperationFailed("at other inputs it has results of other shapes")
+    return _flat(found)
+
+
+def _flat(values: Sequence[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *(np.asarray(y, np.float64).reshape(-1) for y in values)])
+
+
+def _size(x: Array) -> float:
+    finite = x[np.isfinite(x)]
+    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
+    return size if np.isfinite(size) and size > 0 else 1.0
+
+
+def _apart(op: Operation, a: Array, b: Array, eps: float) -> float:
+    """How far results are apart, by the largest, where that is more than sums in another order."""
+    worst, first = 0.0, 0
+    for v in op.outputs:
+        part = slice(first, first := first + v.value.size)
+        with np.errstate(all="ignore"):
+            off = np.where(a[part] == b[part], 0.0, np.abs(a[part] - b[part]))
+        off = np.where(np.isnan(a[part]) & np.isnan(b[part]), 0.0, off)
+        most, size = float(np.max(off, initial=0.0)), largest(a[part])
+        if not most <= REORDERED * eps * size:
+            worst = max(worst, most / size if size and np.isfinite(most) else np.inf)
+    return worst
+
+
+def _lifted(op: Operation, x: Sequence[Array], own: Array, eps: float) -> Array | None:
+    """The outputs in float64; None where they are not those that the operation had."""
+    try:
+        exact = outputs(op, x, True)
+    except OperationFailed:
+        return None
+    if np.array_equal(np.isfinite(own), np.isfinite(exact)):
+        first = 0
+        for v in op.outputs:
+            part = slice(first, first := first + v.value.size)
+            ok = np.isfinite(own[part])
+            off = np.abs(own[part] - exact[part])[ok]
+            if np.any(off > max(SAME, 64.0 * eps) * largest(own[part])) and not _noisy(op, x, off):
+                return None
+        return exact
+    return None
+
+
+def _noisy(op: Operation, x: Sequence[Array], off: Array) -> bool:
+    """Whether the operation's own rounding is as large as that."""
+    rng = np.random.default_rng(0x0FF)
+    moves = [rng.standard_normal(a.shape) * np.abs(a) for a in x]
+    eps = max(v.epsilon for v in op.inputs)
+
+    def line(t: float) -> Array:
+        moved = [v.rounded(a + t * m) for v, a, m in zip(op.inputs, x, moves, strict=True)]
+        return outputs(op, moved, False)
+
+    noise = fourth_differences(line, 64.0 * 64.0 * eps)
+    return bool(largest(off) <= 64.0 * largest(noise))
+
+
+def _rounds(e: Evaluated) -> bool:
+    """Whether something inside is rounded more coarsely than float64 is."""
+    rng = np.random.default_rng(0xF64)
+    moves = {
+        k: rng.uniform(0.5, 1.0, x.shape) * np.where(np.isfinite(x), np.abs(x), 0.0)
+        for k, x in enumerate(e.at)
+    }
+    line = e.line(moves)
+    with np.errstate(all="ignore"):
+        far, near = np.abs(line(1e-4) - e.here), np.abs(line(1e-9) - e.here)
+        size = np.abs(e.here)
+        moves_far = np.isfinite(far) & (far > 1e-6 * size)
+        stands = 2 * np.sum(moves_far & (near == 0.0)) > np.sum(moves_far)
+        noise = fourth_differences(line, 64e-10)
+        rough = np.isfinite(size) & (noise > ROUGH * np.maximum(size, largest(far)))
+    return bool(stands or np.any(rough))

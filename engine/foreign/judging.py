@@ -1,0 +1,116 @@
+"""The verdict on a derivative on which the handwritten gradient and differences disagree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.autograd.comparison.convergence import judge_slopes
+from engine.autograd.comparison.judgement import (
+    FAIL,
+    KINK,
+    PASS,
+    TRUST,
+    Judgement,
+    judge,
+)
+from engine.autograd.reference.differences import Slope, one_sided, opinions
+from engine.autograd.reference.noise import Line, fourth_differences
+from engine.autograd.reference.step_sweep import step_sizes, sweep
+from engine.foreign.evaluated import Evaluated
+from engine.foreign.operation import Array
+
+ZERO = 1e-10  # of the outputs: what is below over a step of the inputs' size is no slope
+TINY = 1e-45
+
+
+def settled(
+    e: Evaluated, value: Line, scale: float, ad: float, found: Slope, allowed: float
+) -> Judgement:
+    """The verdict on a derivative along a line. value: one number by displacement.
+
+    found: by differences, with its error. scale: of what is displaced.
+    """
+    ref, error = float(found.value[0]), float(found.error[0])
+    difference = abs(ad - ref)
+    if difference <= allowed:
+        return judge(difference, allowed, error)
+    if e.tolerance.literal:
+        return judge(difference, allowed + error, error, bool(np.isfinite(ref)))
+    if _nothing(e, value, scale, ad, ref):
+        return PASS
+    if e.precision.coarse:
+        verdict = _swept(e, value, scale, ad, allowed)
+        sharp = np.isfinite(ref) and difference > TRUST * error + allowed
+        return FAIL if verdict is PASS and sharp else verdict
+    kink = _kink(e, value, scale, ad, allowed)
+    if kink is not None:
+        return kink
+    if _small_steps_agree(e, value, scale, ad, ref, allowed):
+        return PASS
+    return judge(difference, allowed, error, bool(np.isfinite(ref)))
+
+
+def _nothing(e: Evaluated, value: Line, scale: float, ad: float, ref: float) -> bool:
+    """Whether both are next to nothing beside the function's own value: rounding of a zero."""
+    size = abs(float(value(0.0)[0]))
+    rounding = ZERO if not e.precision.coarse else 8.0 * e.precision.epsilon
+    return bool(np.isfinite(size)) and max(abs(ad), abs(ref)) * scale <= rounding * size
+
+
+def _kink(e: Evaluated, value: Line, scale: float, ad: float, allowed: float) -> Judgement | None:
+    """KINK where the one-sided slopes stay apart, PASS where the adjoint is the nearer one's."""
+    for measured in (False, True):
+        right, left, noise = (float(x[0]) for x in one_sided(value, scale, e.precision, measured))
+        low, high = min(right, left), max(right, left)
+        slack = 1e-4 * (abs(low) + abs(high)) + noise
+        if high - low > 4.0 * slack and low - slack <= ad <= high + slack:
+            near, other, unsure = (
+                float(x[0]) for x in one_sided(value, scale / 16.0, e.precision, measured)
+            )
+            if abs(near - other) + unsure > 0.5 * (high - low):
+                return KINK
+    return None
+
+
+def _small_steps_agree(
+    e: Evaluated, value: Line, scale: float, ad: float, ref: float, allowed: float
+) -> bool:
+    """Whether smaller steps, where sharp enough to tell, all side with the handwritten gradient."""
+    asked = False
+    for s in opinions(value, scale, e.precision):
+        near, error = float(s.value[0]), float(s.error[0])
+        if not error < 0.1 * abs(ad - ref):
+            continue
+        asked = True
+        if abs(near - ad) > allowed + error:
+            return False
+    return asked
+
+
+def _swept(e: Evaluated, value: Line, scale: float, ad: float, allowed: float) -> Judgement:
+    """What many steps say, in coarse precision."""
+    eps = e.precision.epsilon
+    sizes = step_sizes(scale, scale, eps)
+    with np.errstate(all="ignore"):
+        noise = fourth_differences(value, 64.0 * sizes[-1])
+    one: Array = np.arange(1)
+    slopes = sweep(lambda t: (t, value(t)), sizes, eps, TINY, noise, one)
+    return judge_slopes(slopes, np.array([ad]), np.array([allowed]), e.rtol)[0][0]
+
+
+def between(e: Evaluated, line: Line, part: slice, w: Array, ad: float, allowed: float) -> bool:
+    """Whether w'Jv lies between what the one-sided slopes of each output allow, and they differ."""
+    right, left, noise = (x[part] for x in one_sided(line, 1.0, e.precision, True))
+    if e.precision.coarse:  # a few samples say little of the noise of each
+        noise = np.maximum(noise, 4.0 * float(np.median(noise)))
+    with np.errstate(all="ignore"):
+        apart = np.abs(right - left) > 4e-4 * (np.abs(right) + np.abs(left)) + 4.0 * noise
+        low, high = np.minimum(w * right, w * left), np.maximum(w * right, w * left)
+        slack = float(np.linalg.norm(w * noise)) + allowed + 1e-4 * float(np.linalg.norm(high))
+    return bool(apart.any() and low.sum() - slack <= ad <= high.sum() + slack)
+
+
+def allowed_along(e: Evaluated, ref: float, spread: float) -> float:
+    """The error allowed along a direction. spread: of the parts of its sum."""
+    size = max(abs(ref), spread)
+    return max(float(e.allowed(np.asarray(size), np.asarray(size))), 1e-300)

@@ -1,0 +1,120 @@
+"""What is checked: an operation of a framework, whose gradient was written by hand.
+
+A framework's file gives subclasses of `Operation`. Arrays are NumPy's, of float64, on both sides;
+what the operation makes of them is its own affair.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.autograd.facts import Change
+from engine.diagnostics import Span
+
+Array = NDArray[Any]
+# One for each output; None where nothing flows back from it.
+Cotangents = Sequence["Array | None"]
+# One for each input; None where the gradient written by hand gives none.
+Gradients = Sequence["Array | None"]
+# Inputs, cotangents, and whether to compute in float64: see `Operation.vjp`.
+Vjp = Callable[[Sequence[Array], Cotangents, bool], Gradients]
+
+_BFLOAT16 = 2.0**-7
+
+
+class OperationFailed(Exception):
+    """Why an operation could not be run again."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """An input or an output, copied when the operation ran.
+
+    name: as its user calls it. value: in float64. dtype: its own type, by name.
+    """
+
+    name: str
+    value: Array
+    dtype: str = "float64"
+
+    @property
+    def epsilon(self) -> float:
+        """The relative rounding of its own type."""
+        return _BFLOAT16 if self.dtype == "bfloat16" else float(np.finfo(self.dtype).eps)
+
+    def rounded(self, value: Array) -> Array:
+        """Numbers as its own type has them, in float64."""
+        if self.dtype == "float64":
+            return value
+        with np.errstate(all="ignore"):
+            if self.dtype == "bfloat16":
+                bits = np.ascontiguousarray(value, np.float32).view(np.uint32)
+                nearest = bits + 0x7FFF + ((bits >> 16) & 1)
+                out = (nearest & np.uint32(0xFFFF0000)).astype(np.uint32).view(np.float32)
+                return np.asarray(out.reshape(np.shape(value)), np.float64)
+            return np.asarray(value.astype(self.dtype), np.float64)
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Another way to ask for the same gradient, which must give the same numbers.
+
+    words: as in "for a cotangent that is not contiguous". vjp: as `Operation.vjp`; None for an
+    input that was not asked for. cotangent: makes a cotangent of an output, by its number, fit.
+    """
+
+    words: str
+    vjp: Vjp
+    cotangent: Callable[[int, Array], Array] = lambda k, w: w
+
+
+class Operation(ABC):
+    """One call of a function whose gradient was written by hand, and how to run it again.
+
+    framework: its name. name: of the function; what: what it is in its framework, as `function`;
+    gradient: the name of what was written by hand. span: its place; site: that of the call.
+    inputs: those by which there is a derivative; outputs: those that have one.
+
+    Whatever runs here leaves the program's state as it is. It raises OperationFailed, with a reason
+    in the user's terms, where it cannot be done.
+    """
+
+    framework: str
+    name: str
+    what: str = "function"
+    gradient: str
+    span: Span
+    site: Span | None
+    inputs: Sequence[Value]
+    outputs: Sequence[Value]
+    # What was seen of it while the program ran, and what it is called in reports.
+    changes: Sequence[Change] = ()
+
+    @abstractmethod
+    def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
+        """The outputs at other inputs. lifted: in float64, else in the precision that it had."""
+
+    @abstractmethod
+    def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
+        """The gradient, by what was written by hand."""
+
+    def variations(self) -> Sequence[Variation]:
+        """Other ways to ask for the gradient that must not matter."""
+        return ()
+
+    def second(self) -> Operation | None:
+        """Its gradient as an operation: inputs and cotangents to gradients. None if it has none."""
+        return None
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Equal for calls that one look in detail is enough for."""
+        sides = (self.inputs, self.outputs)
+        shapes = tuple((v.name, v.value.shape, v.dtype) for side in sides for v in side)
+        return self.framework, self.name, self.span, shapes

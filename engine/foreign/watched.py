@@ -1,0 +1,207 @@
+"""Looks on while a program runs, and finds operations with handwritten gradients.
+
+No framework is imported here. Where the program imports one, or has done so before, the watcher of
+that framework is installed, and removed at the end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Protocol
+
+from engine import config
+from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.results import LaunchResult, TapeResult
+from engine.autograd.tape.check import CheckInterrupted
+from engine.autograd.tape.options import Options
+from engine.foreign.check import Seen, check_operation
+from engine.foreign.collection import Budget, Collection
+
+# The module that a program imports, the file here that watches it, and the framework's name.
+FRAMEWORKS: tuple[tuple[str, str, str], ...] = ()
+
+
+class Watcher(Protocol):
+    """What a framework's file has: a class `Watcher`, made with the framework's collection."""
+
+    def __init__(self, collection: Collection) -> None: ...
+
+    def install(self, module: ModuleType) -> None:
+        """Begins to look. module: the framework, imported."""
+
+    def remove(self) -> None:
+        """Ends it."""
+
+
+@dataclass
+class Watched:
+    """What was found of each framework. Results are numbered as the program's next tapes."""
+
+    collections: list[Collection] = field(default_factory=list)
+    _watchers: list[Watcher] = field(default_factory=list)
+
+    @property
+    def found(self) -> list[Collection]:
+        """Those of frameworks of which something is to be told."""
+        return [c for c in self.collections if c.calls or c.unchecked]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all functions that were called."""
+        return tuple(dict.fromkeys(name for c in self.collections for name in c.names))
+
+    @property
+    def recorded(self) -> tuple[int, ...]:
+        """How many calls there were, of each framework that is told of."""
+        return tuple(c.calls for c in self.found)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be told of the run, beside results."""
+        out = []
+        for c in self.collections:
+            out += c.notes
+            left = c.calls - len(c.operations)
+            if c.operations and left > len(c.unchecked):
+                out.append(
+                    f"of {c.calls:,} calls of {c.framework} functions, {len(c.operations):,} were "
+                    "checked: of equal ones the first, the second, the fifth, and so on"
+                )
+        return tuple(out)
+
+    def results(
+        self, first: int = 0, *, eps: float | None = None, atol: float | None = None,
+        rtol: float | None = None, kernels: Sequence[str] = (), skip_kernels: Sequence[str] = (),
+        max_inputs: int = -1, max_outputs: int = -1, seed: int = 0, order: int = 1,
+        launches_of: Callable[[int], tuple[int, ...] | None] = lambda tape: (),
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> Iterator[TapeResult]:  # fmt: skip
+        """Checks what was found: a result for each framework, numbered from `first`.
+
+        The options are those of `engine.autograd.check_tape`. launches_of: numbers of the calls to
+        check, all where empty, none for None. Raises CheckInterrupted with what was checked.
+        """
+        options = Options(
+            Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs,
+            max_outputs, seed, order=order,
+        )  # fmt: skip
+        for number, c in enumerate(self.found, first):
+            wanted = launches_of(number)
+            if wanted is not None:
+                yield _checked(c, number, replace(options, launches=wanted), progress)
+            c.operations.clear()
+
+
+def _checked(
+    c: Collection, number: int, options: Options,
+    progress: Callable[[int, int, str], None] | None,
+) -> TapeResult:  # fmt: skip
+    seen, done = Seen(), list[LaunchResult]()
+    chosen = [
+        (k, op) for k, op in sorted(c.operations, key=lambda x: x[0])
+        if options.wants(op.name) and (not options.launches or k in options.launches)
+    ]  # fmt: skip
+    try:
+        for count, (k, op) in enumerate(chosen):
+            if progress is not None:
+                progress(count, len(chosen), op.name)
+            done.append(check_operation(op, options, k, seen))
+        if progress is not None and chosen:
+            progress(len(chosen), len(chosen), "")
+    except KeyboardInterrupt:
+        raise CheckInterrupted(TapeResult(number, tuple(done), tuple(c.unchecked))) from None
+    return TapeResult(number, tuple(done), tuple(c.unchecked))
+
+
+@contextmanager
+def watching(
+    wants: Callable[[str], bool] | None = None, limit: int | None = None
+) -> Iterator[Watched]:
+    """Finds operations of frameworks that run meanwhile.
+
+    wants: says for a function's name whether it will be checked. limit: bytes that copies may take;
+    those of `config.snapshot_limit_bytes` if left out.
+    """
+    watched = Watched()
+    budget = Budget(config.snapshot_limit_bytes if limit is None else limit)
+    waiting: dict[str, Callable[[ModuleType], None]] = {}
+    for module, file, framework in FRAMEWORKS:
+        collection = Collection(framework, budget, wants or (lambda name: True))
+        watched.collections.append(collection)
+        waiting[module] = _installer(file, collection, watched)
+    finder = _Finder(waiting)
+    sys.meta_path.insert(0, finder)
+    try:
+        for name in list(waiting):
+            if (loaded := sys.modules.get(name)) is not None:
+                finder.loaded(name, loaded)
+        yield watched
+    finally:
+        finder.waiting.clear()
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+        for watcher in watched._watchers:
+            watcher.remove()
+        watched._watchers.clear()
+
+
+def _installer(file: str, collection: Collection, watched: Watched) -> Callable[[ModuleType], None]:
+    def install(module: ModuleType) -> None:
+        try:
+            found = importlib.import_module(f"engine.foreign.{file}")
+            watcher: Watcher = found.Watcher(collection)
+            watcher.install(module)
+            watched._watchers.append(watcher)
+        except Exception as error:  # the program is to run as it would without us
+            collection.note(
+                f"functions of {collection.framework} were not looked at: this version of it "
+                f"({getattr(module, '__version__', 'unknown')}) is not known "
+                f"({type(error).__name__}: {error})"
+            )
+
+    return install
+
+
+class _Finder:
+    """Finds nothing by itself: it tells where a module of `waiting` has been imported."""
+
+    def __init__(self, waiting: dict[str, Callable[[ModuleType], None]]) -> None:
+        self.waiting = waiting
+        self._busy = False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self.waiting or self._busy:
+            return None
+        self._busy = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._busy = False
+        run = getattr(getattr(spec, "loader", None), "exec_module", None)
+        if spec is None or run is None:
+            return spec
+        loader: Any = spec.loader
+
+        def exec_module(module: ModuleType) -> None:
+            vars(loader).pop("exec_module", None)
+            run(module)
+            self.loaded(name, module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:  # a loader that is not to be changed
+            return spec
+        return spec
+
+    def loaded(self, name: str, module: ModuleType) -> None:
+        """Says that a module is there."""
+        install = self.waiting.pop(name, None)
+        if install is not None and module is not sys.modules.get("engine"):
+            install(module)
