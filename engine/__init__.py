@@ -169,6 +169,7 @@ if TYPE_CHECKING:
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
     from engine.compile.cache import clear_kernel_cache
     from engine.compile.environment import Environment, environment, print_diagnostics, processors
+    from engine.interop.ops.torch_kernel import torch_kernel
     from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
     from engine.runtime.geometry.mesh import (
@@ -220,6 +221,7 @@ _LATE = {
     "autograd": "engine.autograd",
     "from_dlpack": "engine.interop.dlpack",
     "to_dlpack": "engine.interop.dlpack",
+    "torch_kernel": "engine.interop.ops.torch_kernel",
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
@@ -329,6 +331,8 @@ __all__ = [
     # geometry
     "Bvh", "BvhConstructor", "BvhQuery", "HashGrid", "HashGridQuery", "Mesh", "MeshQuery",
     "MeshQueryAABB", "MeshQueryPoint", "MeshQueryRay",
+    # other frameworks
+    "torch_kernel",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",

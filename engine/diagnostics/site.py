@@ -13,6 +13,8 @@ from engine.diagnostics.span import Span
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _NAME = __name__.split(".")[0] + "."
+# Packages that call on behalf of the user: a kernel may be an operator of theirs.
+_FRAMEWORKS = frozenset({"functorch", "jax", "jaxlib", "paddle", "torch"})
 # Files of the package that were met: every launch and every write asks for its caller.
 _own_files: set[str] = set()
 
@@ -80,7 +82,7 @@ def is_own(frame: FrameType) -> bool:
     """Whether a frame is the package's, or of code that was generated for it (dataclasses).
 
     So is that of a tool that calls on behalf of its own caller, and whose module says so by
-    `__engine_tool__ = True`.
+    `__engine_tool__ = True`, and of frameworks that run kernels as their operators.
     """
     file = frame.f_code.co_filename
     if file.startswith(_PACKAGE):
@@ -88,7 +90,10 @@ def is_own(frame: FrameType) -> bool:
         return True
     if "__engine_tool__" in frame.f_globals:
         return True
-    return file == "<string>" and str(frame.f_globals.get("__name__")).startswith(_NAME)
+    name = str(frame.f_globals.get("__name__"))
+    if name.partition(".")[0] in _FRAMEWORKS:
+        return True
+    return file == "<string>" and name.startswith(_NAME)
 
 
 def call_span() -> Span | None:

@@ -1,0 +1,1 @@
+"""Kernels as operators of other frameworks, and stretches of other frameworks on a tape."""
