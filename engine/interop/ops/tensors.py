@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from functools import lru_cache
 from typing import Any
@@ -101,7 +100,7 @@ def _row_major(inner: tuple[int, ...]) -> tuple[int, ...]:
 
 
 # PyTorch fills and copies with threads of its own, which go on waiting for work afterwards, beside
-# those of the launch that follows. So this is done by the C library.
+# those of the launch that follows. So this is done by NumPy.
 
 
 def zeros(shape: tuple[int, ...], kind: ScalarType) -> Any:
@@ -109,7 +108,7 @@ def zeros(shape: tuple[int, ...], kind: ScalarType) -> Any:
     import torch
 
     made = torch.empty(shape, dtype=torch_dtype(kind))
-    ctypes.memset(made.data_ptr(), 0, made.numel() * made.element_size())
+    _bytes(made).fill(0)
     return made
 
 
@@ -120,5 +119,11 @@ def copied(t: Any) -> Any:
     if not t.is_contiguous() or t.is_neg():
         return t.detach().clone(memory_format=torch.contiguous_format).resolve_neg()
     made = torch.empty(t.shape, dtype=t.dtype)
-    ctypes.memmove(made.data_ptr(), t.data_ptr(), made.numel() * made.element_size())
+    _bytes(made)[...] = _bytes(t)
     return made
+
+
+def _bytes(t: Any) -> Any:
+    import torch
+
+    return t.detach().reshape(-1).view(torch.uint8).numpy()
