@@ -81,6 +81,11 @@ atomics: Literal["all", "native"] = "all"
 # What the axes of a NumPy array are that `from_numpy` is given without a dtype: "dimensions" of the
 # array, or "elements", as in Warp: two axes are vectors then, three are matrices.
 inner_axes: Literal["dimensions", "elements"] = "dimensions"
+# What a launch or a copy does that would write memory of a JAX array, or memory that `to_jax` gave
+# away and that JAX still holds, which is immutable to JAX: "refuse" (E206), or "warn" once and
+# write it, as Warp does without a word. None: "warn" where `warp` is a name of the engine, else
+# "refuse".
+immutable: Literal["refuse", "warn"] | None = None
 # Check the IR between passes.
 verify_ir: bool = os.environ.get("ENGINE_VERIFY_IR", "") not in ("", "0")
 # Accepted for programs written for Warp; loops are unrolled by the C++ compiler.

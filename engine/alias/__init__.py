@@ -68,6 +68,12 @@ DIFFERENCES = (
         "`from_numpy` without a dtype keeps the axes of its array as dimensions",
         "rows of an array of two axes are vectors, what follows the first of three are matrices",
     ),
+    Difference(
+        "immutable", "warn",
+        "memory of a JAX array, and what `to_jax` gave away while JAX holds it, cannot be written "
+        "(E206): to JAX it is immutable",
+        "it is written; a warning says so once, where Warp says nothing",
+    ),
 )  # fmt: skip
 
 

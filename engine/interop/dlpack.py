@@ -8,12 +8,26 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
-from engine.lang.types import BOOL, ScalarType, scalar_of
+from engine.lang.structs import StructType
+from engine.lang.types import (
+    BFLOAT16,
+    BOOL,
+    SCALARS,
+    ScalarType,
+    ValueType,
+    scalar_of,
+)
 from engine.lang.values import to_value_type, value_class
+from engine.runtime import capsules
+from engine.runtime.annotation import MAX_DIMS, element_info
 from engine.runtime.array import array
+from engine.runtime.data import row_major
+from engine.runtime.storage import wrap
 
 _CPU, _PINNED = 1, 3  # devices whose memory the CPU reads, by DLPack's numbers
-_CAPSULES = ("dltensor", "dltensor_versioned")
+# Codes of types, as DLPack counts.
+_CODES = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")
+_SCALARS = {t.numpy: t for t in SCALARS.values()}
 
 
 class DLPackError(LaunchError, TypeError, RuntimeError):
@@ -26,6 +40,8 @@ def _refused(message: str, help: str = "") -> DLPackError:
 
 class _Taken:
     """Something with `__dlpack__` for a capsule, as NumPy asks for it."""
+
+    __slots__ = ("capsule",)
 
     def __init__(self, capsule: object) -> None:
         self.capsule = capsule
@@ -43,17 +59,20 @@ class _Writable:
     Such capsules cannot say whether their memory may be written. Libraries write it.
     """
 
+    __slots__ = ("__array_interface__", "keeps")
+
     def __init__(self, parts: Any) -> None:
-        self.owner = parts
-        found = dict(parts.__array_interface__)
+        self.keeps = parts
+        found = self.__array_interface__ = parts.__array_interface__
         found["data"] = (found["data"][0], False)
-        self.__array_interface__ = found
 
 
 def to_dlpack(wp_array: array) -> object:
     """A DLPack capsule of an array's memory, which it keeps alive. Components are the last axes.
 
-    Raises LaunchError (E206) for arrays of structs, and for what is no array.
+    It is one of DLPack's first version, which all libraries take. Raises LaunchError (E206) for
+    arrays of structs, for read-only memory, of which that version cannot tell, and for what is no
+    array.
     """
     if not isinstance(wp_array, array):
         raise _refused(f"to_dlpack takes an array, got {type(wp_array).__name__}")
@@ -68,66 +87,115 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
         dtype: the element type, the tensor's where left out. Vectors and matrices take the last
             axes; integers of one width, and bool as 8 bits, may be taken for one another.
 
-    A capsule of DLPack's first version does not say whether memory may be written: it is taken to
-    be. Raises DLPackError (a LaunchError, a TypeError and a RuntimeError) E206 for other devices
-    and types, and for layouts that would need a copy.
+    Capsules of DLPack's first version do not say whether memory may be written: it is taken to
+    be, but for that of JAX arrays. Raises DLPackError (a LaunchError, a TypeError and a
+    RuntimeError) E206 for other devices and types, and for layouts that would need a copy.
     """
-    parts = _parts(source)
     kind = None if dtype is None else to_value_type(dtype)
-    if kind is not None:
-        parts = _as_scalar(parts, scalar_of(kind))
-    made: array = array(parts, dtype=kind, copy=False)
-    if made.size and made.ptr != parts.__array_interface__["data"][0]:
-        raise _refused(f"from_dlpack: elements of {value_class(made._ir.element).__name__} do not "
-                       "lie in one piece in this tensor", "make it contiguous first")  # fmt: skip
-    return made
+    if isinstance(source, array):
+        if isinstance(source._ir.element, StructType):
+            raise _refused(f"there are no DLPack tensors of {source.dtype.__name__}",
+                           "give away the fields of structs")  # fmt: skip
+        source._lend()
+        source.storage.expose_for_ever()
+        return _array(source._fresh_view(), kind)
+    if type(source) is np.ndarray:
+        return _array(source, kind)
+    return _array(_parts(source), kind, _immutable(type(source)))
+
+
+def _immutable(kind: type) -> str:
+    """Who takes memory of such objects to be immutable; empty for nobody."""
+    return "a JAX array" if kind.__module__.partition(".")[0] in ("jax", "jaxlib") else ""
+
+
+def _array(parts: Any, kind: ValueType | None, immutable: str = "") -> array:
+    """NumPy's view of a tensor as an array over the same memory."""
+    scalar = _SCALARS.get(parts.dtype)
+    if scalar is None:
+        if parts.dtype.name != "bfloat16":
+            raise _refused(f"from_dlpack: there are no arrays of {parts.dtype}",
+                           "convert it there first")  # fmt: skip
+        scalar = BFLOAT16
+    kind = scalar if kind is None else kind
+    info = element_info(kind)
+    if info.numpy != parts.dtype:
+        _check_types(scalar, scalar_of(kind), kind)
+    shape, n = parts.shape, len(info.inner)
+    strides = row_major(shape, info.numpy.itemsize) if parts.flags.c_contiguous else parts.strides
+    if n:
+        if shape[-n:] != info.inner or len(shape) < n:
+            raise _refused(
+                f"from_dlpack: a tensor of shape {shape} has no elements of "
+                f"{value_class(kind).__name__}, whose components are {info.inner}",
+                "reshape it there first, so that the components are the last axes",
+            )
+        if strides[-n:] != info.steps and parts.size:
+            raise _refused(f"from_dlpack: elements of {value_class(kind).__name__} do not lie in "
+                           "one piece in this tensor", "make it contiguous first")  # fmt: skip
+        shape, strides = shape[:-n], strides[:-n]
+    if not shape:
+        shape, strides = (1,), (info.size,)
+    if len(shape) > MAX_DIMS:
+        raise _refused(f"from_dlpack: an array has 1 to {MAX_DIMS} dimensions, got shape {shape}",
+                       "reshape it there first")  # fmt: skip
+    storage = wrap(parts, immutable)
+    return array._make(storage, parts.__array_interface__["data"][0], shape, strides, info.kind)
 
 
 def _parts(source: Any) -> Any:
     """The tensor as NumPy has it."""
-    if type(source).__name__ == "PyCapsule":
-        if not any(f'"{name}"' in repr(source) for name in _CAPSULES):
-            raise _refused(f"Expected a valid DLPack capsule, got {source!r}",
-                           "a capsule can be used once")  # fmt: skip
-        source = _Taken(source)
-    elif not hasattr(source, "__dlpack__"):
-        raise _refused(f"Expected a valid DLPack capsule, got {type(source).__name__}")
-    elif hasattr(source, "__dlpack_device__"):
-        device, number = source.__dlpack_device__()
-        if int(device) not in (_CPU, _PINNED):
-            raise _refused(f"Unsupported source device for DLPack: device_type={int(device)}, "
-                           f"device_id={number}", "copy it to the CPU first")  # fmt: skip
+    capsule = source
+    if hasattr(source, "__dlpack__"):
+        if hasattr(source, "__dlpack_device__"):
+            device, number = source.__dlpack_device__()
+            if int(device) not in (_CPU, _PINNED):
+                raise _refused(f"Unsupported source device for DLPack: device_type={int(device)}, "
+                               f"device_id={number}", "copy it to the CPU first")  # fmt: skip
+        try:
+            capsule = _asked(source)
+        except (BufferError, RuntimeError, TypeError, ValueError) as e:
+            raise _refused(f"from_dlpack: {type(source).__name__} gives no tensor: "
+                           f"{(str(e) or type(e).__name__).splitlines()[0]}") from None  # fmt: skip
+    name = capsules.name_of(capsule)
+    if not name:
+        used = type(capsule).__name__ == "PyCapsule"
+        raise _refused(
+            f"Expected a valid DLPack capsule, got {repr(capsule) if used else type(capsule).__name__}",
+            "a capsule can be used once" if used else "pass an object with `__dlpack__`, or a capsule",
+        )
+    code, bits, lanes = capsules.element(capsule, name)
+    halves = (code, bits, lanes) == (capsules.BFLOAT, 16, 1)
+    if halves:
+        BFLOAT16.numpy  # noqa: B018  (raises E112 where NumPy has no such type)
+        capsules.rename(capsule, name, capsules.UNSIGNED)
     try:
-        parts = np.from_dlpack(source)
+        parts = np.from_dlpack(_Taken(capsule))
     except (BufferError, RuntimeError, TypeError, ValueError) as e:
-        raise _refused(f"from_dlpack: {str(e).splitlines()[0]}") from None
-    if not parts.flags.writeable and not _says_read_only(source):
+        of = _CODES[code] if code < len(_CODES) else f"code {code} of type, with "
+        raise _refused(f"from_dlpack: {str(e).splitlines()[0]}", f"its elements are {of}{bits}"
+                       + f" in groups of {lanes}" * (lanes > 1)) from None  # fmt: skip
+    if name == "dltensor" and not parts.flags.writeable:
         parts = np.asarray(_Writable(parts))
-    return parts
+    return parts.view(BFLOAT16.numpy) if halves else parts
 
 
-def _says_read_only(source: Any) -> bool:
-    """Whether a read-only flag means anything: NumPy sets it for all of the first version."""
-    if isinstance(source, _Taken):
-        return "versioned" in repr(source.capsule)
-    flags = getattr(source, "flags", None)
-    return getattr(flags, "writeable", None) is False or _is_versioned(source)
-
-
-def _is_versioned(source: Any) -> bool:
+def _asked(source: Any) -> object:
+    """The capsule that an object gives, of version 1.0 if it can."""
     try:
-        return "versioned" in repr(source.__dlpack__(max_version=(1, 0)))
-    except TypeError:
-        return False
+        return source.__dlpack__(max_version=(1, 0))
+    except TypeError:  # it knows the first version only
+        return source.__dlpack__()
 
 
-def _as_scalar(parts: Any, scalar: ScalarType) -> Any:
-    have, want = parts.dtype, scalar.numpy
-    whole = have.kind in "iu" and scalar.kind in "iu"
-    bits = BOOL.numpy in (have, want) and (have.kind in "iub" and scalar.kind in "iub")
-    if have == want:
-        return parts
-    if have.itemsize == want.itemsize and (whole or bits):
-        return parts.view(want)
-    raise _refused(f"from_dlpack: Incompatible data types: DLPack {have.name} and {scalar}",
+def _check_types(have: ScalarType, want: ScalarType, kind: ValueType) -> None:
+    """Raises DLPackError for memory of one type that cannot be taken for another."""
+    whole = have.kind in "iu" and want.kind in "iu"
+    bits = BOOL in (have, want) and have.kind in "iub" and want.kind in "iub"
+    if have == want or (have.bits == want.bits and (whole or bits)):
+        return
+    code = {"i": "int", "u": "uint", "f": "float", "b": "bool"}[have.kind]
+    name = "bfloat16" if have == BFLOAT16 else f"{code}{have.bits}"
+    raise _refused(f"from_dlpack: Incompatible data types: DLPack {name} and Warp "
+                   f"{value_class(kind).__name__}",
                    "leave dtype out, and convert the array: utils.array_cast")  # fmt: skip

@@ -11,7 +11,6 @@ from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.compile.backend import Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
-from engine.lang.strided import overlaps_itself
 from engine.lang.structs import Argument, leaves
 from engine.lang.types import ArrayType, Type, is_float
 from engine.runtime.annotation import array_type, describe
@@ -20,6 +19,7 @@ from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.device import Device
 from engine.runtime.execute import Executable
+from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
@@ -277,15 +277,14 @@ class Plan:
             a = values[i]
             if a is None:
                 continue
-            if not a.storage.writable or (
-                not a.is_contiguous and overlaps_itself(a.shape, a.strides, a._ir.element.size)
-            ):
-                why = "read-only memory" if not a.storage.writable else "elements that overlap"
-                raise fail(
-                    "E206", f"kernel {self.kernel.key!r} writes argument "
-                    f"{self.params[i].name!r}, which has {why}",
-                    help="pass a copy",
-                )  # fmt: skip
+            storage = a.storage
+            if storage.writable and storage.guard is None and a.is_contiguous:
+                continue
+            found = objection(a)
+            if found is not None:
+                raise fail("E206", f"kernel {self.kernel.key!r} writes argument "
+                           f"{self.params[i].name!r}, which has {found[0]}",
+                           help=found[1])  # fmt: skip
         for i in self.writes:
             a = values[i]
             if a is not None:

@@ -23,6 +23,7 @@ from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.device import HOST, Device
+from engine.runtime.guards import Guard, written
 from engine.runtime.launch_errors import fail, size_text
 
 NumpyArray = np.ndarray[Any, Any]
@@ -36,11 +37,9 @@ watchers: list[Callable[[Storage, int, int], None]] = []
 # Bytes of one array that are copied then.
 _WATCHED_BYTES = 64 << 20
 
-# Memory that came from outside, by address, size and whether it may be written: two wrappers
-# share one Storage.
-_external: weakref.WeakValueDictionary[tuple[int, int, bool], Storage] = (
-    weakref.WeakValueDictionary()
-)
+# Memory that came from outside, by address, size and whether it may be written: wrappers of one
+# piece of memory share one Storage.
+_external: dict[tuple[int, int, bool], weakref.ref[Storage]] = {}
 
 
 class Storage:
@@ -49,10 +48,11 @@ class Storage:
     device: where it is. version: counts writes. owner: whatever keeps the memory alive. reads:
     what launches on a tape have read of it, where somebody wants to know (see `runtime.reads`).
     kept: arrays that records in it refer to, by address of the reference (see `runtime.links`).
+    guard: who else sees it and takes it to be immutable (see `runtime.guards`).
     """
 
     __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "device", "external",
-                 "kept", "lo", "nbytes", "owner", "reads", "version", "writable")  # fmt: skip
+                 "guard", "kept", "lo", "nbytes", "owner", "reads", "version", "writable")  # fmt: skip
 
     def __init__(
         self, owner: object, lo: int, nbytes: int, device: Device, external: bool = False,
@@ -65,6 +65,7 @@ class Storage:
         self.external = external
         self.writable = writable
         self.version = 0
+        self.guard: Guard | None = None
         self._hold: weakref.ref[Hold] | None = None
         self._frozen: weakref.ref[Hold] | None = None
         self._copier: Copier | None = None
@@ -315,35 +316,63 @@ def known_memory(data: NumpyArray) -> bool:
     return isinstance(HOST.backend.owner_of(data), Storage)
 
 
-def wrap(data: NumpyArray) -> Storage:
-    """The storage of a NumPy array's memory: a known one where the memory is known."""
-    known = HOST.backend.owner_of(data)
-    if isinstance(known, Storage) and known.writable == data.flags.writeable:
-        return known
+def wrap(data: NumpyArray, immutable: str = "") -> Storage:
+    """The storage of a NumPy array's memory: a known one where the memory is known.
+
+    immutable: who takes it to be so, where it does not say so itself.
+    """
     root: Any = data
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    lo = root.__array_interface__["data"][0]
-    hi = lo + root.nbytes
+    base = root.base
+    while isinstance(base, np.ndarray):
+        root, base = base, base.base
+    writable = data.flags.writeable
+    known = getattr(base, "owner", None)
+    if (
+        type(known) is Storage and known.writable == writable
+        and known is HOST.backend.owner_of(data)
+    ):  # fmt: skip
+        return known
+    lo: int = root.__array_interface__["data"][0]
+    nbytes: int = root.nbytes
     if not root.flags.c_contiguous:
         lo, hi = byte_range(lo, root.shape, root.strides, root.itemsize)
-    return adopt(root, lo, hi - lo, bool(data.flags.writeable))
+        nbytes = hi - lo
+    if not writable and not immutable and type(base) is memoryview:
+        maker = type(base.obj).__module__.partition(".")[0]
+        immutable = "a JAX array" if maker in ("jax", "jaxlib") else ""
+    return adopt(root, lo, nbytes, writable, immutable)
 
 
-def adopt(owner: object, lo: int, nbytes: int, writable: bool = True) -> Storage:
+def adopt(
+    owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = ""
+) -> Storage:
     """The storage of memory on the host that somebody else owns: a known one where it is known.
 
-    owner: what keeps it alive.
+    owner: what keeps it alive. immutable: who takes it to be so.
     """
-    found = _external.get((lo, nbytes, writable))
+    if immutable:
+        writable = written()
+    key = (lo, nbytes, writable)
+    held = _external.get(key)
+    found = None if held is None else held()
     if found is None:
         found = Storage(owner, lo, nbytes, HOST, external=True, writable=writable)
         if nbytes:
-            _external[(lo, nbytes, writable)] = found
+            _external[key] = weakref.ref(found, partial(_forget, key))
+    if immutable and found.guard is None:
+        found.guard = Guard(immutable, None)
     return found
 
 
 def known_as(storage: Storage, lo: int, nbytes: int) -> None:
     """Notes that a part of a storage goes to another library, which may give it back as a whole."""
     if nbytes:
-        _external[(lo, nbytes, storage.writable)] = storage
+        key = (lo, nbytes, storage.writable)
+        held = _external.get(key)
+        if held is None or held() is not storage:
+            _external[key] = weakref.ref(storage, partial(_forget, key))
+
+
+def _forget(key: tuple[int, int, bool], gone: weakref.ref[Storage]) -> None:
+    if _external.get(key) is gone:
+        del _external[key]

@@ -14,6 +14,7 @@ from engine.runtime import views
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
+from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active, bystanders, deferred, graph, reading
 
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
 
 
 def check_writable(dest: array) -> None:
-    """Raises LaunchError (E206) for read-only memory."""
-    if not dest.storage.writable:
+    """Raises LaunchError (E206) for read-only memory, and for what others take to be immutable."""
+    storage = dest.storage
+    if storage.guard is not None and storage.guard.objects(dest.lo, dest.hi):
+        found = objection(dest)
+        if found is not None:
+            raise fail("E206", f"the array cannot be written: it has {found[0]}", help=found[1])
+    if not storage.writable:
         raise fail("E206", "the array wraps read-only memory and cannot be written",
                    help="make a copy of it first: array(data, copy=True)")  # fmt: skip
 

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
 from engine.lang.structs import ElementType, StructType
-from engine.lang.types import ValueType, is_float, scalar_of, shape_of
+from engine.lang.types import BFLOAT16, ValueType, is_float, scalar_of, shape_of
+from engine.runtime import capsules
 from engine.runtime.annotation import describe
 from engine.runtime.data import shape_from
 from engine.runtime.launch_errors import fail, index_error
+from engine.runtime.storage import known_as
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -192,20 +196,49 @@ def _grouped(v: Any, n: int, size: int) -> Any:
     return np.asarray(_Lent(v, interface))
 
 
+class ExportError(LaunchError, BufferError):
+    """An array that cannot be given away as it was asked for."""
+
+
+def _not_given(message: str, help: str = "") -> ExportError:
+    return ExportError(Diagnostic("E206", message, call_span(), help))
+
+
 def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
-    """A DLPack capsule of an array on the host, made by NumPy, which keeps the memory alive."""
+    """A DLPack capsule of an array on the host, made by NumPy, which keeps the memory alive.
+
+    Raises ExportError (E206), a LaunchError and a BufferError.
+    """
     if stream is not None and not (type(stream) is int and stream == -1):
         raise TypeError(f"DLPack stream must be None or -1 for CPU device, got {stream!r}")
-    if a._info.numpy.kind == "V":
-        raise fail("E206", f"NumPy makes no DLPack tensors of {a.dtype.__name__}",
-                   help="give away fields of structs, and the bits of bfloat16: "
-                   "a.view(wp.uint16)")  # fmt: skip
+    element = a._ir.element
+    if isinstance(element, StructType):
+        raise _not_given(f"there are no DLPack tensors of {a.dtype.__name__}",
+                         "give away the fields of structs")  # fmt: skip
+    asked = {}
+    if not (max_version is None and dl_device is None and copy is None):
+        asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    says_so = max_version is not None and tuple(max_version) >= (1, 0)
+    if not (a.storage.writable or says_so or copy):
+        raise _not_given("read-only memory cannot be given away by DLPack before version 1.0, "
+                         "which has no word for it",
+                         "ask for max_version=(1, 0) or copy=True, or give away a copy: "
+                         "clone(a)")  # fmt: skip
     a._lend()
-    a.storage.expose_for_ever()
     view = a._fresh_view()
-    if max_version is None and dl_device is None and copy is None:
-        return view.__dlpack__()
-    return view.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    halves = scalar_of(element) == BFLOAT16
+    if halves:
+        view = view.view(np.uint16)
+    try:
+        capsule = view.__dlpack__(**asked)
+    except (BufferError, ValueError) as e:
+        raise _not_given(f"the array cannot be given away by DLPack: {e}") from None
+    if not copy:
+        a.storage.expose_for_ever()
+        known_as(a.storage, a.lo, a.hi - a.lo)
+    if halves:
+        capsules.rename(capsule, capsules.name_of(capsule), capsules.BFLOAT)
+    return capsule
 
 
 def _same(v: Any) -> Any:

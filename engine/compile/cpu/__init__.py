@@ -14,6 +14,10 @@ from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
 
+# Memory begins at a multiple of this: a line of the cache, and what JAX asks of memory that it
+# takes without a copy.
+ALIGNMENT = 64
+
 # What compiles and runs kernels is imported late: programs that launch nothing need none of it.
 
 
@@ -62,11 +66,13 @@ class Cpu(Backend):
 
     def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
         del ordinal
+        size = nbytes + ALIGNMENT
         try:
-            memory = np.zeros(nbytes, np.uint8) if zero else np.empty(nbytes, np.uint8)
+            memory = np.zeros(size, np.uint8) if zero else np.empty(size, np.uint8)
         except (ValueError, OverflowError):
             raise MemoryError from None
-        return memory, memory.ctypes.data
+        address = memory.__array_interface__["data"][0]
+        return memory, address + -address % ALIGNMENT
 
     def view(
         self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
