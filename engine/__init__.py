@@ -169,6 +169,15 @@ if TYPE_CHECKING:
     from engine.builtins.names import *  # noqa: F403  (stubs, for editors)
     from engine.compile.cache import clear_kernel_cache
     from engine.compile.environment import Environment, environment, print_diagnostics, processors
+    from engine.interop.dlpack import from_dlpack, to_dlpack
+    from engine.interop.jax import (
+        device_from_jax,
+        device_to_jax,
+        dtype_from_jax,
+        dtype_to_jax,
+        from_jax,
+        to_jax,
+    )
     from engine.interop.ops.torch_kernel import torch_kernel
     from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
@@ -222,6 +231,14 @@ _LATE = {
     "from_dlpack": "engine.interop.dlpack",
     "to_dlpack": "engine.interop.dlpack",
     "torch_kernel": "engine.interop.ops.torch_kernel",
+    "dlpack": "engine.dlpack",
+    "jax": "engine.jax",
+    "device_from_jax": "engine.interop.jax",
+    "device_to_jax": "engine.interop.jax",
+    "dtype_from_jax": "engine.interop.jax",
+    "dtype_to_jax": "engine.interop.jax",
+    "from_jax": "engine.interop.jax",
+    "to_jax": "engine.interop.jax",
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
@@ -342,6 +359,9 @@ __all__ = [
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "bfloat16", "float16", "float32", "float64", "handle", "Float", "Int", "Scalar", "constant",
     "dtype_from_numpy", "dtype_to_numpy", "types",
+    # other frameworks
+    "from_dlpack", "to_dlpack",
+    "device_from_jax", "device_to_jax", "dtype_from_jax", "dtype_to_jax", "from_jax", "to_jax",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",
     "e", "half_pi", "inf", "ln2", "ln10", "log2e", "log10e", "nan", "phi", "pi", "tau",

@@ -58,13 +58,15 @@ class Adapter:
 
     package: the module that has to be imported for there to be objects of it; the file is called
     so. roots: the first names of modules that its types are from. title: the framework's name for
-    messages; thing: how they call an array of it.
+    messages; thing: how they call an array of it. immutable: whether the framework takes memory to
+    be so, once an array shows it.
     """
 
     package: str
     title: str
     roots: tuple[str, ...] = ()
     thing: str = "array"
+    immutable: bool = False
 
     # ---- what a framework says itself
 
@@ -214,7 +216,8 @@ class Adapter:
         if not nbytes:
             lo, hi = byte_range(found.address, found.shape, found.strides, found.scalar.size)
             nbytes = hi - lo
-        return adopt(found.owner, lo, nbytes, found.writable)
+        immutable = self._a if self.immutable else ""
+        return adopt(found.owner, lo, nbytes, found.writable, immutable)
 
 
 def compatible(have: ScalarType, want: ScalarType) -> bool:

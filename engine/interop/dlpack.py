@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.diagnostics import Diagnostic, LaunchError
-from engine.diagnostics.site import call_span
+from engine import hooks
+from engine.interop.base import InteropError, refused
 from engine.lang.structs import StructType
 from engine.lang.types import (
     BFLOAT16,
@@ -30,12 +30,8 @@ _CODES = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")
 _SCALARS = {t.numpy: t for t in SCALARS.values()}
 
 
-class DLPackError(LaunchError, TypeError, RuntimeError):
-    """What was given is no DLPack tensor, or none that an array can be."""
-
-
-def _refused(message: str, help: str = "") -> DLPackError:
-    return DLPackError(Diagnostic("E206", message, call_span(), help))
+def _refused(message: str, help: str = "") -> InteropError:
+    return refused("E206", message, help=help)
 
 
 class _Taken:
@@ -46,7 +42,7 @@ class _Taken:
     def __init__(self, capsule: object) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **_: Any) -> object:
+    def __dlpack__(self, **_: Any) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -88,7 +84,7 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
             axes; integers of one width, and bool as 8 bits, may be taken for one another.
 
     Capsules of DLPack's first version do not say whether memory may be written: it is taken to
-    be, but for that of JAX arrays. Raises DLPackError (a LaunchError, a TypeError and a
+    be, but for that of JAX arrays. Raises InteropError (a LaunchError, a TypeError and a
     RuntimeError) E206 for other devices and types, and for layouts that would need a copy.
     """
     kind = None if dtype is None else to_value_type(dtype)
@@ -101,15 +97,14 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
         return _array(source._fresh_view(), kind)
     if type(source) is np.ndarray:
         return _array(source, kind)
-    return _array(_parts(source), kind, _immutable(type(source)))
+    adapter = hooks.adapter(type(source))
+    if adapter is not None and adapter.immutable:  # of which capsules cannot tell
+        shared: array = adapter.share(source, dtype, "from_dlpack")
+        return shared
+    return _array(_parts(source), kind)
 
 
-def _immutable(kind: type) -> str:
-    """Who takes memory of such objects to be immutable; empty for nobody."""
-    return "a JAX array" if kind.__module__.partition(".")[0] in ("jax", "jaxlib") else ""
-
-
-def _array(parts: Any, kind: ValueType | None, immutable: str = "") -> array:
+def _array(parts: Any, kind: ValueType | None) -> array:
     """NumPy's view of a tensor as an array over the same memory."""
     scalar = _SCALARS.get(parts.dtype)
     if scalar is None:
@@ -139,8 +134,7 @@ def _array(parts: Any, kind: ValueType | None, immutable: str = "") -> array:
     if len(shape) > MAX_DIMS:
         raise _refused(f"from_dlpack: an array has 1 to {MAX_DIMS} dimensions, got shape {shape}",
                        "reshape it there first")  # fmt: skip
-    storage = wrap(parts, immutable)
-    return array._make(storage, parts.__array_interface__["data"][0], shape, strides, info.kind)
+    return array._make(wrap(parts), parts.__array_interface__["data"][0], shape, strides, info.kind)
 
 
 def _parts(source: Any) -> Any:
@@ -159,11 +153,10 @@ def _parts(source: Any) -> Any:
                            f"{(str(e) or type(e).__name__).splitlines()[0]}") from None  # fmt: skip
     name = capsules.name_of(capsule)
     if not name:
-        used = type(capsule).__name__ == "PyCapsule"
-        raise _refused(
-            f"Expected a valid DLPack capsule, got {repr(capsule) if used else type(capsule).__name__}",
-            "a capsule can be used once" if used else "pass an object with `__dlpack__`, or a capsule",
-        )
+        got, help = type(capsule).__name__, "pass an object with `__dlpack__`, or a capsule"
+        if got == "PyCapsule":
+            got, help = repr(capsule), "a capsule can be used once"
+        raise _refused(f"Expected a valid DLPack capsule, got {got}", help)
     code, bits, lanes = capsules.element(capsule, name)
     halves = (code, bits, lanes) == (capsules.BFLOAT, 16, 1)
     if halves:
@@ -189,7 +182,7 @@ def _asked(source: Any) -> object:
 
 
 def _check_types(have: ScalarType, want: ScalarType, kind: ValueType) -> None:
-    """Raises DLPackError for memory of one type that cannot be taken for another."""
+    """Raises InteropError for memory of one type that cannot be taken for another."""
     whole = have.kind in "iu" and want.kind in "iu"
     bits = BOOL in (have, want) and have.kind in "iub" and want.kind in "iub"
     if have == want or (have.bits == want.bits and (whole or bits)):

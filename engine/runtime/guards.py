@@ -53,8 +53,8 @@ class Guard:
         if written():
             if not self.told:
                 self.told = True
-                log_warning(f"memory of {self.who}, which takes it to be immutable, is written: "
-                            "results that it has computed already may or may not change")  # fmt: skip
+                log_warning(f"memory of {self.who}, which is immutable, is written: what came of "
+                            "it may be of before or of after")  # fmt: skip
             return False
         if self.lent is None:
             return True
@@ -74,13 +74,22 @@ def written() -> bool:
 
 
 def lend(a: array, who: str) -> np.ndarray[Any, Any]:
-    """A view for somebody who takes memory to be immutable; alive as long as it is looked at."""
-    view = a._fresh_view()
-    storage = a.storage
+    """A view for somebody who takes memory to be immutable; alive as long as it is looked at.
+
+    It is writable, since DLPack's first version can give away nothing else; bfloat16 are bits.
+    """
+    storage, info = a.storage, a._info
+    dtype = info.numpy if info.numpy.kind != "V" else np.dtype(f"u{info.numpy.itemsize}")
+    view: np.ndarray[Any, Any] = storage.device.backend.view(
+        storage, a.ptr, a.shape + info.inner, a.strides + info.steps, dtype, True
+    )
     if storage.guard is None:
         storage.guard = Guard(who, [])
-    if storage.guard.lent is not None:
-        storage.guard.lent.append((weakref.ref(view), a.lo, a.hi))
+    lent = storage.guard.lent
+    if lent is not None:
+        if len(lent) > 8:
+            lent[:] = [x for x in lent if x[0]() is not None]
+        lent.append((weakref.ref(view), a.lo, a.hi))
     return view
 
 
@@ -90,7 +99,10 @@ def objection(a: array) -> tuple[str, str] | None:
     if storage.guard is not None and storage.guard.objects(a.lo, a.hi):
         who = storage.guard.who
         if storage.guard.lent is None:
-            return f"memory of {who}, which is immutable", "write to a copy: clone(a)"
+            return (
+                f"memory of {who}, which is immutable",
+                "write to a copy of it: clone(a), or array(x)",
+            )
         return (
             f"memory that {who} shows, which takes it to be immutable",
             "write to a copy, clone(a), or drop what to_jax gave and was made of it",

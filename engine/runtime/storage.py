@@ -52,7 +52,8 @@ class Storage:
     """
 
     __slots__ = ("__weakref__", "_copier", "_frozen", "_hold", "_views", "device", "external",
-                 "guard", "kept", "lo", "nbytes", "owner", "reads", "version", "writable")  # fmt: skip
+                 "guard", "kept", "lo", "nbytes", "owner", "reads", "version",
+                 "writable")  # fmt: skip
 
     def __init__(
         self, owner: object, lo: int, nbytes: int, device: Device, external: bool = False,

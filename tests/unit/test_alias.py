@@ -119,6 +119,26 @@ SHOWN = {
         "(4,) float32 (4,) (4,) vec3f (4,) (4,) mat22f (4,) (0,) vec3f (0,) "
         "(2, 2, 4, 3) float32 (2, 2, 4, 3) (6,) 5 (2, 3)",
     ),
+    "immutable": (
+        """
+        import sys, warnings
+        import jax.numpy as jnp
+        if wp.__name__ == "engine":
+            del sys.modules["warp"]  # as a program has it that never says so
+        x, a = jnp.zeros(2), wp.zeros(2, dtype=float)
+        y = wp.to_jax(a)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for written in (wp.from_jax(x), a):
+                try:
+                    written.fill_(1.0)
+                except wp.EngineError as error:
+                    print(error.diagnostics[0].code)
+        print(x, a.numpy(), len(seen))
+        """,
+        "E206 E206 [0. 0.] [0. 0.] 0",
+        "[1. 1.] [1. 1.] 2",
+    ),
 }
 
 
@@ -142,6 +162,8 @@ def run(text: str, tmp_path: Path, alias: str = "") -> str:
 
 @pytest.mark.parametrize("setting", [d.setting for d in DIFFERENCES])
 def test_differences_show(setting: str, tmp_path: Path) -> None:
+    if setting == "immutable":
+        pytest.importorskip("jax", reason="jax is not installed")
     text, here, there = SHOWN[setting]
     (found,) = [d for d in DIFFERENCES if d.setting == setting]
     assert getattr(wp.config, setting) != found.value

@@ -85,7 +85,9 @@ def test_integers_and_booleans_as_one_another() -> None:
     assert wp.from_dlpack(a, dtype=wp.uint8).numpy().tolist() == [1, 0]
     b = wp.array([-1], dtype=wp.int32)
     assert wp.from_dlpack(b, dtype=wp.uint32).numpy().tolist() == [2**32 - 1]
-    with pytest.raises(RuntimeError, match="Incompatible data types: DLPack bool8 and Warp float32"):
+    with pytest.raises(
+        RuntimeError, match="Incompatible data types: DLPack bool8 and Warp float32"
+    ):
         wp.from_dlpack(a, dtype=float)
     with pytest.raises(RuntimeError, match="DLPack int32 and Warp float32"):
         wp.from_dlpack(b, dtype=float)
