@@ -126,4 +126,6 @@ def copied(t: Any) -> Any:
 def _bytes(t: Any) -> Any:
     import torch
 
-    return t.detach().reshape(-1).view(torch.uint8).numpy()
+    # Of axes of one element, strides mean nothing, and may be anything.
+    flat = t.detach().as_strided((t.numel(),), (1,))
+    return flat.view(torch.uint8).numpy()
