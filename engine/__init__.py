@@ -170,6 +170,10 @@ if TYPE_CHECKING:
     from engine.compile.cache import clear_kernel_cache
     from engine.compile.environment import Environment, environment, print_diagnostics, processors
     from engine.interop.dlpack import from_dlpack, to_dlpack
+    from engine.interop.ffi.callables import clear_jax_callable_graph_cache, jax_callable
+    from engine.interop.ffi.callbacks import register_ffi_callback
+    from engine.interop.ffi.kernels import jax_kernel
+    from engine.interop.ffi.modes import JaxCallableGraphMode, JaxModulePreloadMode
     from engine.interop.jax import (
         device_from_jax,
         device_to_jax,
@@ -239,6 +243,13 @@ _LATE = {
     "dtype_to_jax": "engine.interop.jax",
     "from_jax": "engine.interop.jax",
     "to_jax": "engine.interop.jax",
+    "JaxCallableGraphMode": "engine.interop.ffi.modes",
+    "JaxModulePreloadMode": "engine.interop.ffi.modes",
+    "clear_jax_callable_graph_cache": "engine.interop.ffi.callables",
+    "jax_callable": "engine.interop.ffi.callables",
+    "jax_experimental": "engine.jax_experimental",
+    "jax_kernel": "engine.interop.ffi.kernels",
+    "register_ffi_callback": "engine.interop.ffi.callbacks",
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
@@ -355,6 +366,9 @@ __all__ = [
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",
     "set_device",
     "synchronize", "synchronize_device",
+    # kernels inside JAX
+    "JaxCallableGraphMode", "JaxModulePreloadMode", "clear_jax_callable_graph_cache",
+    "jax_callable", "jax_kernel", "register_ffi_callback",
     # types
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "bfloat16", "float16", "float32", "float64", "handle", "Float", "Int", "Scalar", "constant",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 from engine import config
-from engine.codegen import headers
-from engine.compile.cache import Cache, open_cache
-from engine.compile.cpu.build import build
-from engine.compile.cpu.toolchain import Toolchain, find_toolchain
+from engine.compile.cpu.shared import load
 from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.locks import Lock
 from engine.logger import log_warning
@@ -104,7 +100,7 @@ class _Holder:
     def _make(self) -> None:
         try:
             if self.library is None:
-                self.library = _load()
+                self.library = load(_SOURCE, _RUN, "the engine's own threads")
             self.pool = Pool(self.library)
         except (CompilerError, OSError, AttributeError) as e:
             self.failed = True
@@ -117,44 +113,3 @@ _holder = _Holder()
 def pool() -> Pool | None:
     """The pool, made where there was none; None where that fails, of which a warning tells."""
     return _holder.pool or _holder.get()
-
-
-def _load() -> ctypes.CDLL:
-    toolchain, cache = find_toolchain(), open_cache()
-    text = _SOURCE.read_text(encoding="utf-8")
-    parts = (text, headers.hash_of(headers.CPU), toolchain.key)
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    found = _stored(cache, key)
-    if found is None:
-        with cache.lock(key, config.compile_timeout):
-            found = _stored(cache, key)
-            if found is None:
-                _compile(cache, key, text, toolchain)
-        found = found or _stored(cache, key)
-    if found is None:
-        raise OSError("what was compiled cannot be loaded")
-    return found
-
-
-def _stored(cache: Cache, key: str) -> ctypes.CDLL | None:
-    """The library from the cache; None where it is not there or cannot be used."""
-    stored = cache.find(key)
-    if stored is None:
-        return None
-    try:
-        return ctypes.CDLL(str(stored.path))
-    except OSError:
-        cache.discard(stored.path)
-        return None
-
-
-def _compile(cache: Cache, key: str, text: str, toolchain: Toolchain) -> None:
-    with cache.workspace() as folder:
-        source = folder / "pool.cpp"
-        source.write_text(text, encoding="utf-8")
-        (made,) = build(toolchain, [(source, 0)], headers.CPU, config.compile_timeout)
-        if made.problem:
-            log = cache.log(key, made.said)
-            problem = f"the C++ compiler {made.problem} on the engine's own threads"
-            raise CompilerError(Diagnostic("E302", problem, notes=(f"its words are in {log}",)))
-        cache.add(made.output, {key: _RUN})
