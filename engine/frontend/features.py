@@ -42,12 +42,6 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
      "print_memory_report get_cuda_kernel_properties", "memory pools and allocators",
      "leave the call out"),
     ("*_torch", "exchanges with PyTorch", "go through NumPy: `from_numpy(t.numpy())`"),
-<<<<<<< HEAD
-    ("jax_* Jax* clear_jax_*", "kernels in JAX",
-=======
-    ("*_jax", "exchanges with JAX",
->>>>>>> f75f86d (Kernels are functions of JAX: compiled handler, forward and reverse mode of any order, batches)
-     "go through NumPy: `from_numpy(numpy.asarray(a))`"),
     ("*_paddle", "exchanges with Paddle", "go through NumPy: `from_numpy(t.numpy())`"),
     ("from_ipc_handle", "these makers of arrays",
      "make a NumPy array of it: `from_numpy(a)`"),

@@ -54,8 +54,8 @@ def jax_kernel(
             launches the kernel for each of it, "sequential" by a loop of JAX, "sequential_unrolled"
             by that written out. Results are the same.
         launch_dims: the grid; the shape of the first input array for None.
-        output_dims: the shape of outputs, of all or by name, with or without components; the
-            grid's for None.
+        output_dims: the shape of outputs, of all or by name, with or without components; for None
+            that of the grid, or of the first input array where the grid has other dimensions.
         in_out_argnames: inputs that the kernel changes: each is an output, too, in its place
             before the others. JAX's own array stays as it is.
         module_preload_mode: when to compile; NONE waits for the first run.
@@ -201,7 +201,7 @@ class JaxKernel:
             raise s.fail("E205", "launch dimensions are not known, as there is no input array",
                          help="pass launch_dims=...")  # fmt: skip
         outputs = [slots[n] for n in s.names[: s.inputs] if n in s.in_out]
-        outputs += sig.output_slots(s, output_dims, dim)
+        outputs += sig.output_slots(s, output_dims, dim, first)
         base = self._base(s, kernel, dim, args, slots, outputs, scalars)
         op = Operation(
             base, "value", leads=((),) * len(operands), outs=((),) * len(outputs), vmap=method

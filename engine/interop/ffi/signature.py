@@ -83,9 +83,10 @@ def split(
     inputs = len(names) - count + len(both)
     late = [n for n in names[inputs:] if n in both]
     if late:
-        raise fail("E201", f"{what}: {late[0]!r} is an input and an output, and stands behind "
-                   "an output", help="inputs come first, then what is both, then outputs: "
-                   "or pass num_outputs, which counts both")  # fmt: skip
+        raise fail("E201", f"{what}: {late[0]!r} is an input and an output, and there are too many "
+                   "outputs: in_out arguments should be placed before output-only arguments",
+                   f"num_outputs={count}, which counts both", "in_out arguments: "
+                   f"{', '.join(given)}")  # fmt: skip
     return inputs, both
 
 
@@ -169,11 +170,13 @@ def as_shape(s: Signature, what: str, dims: Any) -> Shape:
     return found
 
 
-def output_slots(s: Signature, dims: Any, default: Shape | None) -> list[Slot]:
+def output_slots(s: Signature, dims: Any, *defaults: Shape | None) -> list[Slot]:
     """The outputs that are no inputs. Raises LaunchError E201, E203.
 
-    dims: as `output_dims` is given; default: for None.
+    dims: as `output_dims` is given; defaults: for None the first that has as many dimensions as
+    the output, or the first of all.
     """
+    known = [d for d in defaults if d is not None]
     slots = []
     names = s.names[s.inputs :]
     if isinstance(dims, dict):
@@ -189,8 +192,8 @@ def output_slots(s: Signature, dims: Any, default: Shape | None) -> list[Slot]:
             if name not in dims:
                 raise s.fail("E203", f"output_dims says nothing of output {name!r}")
             own = dims[name]
-        if own is None:
-            own = default
+        if own is None and known:
+            own = next((d for d in known if len(d) == kind.ndim), known[0])
         if own is None:
             raise s.fail("E203", f"the dimensions of output {name!r} are not known, as there is "
                          "no input array", help="pass output_dims=...")  # fmt: skip
