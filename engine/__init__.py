@@ -183,6 +183,16 @@ if TYPE_CHECKING:
         to_jax,
     )
     from engine.interop.ops.torch_kernel import torch_kernel
+    from engine.interop.torch import (
+        device_from_torch,
+        device_to_torch,
+        dtype_from_torch,
+        dtype_to_torch,
+        from_torch,
+        stream_from_torch,
+        stream_to_torch,
+        to_torch,
+    )
     from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
     from engine.runtime.geometry.mesh import (
@@ -250,6 +260,15 @@ _LATE = {
     "jax_experimental": "engine.jax_experimental",
     "jax_kernel": "engine.interop.ffi.kernels",
     "register_ffi_callback": "engine.interop.ffi.callbacks",
+    "from_torch": "engine.interop.torch",
+    "to_torch": "engine.interop.torch",
+    "dtype_from_torch": "engine.interop.torch",
+    "dtype_to_torch": "engine.interop.torch",
+    "device_from_torch": "engine.interop.torch",
+    "device_to_torch": "engine.interop.torch",
+    "stream_from_torch": "engine.interop.torch",
+    "stream_to_torch": "engine.interop.torch",
+    "torch": "engine.torch",
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
@@ -375,6 +394,8 @@ __all__ = [
     "dtype_from_numpy", "dtype_to_numpy", "types",
     # other frameworks
     "from_dlpack", "to_dlpack",
+    "device_from_torch", "device_to_torch", "dtype_from_torch", "dtype_to_torch", "from_torch",
+    "stream_from_torch", "stream_to_torch", "to_torch",
     "device_from_jax", "device_to_jax", "dtype_from_jax", "dtype_to_jax", "from_jax", "to_jax",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",

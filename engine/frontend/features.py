@@ -36,12 +36,11 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
     # ---- outside kernels
     ("capture_save capture_load capture_load_from_bytes capture_debug_dot_print",
      "files of captured graphs", "capture the sequence again where it is to run"),
-    ("stream_from_* stream_to_* event_from_ipc_handle", "streams of other frameworks",
-     "leave them out: launches run in the order in which they are made"),
+    ("event_from_ipc_handle", "events of other processes",
+     "leave it out: launches run in the order in which they are made"),
     ("Allocator CudaManagedAllocator get_device_allocator ScopedMemoryTracker "
      "print_memory_report get_cuda_kernel_properties", "memory pools and allocators",
      "leave the call out"),
-    ("*_torch", "exchanges with PyTorch", "go through NumPy: `from_numpy(t.numpy())`"),
     ("*_paddle", "exchanges with Paddle", "go through NumPy: `from_numpy(t.numpy())`"),
     ("from_ipc_handle", "these makers of arrays",
      "make a NumPy array of it: `from_numpy(a)`"),
@@ -55,7 +54,7 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
     ("fem", "finite elements (`fem`)", "write the assembly as kernels"),
     ("render", "renderers (`render`)", "draw `array.numpy()` with another package"),
     ("sparse", "sparse matrices (`sparse`)", "use scipy.sparse on `array.numpy()`"),
-    ("torch paddle", "exchanges with this framework", "go through NumPy"),
+    ("paddle", "exchanges with this framework", "go through NumPy"),
     ("examples tests geometry", "parts of Warp's own package", "install `warp-lang` for them"),
     ("context build", "internals of Warp", "use what `engine` itself offers"),
 )  # fmt: skip
@@ -79,7 +78,6 @@ _MODULES = frozenset(
         "fem",
         "render",
         "sparse",
-        "torch",
         "paddle",
         "examples",
         "tests",

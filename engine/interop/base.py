@@ -12,18 +12,22 @@ import pkgutil
 import sys
 from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.interop.gradients import join, shared_gradient
 from engine.lang.foreign import Memory
 from engine.lang.generics import Pattern
 from engine.lang.strided import byte_range
 from engine.lang.structs import StructType
 from engine.lang.types import ArrayType, ScalarType, ValueType, scalar_of, with_scalar
 from engine.lang.values import to_value_type, value_class
+from engine.logger import log_warning
 from engine.runtime.annotation import MAX_DIMS, ElementInfo, array_type, describe, element_info
 from engine.runtime.array import array
 from engine.runtime.pack import Mismatch
+from engine.runtime.recording import active
 from engine.runtime.storage import Storage, adopt, known_as
 
 __all__ = [
@@ -79,16 +83,42 @@ class Adapter:
         """
         raise NotImplementedError
 
-    def gradient(self, value: Any, made: array) -> None:
-        """Lets `made`, an array over `value`, have its gradient in the memory of value's own.
+    def convert(self, scalar: str) -> str:
+        """How a program makes one of another scalar, for messages."""
+        return f"convert it to {scalar} first"
 
-        Called where `wants_gradient`. Frameworks that have no gradients have nothing to do.
-        """
+    def address(self, tensor: Any) -> int:
+        """The address of the first element; of a tensor that was looked at before."""
+        found = self.memory(tensor)
+        return 0 if found is None else found.address
+
+    # ---- what frameworks with gradients say, too
 
     def wants_gradient(self, value: Any) -> bool:
-        """Whether gradients flow to it, as the framework sees it."""
+        """Whether gradients flow to it, and it has a place for them (`has_place`)."""
         del value
         return False
+
+    def lost(self, value: Any) -> str:
+        """Why gradients that should flow to it end here, with a way out; empty where none do."""
+        del value
+        return ""
+
+    def has_place(self, tensor: Any) -> bool:
+        """Whether a tensor has a gradient of its own now, or can be given one."""
+        raise NotImplementedError
+
+    def gradient_of(self, tensor: Any) -> Any:
+        """The gradient, a tensor too; None where there is none."""
+        raise NotImplementedError
+
+    def set_gradient(self, tensor: Any, gradient: Any) -> None:
+        """Gives it one: a tensor, or an array, whose memory it takes."""
+        raise NotImplementedError
+
+    def new_gradient(self, tensor: Any) -> Any:
+        """Zeros that fit as its gradient, as a tensor."""
+        raise NotImplementedError
 
     # ---- what the engine asks for
 
@@ -103,10 +133,7 @@ class Adapter:
         if len(shape) != n + len(inner) or shape[n:] != inner:
             code = "E203" if shape[len(shape) - len(inner) :] == inner else "E202"
             raise Mismatch(code, f"{self._a} of shape {shape}", _shape_help(info, n))
-        made = self._array(found, info, shape[:n])
-        if self.wants_gradient(value):
-            self.gradient(value, made)
-        return made
+        return self._joined(value, self._array(found, info, shape[:n]))
 
     def type_of(self, value: Any, pattern: Pattern) -> ArrayType | None:
         """The type that a generic kernel is compiled for. Raises Mismatch."""
@@ -141,10 +168,7 @@ class Adapter:
             found = self.memory(value)
             if found is not None and found.shape[-len(inner) :] == inner:
                 kind = value_class(with_scalar(like._ir.element, found.scalar))
-        made = self.share(value, kind)
-        if self.wants_gradient(value):
-            self.gradient(value, made)
-        return made
+        return self._joined(value, self.share(value, kind))
 
     def numpy(self, value: Any) -> Any:
         """As NumPy sees it, without a copy. Raises InteropError."""
@@ -157,11 +181,24 @@ class Adapter:
         storage = self.storage(found)
         return storage.view(found.address, found.shape, found.strides, found.scalar.numpy)
 
-    def convert(self, scalar: str) -> str:
-        """How a program makes one of another scalar, for messages."""
-        return f"convert it to {scalar} first"
-
     # ---- how
+
+    def _joined(self, value: Any, made: array) -> array:
+        """An array with the gradient of what it is made of; the one of former launches, if any."""
+        if not self.wants_gradient(value):
+            if active.get() is not None and (why := self.lost(value)):
+                log_warning(why)
+            return made
+        gradient = shared_gradient(self, value)
+        kind = made._ir.element
+        kept = gradient.arrays.get(kind)
+        known = None if kept is None else kept()
+        if known is not None and (known.ptr, known.shape, known.strides) == (
+            made.ptr, made.shape, made.strides,
+        ):  # fmt: skip
+            return known
+        gradient.arrays[kind] = ref(made)
+        return join(made, gradient)
 
     @property
     def _a(self) -> str:
@@ -235,7 +272,7 @@ def _shape_help(info: ElementInfo, ndim: int | None) -> str:
 
 # ---- which adapter
 
-_SEAM = frozenset({"base", "dlpack"})  # files that are no frameworks
+_SEAM = frozenset({"base", "dlpack", "gradients"})  # files that are no frameworks
 
 
 def names() -> list[str]:
@@ -276,10 +313,10 @@ def forget() -> None:
 def lend(a: array) -> Any:
     """The elements of an array for another library: NumPy's view of them, components last.
 
-    The view keeps the memory alive, and tells those who watch that somebody may write it. An array
-    that the library makes of it, and gives back, has the storage that this one has.
+    The view keeps the memory alive; as long as it lives, which an array that a library makes of it
+    has to see to, the memory counts as one that may change unseen. An array that the library gives
+    back has the storage that this one has.
     """
     view = a.numpy()
     known_as(a.storage, a.lo, a.hi - a.lo)
-    a.storage.expose_for_ever()
     return view

@@ -1,14 +1,34 @@
-"""PyTorch: tensors as arrays and back, in one memory, with one gradient."""
+"""PyTorch: tensors as arrays and arrays as tensors, in one memory and with one gradient."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.interop.base import Adapter
-from engine.lang.foreign import Memory
-from engine.lang.types import BY_NAME, ScalarType
-from engine.runtime.pack import Mismatch
+from engine.interop import gradients
+from engine.interop.base import Adapter, Memory, Mismatch, compatible, lend, refused
+from engine.lang.types import BY_NAME, ScalarType, scalar_of
+from engine.lang.values import to_value_type, value_class
+from engine.runtime.annotation import MAX_DIMS, describe
+from engine.runtime.array import array
+from engine.runtime.descriptors import described
+from engine.runtime.device import HOST, Device, DeviceLike, get_device
+
+if TYPE_CHECKING:
+    import torch
+
+    from engine.runtime.streams import Stream
+
+# Types that PyTorch has hardly any arithmetic for.
+_SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
+@cache
+def _lib() -> Any:
+    """PyTorch: faster than an import that has been made."""
+    import torch
+
+    return torch
 
 
 @cache
@@ -19,27 +39,316 @@ def _scalars() -> dict[Any, ScalarType]:
     return {getattr(torch, n): t for n, t in BY_NAME.items() if hasattr(torch, n)}
 
 
+@cache
+def _plain() -> frozenset[type]:
+    """Classes of tensors that are nothing but tensors."""
+    import torch
+
+    return frozenset([torch.Tensor, torch.nn.Parameter])
+
+
 class Torch(Adapter):
-    """Tensors on the CPU that are plain blocks of memory."""
+    """Tensors that are blocks of memory, of any class derived from `torch.Tensor`."""
 
     package = "torch"
     title = "PyTorch"
     thing = "tensor"
 
     def memory(self, value: Any) -> Memory | None:
+        try:
+            scalar = _scalars()[value.dtype]
+            if value.__class__ not in _plain() and (why := _without_memory(value)):
+                raise Mismatch(*why)
+            address, steps = value.data_ptr(), value.stride()
+            block = value.untyped_storage()
+        except (AttributeError, KeyError, NotImplementedError, RuntimeError):
+            why = _unfit(value)
+            if why is None:
+                return None
+            raise Mismatch(*why) from None
+        shape, size = tuple(value.shape), scalar.size
+        strides = tuple([s * size for s in steps])
+        if not value.is_cpu:
+            if value.is_meta:
+                raise Mismatch("E204", "a PyTorch tensor on device 'meta', which has no elements",
+                               "make one that has: torch.empty_like(t, device='cpu')")  # fmt: skip
+            return Memory(address, shape, strides, scalar, block, True, str(value.device))
+        if value.is_neg():
+            raise Mismatch("E202", "a PyTorch tensor that shows numbers with their signs changed",
+                           "let it have them in memory: t.resolve_neg()")  # fmt: skip
+        if not address and 0 not in shape:
+            raise Mismatch("E202", "a PyTorch tensor without memory", "copy it: t.clone()")
+        return Memory(address, shape, strides, scalar, block, True, "cpu",
+                      block.data_ptr(), block.nbytes())  # fmt: skip
+
+    def convert(self, scalar: str) -> str:
+        return f"convert it first: t.to(torch.{scalar})"
+
+    # ---- gradients
+
+    def wants_gradient(self, value: Any) -> bool:
+        return bool(value.requires_grad and value.is_leaf)
+
+    def lost(self, value: Any) -> str:
+        if not value.requires_grad:
+            return ""
+        return (
+            "a tensor that PyTorch computed is passed to a launch on a tape, and its gradient ends "
+            "there. Pass an array, a = from_torch(t), and its gradient on to PyTorch: "
+            "t.backward(to_torch(a.grad)); or pass t.detach()"
+        )
+
+    def has_place(self, tensor: Any) -> bool:
+        return bool(tensor.is_leaf)
+
+    def gradient_of(self, tensor: Any) -> Any:
+        return tensor.grad
+
+    def set_gradient(self, tensor: Any, gradient: Any) -> None:
+        tensor.grad = _tensor(gradient) if isinstance(gradient, array) else gradient
+
+    def new_gradient(self, tensor: Any) -> Any:
+        if tensor.is_contiguous():  # zeros that cost nothing until they are touched
+            kind = _scalars()[tensor.dtype]
+            return _tensor(array._allocate((tensor.numel(),), kind, True, HOST)).view(tensor.shape)
         import torch
 
-        if not isinstance(value, torch.Tensor):
-            return None
-        scalar = _scalars().get(value.dtype)
-        if scalar is None:
-            raise Mismatch("E202", f"a PyTorch tensor of {str(value.dtype)[6:]}",
-                           "convert it to a type that arrays have")  # fmt: skip
-        size = scalar.size
-        block = value.untyped_storage()
-        return Memory(value.data_ptr(), tuple(value.shape), tuple(s * size for s in value.stride()),
-                      scalar, block, True, str(value.device), block.data_ptr(),
-                      block.nbytes())  # fmt: skip
+        with torch.inference_mode(False), torch.no_grad():
+            return torch.zeros_like(tensor.detach())
+
+    def address(self, tensor: Any) -> int:
+        found: int = tensor.data_ptr()
+        return found
+
+
+def _without_memory(value: Any) -> tuple[str, str, str] | None:
+    """Why a tensor of a class of its own has no memory; None where it has."""
+    import torch
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    if not isinstance(value, torch.Tensor):
+        return None
+    if isinstance(value, torch._subclasses.FakeTensor):
+        return ("E202", "a fake PyTorch tensor, which has no elements",
+                "launch kernels in an operator of torch.library.custom_op: what traces a program "
+                "does not look into it")  # fmt: skip
+    if is_traceable_wrapper_subclass(value):
+        return ("E202", f"a PyTorch tensor that is made of others ({type(value).__name__})",
+                "pass the tensors in it")  # fmt: skip
+    return None
+
+
+def _unfit(value: Any) -> tuple[str, str, str] | None:
+    """Why a tensor is no block of memory: a code, what it is and the way out. None for others."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return None
+    name = str(value.dtype).removeprefix("torch.")
+    if torch._C._functorch.is_functorch_wrapped_tensor(value):
+        return ("E202", "a PyTorch tensor inside of torch.func (vmap, grad, jvp ...)",
+                "launch kernels in a torch.autograd.Function or an operator of "
+                "torch.library.custom_op that says what these do with it")  # fmt: skip
+    if value.is_quantized:
+        return "E202", f"a quantized PyTorch tensor ({name})", "pass its numbers: t.dequantize()"
+    if value.is_nested:
+        return "E202", "a nested PyTorch tensor", "pass the tensors in it: t.unbind()"
+    if value.layout is not torch.strided:
+        layout = str(value.layout).removeprefix("torch.")
+        return "E202", f"a PyTorch tensor of layout {layout}", "make a dense one: t.to_dense()"
+    if value.is_complex():
+        return ("E202", f"a PyTorch tensor of {name}",
+                "arrays have no complex numbers: pass torch.view_as_real(t)")  # fmt: skip
+    if value.dtype not in _scalars():
+        return "E202", f"a PyTorch tensor of {name}", "convert it first: t.to(torch.float32)"
+    return "E202", "a PyTorch tensor without memory of its own", "copy it: t.clone()"
 
 
 ADAPTER = Torch()
+
+
+# ---- what programs call
+
+
+def from_torch(
+    t: torch.Tensor,
+    dtype: Any = None,
+    requires_grad: bool | None = None,
+    grad: Any = None,
+    return_ctype: bool = False,
+    retain_grad: bool = False,
+) -> Any:
+    """An array over the memory of a tensor on the CPU. Nothing is copied; it is kept alive.
+
+    Args:
+        t: the tensor.
+        dtype: the element type, the tensor's where left out. Vectors and matrices take the last
+            axes; integers of one width, and bool as 8 bits, may be taken for one another.
+        requires_grad: whether the array has a gradient, as the tensor where left out. It is the
+            tensor's: `a.grad` is at any time what `t.grad` is. Where that is None (after
+            `optimizer.zero_grad()`, say), a backward pass begins with zeros, and puts them there.
+            A tensor that PyTorch computed has no such place, and the array a gradient of its own.
+        grad: a gradient for the array, a tensor or an array, in place of the tensor's.
+        return_ctype: gives the array as C sees it, a structure, which launches take as well.
+        retain_grad: whether backward passes that consume the gradient keep it.
+
+    Raises LaunchError: E202 for types, E203 for dimensions, E204 for devices, E206 for layouts.
+    """
+    if return_ctype:
+        if dtype is None and grad is None and not requires_grad and not t.requires_grad:
+            return _quick_structure(t)
+        return _structure(t, dtype, requires_grad, grad)
+    made = ADAPTER.share(t, dtype, "from_torch")
+    wanted = t.requires_grad if requires_grad is None else requires_grad
+    if grad is not None:
+        if requires_grad is False:
+            raise refused("E206", "from_torch: a gradient is given, and requires_grad is False")
+        made.grad = _gradient(made, grad)
+    elif wanted:
+        _give_gradient(made, t)
+    if retain_grad:
+        made.retain_grad = True
+    return made
+
+
+def _give_gradient(made: array, t: torch.Tensor) -> None:
+    if not made._info.floating or not t.is_leaf:
+        made.requires_grad = True
+        return
+    gradient = gradients.shared_gradient(ADAPTER, t)
+    gradients.join(made, gradient)
+    if t.grad is None:
+        gradient.of(made)
+
+
+def _gradient(made: array, grad: Any) -> array:
+    return grad if isinstance(grad, array) else ADAPTER.share(grad, made.dtype, "from_torch")
+
+
+def _quick_structure(t: Any) -> Any:
+    """A tensor without a gradient as a structure. What it is, a launch looks at."""
+    scalar = _scalars().get(t.dtype)
+    plain = type(t) in _plain()
+    if scalar is None or not plain or not t.is_cpu or not 0 < t.dim() <= MAX_DIMS:
+        return _structure(t, None, False, None)
+    try:
+        address, steps = t.data_ptr(), t.stride()
+    except RuntimeError:
+        return _structure(t, None, False, None)
+    size = scalar.size
+    return described(address, 0, t.shape, [s * size for s in steps], lambda: ADAPTER.share(t))
+
+
+def _structure(t: torch.Tensor, dtype: Any, requires_grad: bool | None, grad: Any) -> Any:
+    """A tensor as a structure of C. Raises LaunchError."""
+    made = from_torch(t, dtype, requires_grad, grad)
+    own = made.existing_grad
+    if own is not None and own.strides != made.strides and made.size:
+        raise refused("E206", "from_torch: a structure has one set of strides, and the tensor "
+                      f"{made.strides}, its gradient {own.strides} (in bytes)",
+                      help="make both contiguous")  # fmt: skip
+    address = 0 if own is None else own.ptr
+    return described(made.ptr, address, made.shape, made.strides, lambda: made)
+
+
+def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
+    """A tensor over the memory of an array on the CPU. Nothing is copied; it is kept alive.
+
+    Args:
+        a: the array. Components of vectors and matrices are the last axes.
+        requires_grad: whether the tensor is a leaf with a gradient, as the array where left out.
+            Where the array has one, both are one memory. After `optimizer.zero_grad()` it is zero,
+            and given to the tensor again by the next backward pass of a tape.
+
+    Raises LaunchError (E206) for arrays of structs, read-only memory, and steps that tensors do not
+    have (`a[::-1]`).
+    """
+    if not isinstance(a, array):
+        raise refused("E202", f"to_torch takes an array, got {type(a).__name__}",
+                      help="make an array of it first")  # fmt: skip
+    t = _tensor(a)
+    wanted = a.requires_grad if requires_grad is None else requires_grad
+    if wanted:
+        t.requires_grad_(True)
+        if a.requires_grad:
+            gradients.give(ADAPTER, a, t)
+    return t
+
+
+def _tensor(a: array) -> Any:
+    kind = a._info.numpy
+    if kind.names is not None:
+        raise refused("E206", f"to_torch: tensors have no elements of {a.dtype.__name__}",
+                      help="pass its fields: arrays of numbers")  # fmt: skip
+    if not a.storage.writable:
+        raise refused("E206", "to_torch: the array wraps read-only memory, and tensors can be "
+                      "written", help="pass a copy: clone(a)")  # fmt: skip
+    seen = lend(a)
+    torch = _lib()
+    try:
+        if kind.kind == "V":
+            return torch.from_numpy(seen.view("int16")).view(torch.bfloat16)
+        return torch.from_numpy(seen)
+    except (TypeError, ValueError):
+        raise refused("E206", f"to_torch: tensors have no strides of {a.strides} bytes",
+                      help="pass a copy: a.contiguous()") from None  # fmt: skip
+
+
+def dtype_from_torch(torch_dtype: torch.dtype) -> Any:
+    """The scalar type of a PyTorch type. Raises LaunchError (E202), a TypeError, for others."""
+    found = _scalars().get(torch_dtype)
+    if found is None:
+        raise refused("E202", f"there are no arrays of {torch_dtype}")
+    return value_class(found)
+
+
+def dtype_to_torch(warp_dtype: Any) -> torch.dtype:
+    """The PyTorch type for a scalar type; for unsigned ones above 8 bits the signed one.
+
+    Raises LaunchError (E202), a TypeError, for vectors and the like.
+    """
+    import torch
+
+    kind = to_value_type(warp_dtype)
+    name = kind.name if isinstance(kind, ScalarType) else ""
+    found = getattr(torch, _SIGNED.get(name, name), None)
+    if not isinstance(found, torch.dtype):
+        raise refused("E202", f"PyTorch has no type for {describe(kind)}",
+                      help="tensors have scalars; components are their last axes")  # fmt: skip
+    return found
+
+
+def dtype_is_compatible(torch_dtype: torch.dtype, warp_dtype: Any) -> bool:
+    """Whether tensors of one type can be arrays of another; of its scalars, for vectors."""
+    have = _scalars().get(torch_dtype)
+    return have is not None and compatible(have, scalar_of(to_value_type(warp_dtype)))
+
+
+def device_from_torch(torch_device: torch.device | str) -> Device:
+    """The device of a PyTorch device. Raises LaunchError (E208), a RuntimeError, for others."""
+    name = str(torch_device)
+    if name == "cpu" or name.startswith("cpu:"):
+        return HOST
+    raise refused("E208", f"PyTorch's device {name!r} is none that kernels run on",
+                  help='use "cpu"')  # fmt: skip
+
+
+def device_to_torch(warp_device: DeviceLike = None) -> str:
+    """The name of a device for PyTorch. Raises LaunchError (E208) for an unknown one."""
+    return str(get_device(warp_device))
+
+
+def stream_from_torch(stream_or_device: Any = None) -> Stream:
+    """The stream of PyTorch's CUDA stream. Raises LaunchError (E208): there is none on the CPU."""
+    raise _no_stream("stream_from_torch", stream_or_device)
+
+
+def stream_to_torch(stream_or_device: Any = None) -> Any:
+    """PyTorch's CUDA stream of a stream. Raises LaunchError (E208): there is none on the CPU."""
+    raise _no_stream("stream_to_torch", stream_or_device)
+
+
+def _no_stream(what: str, of: Any) -> Exception:
+    return refused("E208", f"{what}: kernels run on the CPU, where there are no streams of CUDA"
+                   f"{'' if of is None else f' (got {of})'}",
+                   help="leave it out: launches have ended when they return")  # fmt: skip

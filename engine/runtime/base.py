@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import config
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
 HEADER = {n: struct.Struct(f"<Q{2 * n}q").pack for n in range(1, 5)}
 
 
+@lru_cache(maxsize=4096)
+def _geometry(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, int, bool, int, int]:
+    """Dimensions, elements, whether these are contiguous, and the bytes that they take up, from
+
+    the address of the first on. Raises LaunchError (E206) for an extent that is too large.
+    """
+    d.check_extents(shape)
+    size = math.prod(shape)
+    if size == 0 or strides == d.row_major(shape, itemsize):
+        return len(shape), size, True, 0, size * itemsize
+    return len(shape), size, False, *byte_range(0, shape, strides, itemsize)
+
+
 class ArrayBase:
     """Elements at an address, a shape and byte strides; and a gradient of the same shape.
 
@@ -45,6 +61,7 @@ class ArrayBase:
         "_own_view",
         "_packed",
         "_retain",
+        "_shared",
         "_whole",
         "dtype",
         "hi",
@@ -78,6 +95,8 @@ class ArrayBase:
     _outline: Any
     _info: ElementInfo
     _ir: Any  # an ArrayType or StructArrayType
+    # What gives it the gradient of another library's array, asked each time (`engine.interop`).
+    _shared: Any
     # The array of structs that this is one field of.
     _whole: array | None
     # The view that a view's gradient is taken with: (parent, operation on void-typed NumPy).
@@ -98,23 +117,18 @@ class ArrayBase:
         strides: tuple[int, ...],
         kind: ElementType,
     ) -> None:
-        d.check_extents(shape)
-        self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
-        self.ndim, self.size = len(shape), math.prod(shape)
         info = self._info = element_info(kind)
-        self._ir = info.arrays[self.ndim]
+        self.storage, self.ptr, self.shape, self.strides = storage, ptr, shape, strides
+        n, self.size, self.is_contiguous, lo, hi = _geometry(shape, strides, info.size)
+        self.ndim, self.lo, self.hi = n, ptr + lo, ptr + hi
+        self._ir = info.arrays[n]
         self.dtype = info.dtype
-        self.is_contiguous = self.size == 0 or strides == d.row_major(shape, info.size)
-        if self.is_contiguous:
-            self.lo, self.hi = ptr, ptr + self.size * info.size
-        else:
-            self.lo, self.hi = byte_range(ptr, shape, strides, info.size)
-        self._packed = HEADER[self.ndim](ptr, *shape, *strides)
+        self._packed = HEADER[n](ptr, *shape, *strides)
         self._own_view = self._outline = None
         self._retain = self._flag = False
         self._grad = self._grad_view = None
         self._origin = None
-        self._whole = None
+        self._whole = self._shared = None
 
     @property
     def _parts(self) -> d.NumpyArray:
@@ -176,6 +190,7 @@ class ArrayBase:
         out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
         out._packed = HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
         out._own_view = out._outline = out._grad = out._grad_view = out._origin = None
+        out._shared = None
         out._retain = out._flag = False
         out._whole = self
         return out  # type: ignore[no-any-return]
@@ -216,7 +231,7 @@ class ArrayBase:
             self._origin = None
         self._flag = bool(value)
         if not value:
-            self._grad = self._grad_view = None
+            self._grad = self._grad_view = self._shared = None
             self._retain = False
 
     @property
@@ -244,6 +259,8 @@ class ArrayBase:
         if not self._flag:
             return None
         if self._grad is None:
+            if self._shared is not None:
+                return self._shared.of(self)  # type: ignore[no-any-return]
             if self._origin is not None:
                 return self._view_of_grad(*self._origin)
             self._grad = type(self)._allocate(self.shape, self._ir.element, True, self.device)
@@ -270,11 +287,16 @@ class ArrayBase:
                        help="gradients are of floats")  # fmt: skip
         self.requires_grad = True
         self._origin = None
-        self._grad = value
+        if self._shared is not None:
+            self._shared.put(self, value)
+        else:
+            self._grad = value
 
     @property
     def existing_grad(self) -> array | None:
         """The gradient if it has been made already."""
+        if self._shared is not None and self._grad is None:
+            return self._shared.of(self, make=False)  # type: ignore[no-any-return]
         if self._origin is not None and self._grad is None and self._flag:
             return None if self._origin[0].existing_grad is None else self.grad
         return self._grad

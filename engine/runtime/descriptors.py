@@ -7,7 +7,9 @@ structs (`engine.lang.structs.record_dtype`).
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from functools import cache
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,46 @@ from engine.lang.structs import (
 from engine.lang.types import FLOAT32, ArrayType
 from engine.runtime.annotation import element_info
 from engine.runtime.array import array
+from engine.runtime.foreign import Described
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import array_at, descriptor, from_record
 from engine.runtime.pack import Mismatch, shown_value
 
+
+class _Described(Described):
+    """made: gives the array, which it keeps alive. was: the bytes that say so; where a program has
+    changed them, what they say counts.
+    """
+
+    made: Callable[[], array]
+    was: bytes
+
+    def as_array(self, kind: ArrayType) -> array:
+        if bytes(self) == self.was:  # type: ignore[call-overload]
+            return self.made()
+        found: array = value_of(self, kind)
+        return found
+
+
+def described(
+    address: int, gradient: int, shape: Sequence[int], strides: Sequence[int],
+    made: Callable[[], array],
+) -> ctypes.Structure:  # fmt: skip
+    """An array as C sees it, made of numbers; launches take it.
+
+    made: gives the array itself when a launch needs it.
+    """
+    n = len(shape)
+    pad = _PADS[n]
+    data = _PACK(address, gradient, *shape, *pad, *strides, *pad, n)
+    out: ctypes.Structure = _described().from_buffer_copy(data)
+    out.was, out.made = data, made
+    return out
+
+
 ARRAY = record_dtype(StructType("array_t", {"of": ArrayType(FLOAT32, 1)}))["of"]
+_PADS = [(0,) * (4 - n) for n in range(5)]
+_PACK = Struct("<QQ4i4ii4x").pack  # of that
 
 
 def ctype_of(value: Any) -> ctypes.Structure:
@@ -77,6 +114,11 @@ def _without_halves(dtype: np.dtype[Any]) -> np.dtype[Any]:
             "itemsize": dtype.itemsize,
         }
     )
+
+
+@cache
+def _described() -> Any:
+    return type("array_t", (_class(ARRAY), _Described), {})
 
 
 def value_of(given: Any, kind: UserType) -> Any:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 from engine import hooks
 
 if TYPE_CHECKING:
+    from engine.lang.types import ArrayType
     from engine.runtime.array import array
+
+
+class Described:
+    """An array as a C structure that knows the array, so that launches take it, too."""
+
+    def as_array(self, kind: ArrayType) -> array:
+        """The array; one of type `kind` where the structure tells of it alone. Raises Mismatch."""
+        raise NotImplementedError
 
 
 def is_foreign(value: Any) -> bool:

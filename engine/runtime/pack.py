@@ -27,7 +27,7 @@ from engine.logger import log_warning
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
-from engine.runtime.foreign import plain
+from engine.runtime.foreign import Described, plain
 from engine.runtime.storage import wrap
 
 _CODES = {
@@ -200,6 +200,8 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
     if found is not None:
         made: array = found.argument(value, kind)
         return made
+    if isinstance(value, Described):
+        return as_array(value.as_array(kind), kind)
     if hasattr(value, "__cuda_array_interface__"):
         raise Mismatch("E204", "memory of a GPU", "copy it to the CPU first")
     shares = hasattr(value, "__array_interface__")

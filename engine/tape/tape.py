@@ -293,7 +293,7 @@ class Tape:
         does not compile; LaunchError E209 where memory runs out.
         """
         if loss is not None:
-            self.loss = check_loss(loss)
+            loss = self.loss = check_loss(loss)
         if recording.deferred(lambda: self.backward(loss, grads)):
             return
         seeds = [] if grads is None else check_seeds(grads)

@@ -21,7 +21,7 @@ MISSING = [
     ("tile_load", "tiles"),
     ("sim", "simulation"), ("fem", "finite elements"), ("render", "renderers"),
     ("sparse", "sparse matrices"),
-    ("capture_save", "captured graphs"), ("stream_from_torch", "streams"),
+    ("capture_save", "captured graphs"), ("event_from_ipc_handle", "events"),
     ("ScopedMemoryTracker", "memory pools"), ("get_device_allocator", "memory pools"),
     ("load_aot_module", "modules compiled ahead"),
     ("clear_lto_cache", "functions of the cache"),

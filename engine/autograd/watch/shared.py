@@ -123,7 +123,7 @@ def _put_back(
         yield
     finally:
         for a, g, was in kept:
-            a._grad = g
+            a._grad = g if a._shared is None else None  # that is found anew
             if g is not None and was is not None:
                 g._put(was)
         for a, was in others:

@@ -1,0 +1,187 @@
+"""One gradient for an array and a tensor of another framework: where it is, whoever moved it.
+
+Frameworks forget gradients (`optimizer.zero_grad()` sets them to None) and put others in their
+place. So an array that shares its gradient keeps none: it asks for it each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+from weakref import WeakValueDictionary, ref
+
+from engine.lang.structs import ElementType
+from engine.locks import Lock
+from engine.runtime.array import array
+
+_lock = Lock()
+
+
+class Gradients(Protocol):
+    """What an adapter knows of the gradients of its framework's tensors."""
+
+    def has_place(self, tensor: Any) -> bool:
+        """Whether a tensor has a gradient of its own now, or can be given one."""
+
+    def gradient_of(self, tensor: Any) -> Any:
+        """The gradient, a tensor too; None where there is none."""
+
+    def set_gradient(self, tensor: Any, gradient: Any) -> None:
+        """Gives it one: a tensor, or an array, whose memory it takes."""
+
+    def new_gradient(self, tensor: Any) -> Any:
+        """Zeros that fit as its gradient, as a tensor."""
+
+    def address(self, tensor: Any) -> int:
+        """The address of the first element."""
+
+    def share(self, value: Any, dtype: Any = None, what: str = "") -> array:
+        """A tensor as an array."""
+
+
+class SharedGradient:
+    """The gradient of a tensor, and of all arrays over the tensor's memory that ask for it.
+
+    Where the tensor has no gradient, it is zero: a new one is made, and given to the tensor, when a
+    backward pass asks for it. Where the tensor has got another one, that is the arrays', too.
+
+    tensor: it is kept alive. own: the gradient of an array that the tensor was made of: it stays
+    where it is, and is set to zero where the tensor was told to forget it; the tensor is not
+    kept alive then.
+    """
+
+    __slots__ = ("__weakref__", "_adapter", "_faces", "_last", "_own", "_tensors", "arrays")
+
+    def __init__(self, adapter: Gradients, tensor: Any, own: array | None = None) -> None:
+        self._adapter = adapter
+        self._tensors: list[Callable[[], Any]] = [(lambda: tensor) if own is None else ref(tensor)]
+        self._own = own
+        # The gradient seen last, and as arrays by their elements.
+        self._last: Any = None
+        self._faces: dict[ElementType, array] = {}
+        # Arrays that were made for launches, by their elements: one for all launches.
+        self.arrays: dict[ElementType, ref[array]] = {}
+
+    def has(self, tensor: Any) -> bool:
+        """Whether it is the gradient of a tensor, and not of an earlier one in its place."""
+        return any(get() is tensor for get in self._tensors)
+
+    def add(self, tensor: Any) -> None:
+        """Another tensor that is made of the array."""
+        self._tensors = [t for t in self._tensors if t() is not None]
+        self._tensors.append(ref(tensor))
+
+    def of(self, a: array, make: bool = True) -> array | None:
+        """The gradient of an array. make: else None where the tensor has none at the moment."""
+        adapter, found, bare = self._adapter, None, False
+        tensors = [t for get in self._tensors
+                   if (t := get()) is not None and adapter.has_place(t)]  # fmt: skip
+        for t in tensors:
+            g = adapter.gradient_of(t)
+            if g is None:
+                bare = True
+            elif found is None or not self._known(g):
+                found = g
+        if not tensors:
+            return self._face(a, self._last)
+        if bare:
+            if not make:
+                return None
+            with _lock:
+                found = self._renewed(tensors)
+        return self._face(a, found)
+
+    def put(self, a: array, gradient: array) -> None:
+        """Makes an array's new gradient that of the tensors."""
+        for get in self._tensors:
+            t = get()
+            if t is not None and self._adapter.has_place(t):
+                self._adapter.set_gradient(t, gradient)
+        self._own, self._last, self._faces = gradient, None, {a._ir.element: gradient}
+
+    def _renewed(self, tensors: list[Any]) -> Any:
+        """Zeros as the gradient of all of them; nothing where another thread was first."""
+        adapter = self._adapter
+        have = [adapter.gradient_of(t) for t in tensors]
+        if all(g is not None for g in have):
+            return have[0]
+        if self._own is not None:
+            own = self._own
+            own.storage.before_write(own.lo, own.hi)
+            own._put(0)
+            for t in tensors:
+                adapter.set_gradient(t, own)
+            return adapter.gradient_of(tensors[0])
+        new = adapter.new_gradient(tensors[0])
+        for t in tensors:
+            adapter.set_gradient(t, new)
+        return new
+
+    def _known(self, g: Any) -> bool:
+        last = self._last if self._last is not None else self._own
+        if last is None or last is g:
+            return last is g
+        where = last.ptr if isinstance(last, array) else self._adapter.address(last)
+        return where == self._adapter.address(g)
+
+    def _face(self, a: array, g: Any) -> array | None:
+        """A gradient as an array like `a`; the same object as long as it is the same gradient."""
+        kind = a._ir.element
+        own = self._own
+        if own is not None and own._ir.element is kind and (g is None or self._is(own, g)):
+            return own
+        if g is None:
+            return self._faces.get(kind)
+        if self._last is not g:
+            self._last, self._faces = g, {}
+        found = self._faces.get(kind)
+        if found is None or not self._is(found, g):
+            found = self._faces[kind] = self._adapter.share(g, a.dtype)
+        return found
+
+    def _is(self, a: array, g: Any) -> bool:
+        return a.ptr == self._adapter.address(g) or a.size == 0
+
+
+# By identity of the tensor. Those of arrays do not keep it alive: see `has`.
+_shared: WeakValueDictionary[int, SharedGradient] = WeakValueDictionary()
+
+
+def shared_gradient(adapter: Gradients, tensor: Any) -> SharedGradient:
+    """The one for a tensor."""
+    found = _shared.get(id(tensor))
+    if found is None or not found.has(tensor):
+        with _lock:
+            found = _shared.get(id(tensor))
+            if found is None or not found.has(tensor):
+                found = _shared[id(tensor)] = SharedGradient(adapter, tensor)
+    return found
+
+
+def give(adapter: Gradients, a: array, tensor: Any) -> None:
+    """Lets a tensor that was made of an array share the array's gradient from now on.
+
+    A tensor of a view has the gradient as it is now: that is a part of another one.
+    """
+    with _lock:
+        if a._origin is not None:
+            adapter.set_gradient(tensor, a.grad)
+            return
+        if a._shared is None:
+            own = a.grad
+            adapter.set_gradient(tensor, own)
+            a._shared = SharedGradient(adapter, tensor, own)
+            a._grad = None
+        else:  # first what it is, since a tensor without one would mean that it is to be zero
+            adapter.set_gradient(tensor, a._shared.of(a))
+            a._shared.add(tensor)
+        _shared[id(tensor)] = a._shared
+
+
+def join(made: array, shared: SharedGradient) -> array:
+    """Gives an array a gradient that it shares, if its elements can have one."""
+    if made._info.floating:
+        made._flag = True
+        made._grad = made._grad_view = None
+        made._shared = shared
+    return made
