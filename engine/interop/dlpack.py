@@ -112,6 +112,9 @@ def _array(parts: Any, kind: ValueType | None) -> array:
             raise _refused(f"from_dlpack: there are no arrays of {parts.dtype}",
                            "convert it there first")  # fmt: skip
         scalar = BFLOAT16
+    if not parts.flags.aligned:
+        raise _refused("from_dlpack: the numbers are not at multiples of their size",
+                       "pass a copy")  # fmt: skip
     kind = scalar if kind is None else kind
     info = element_info(kind)
     if info.numpy != parts.dtype:

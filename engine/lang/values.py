@@ -33,6 +33,7 @@ from engine.lang.structs import (
     IndexedArrayType,
     StructArrayType,
     StructType,
+    record_dtype,
 )
 from engine.lang.vectors import Components, vector_class
 
@@ -103,24 +104,48 @@ def value_class(kind: ElementType) -> type:
     return vector_class(kind)
 
 
-def dtype_to_numpy(dtype: object) -> type[np.generic]:
+class DtypeError(LaunchError, TypeError):
+    """A type that NumPy has not, or the kernel language. A TypeError too, as Warp raises it."""
+
+
+def dtype_to_numpy(dtype: object) -> Any:
     """The NumPy scalar class of a scalar type, such as `numpy.float32`, which is a dtype too.
 
-    For vectors and matrices it is that of the components. Raises LaunchError (E202) for others.
+    For vectors and matrices it is that of the components; for structs the dtype of their records.
+    Raises DtypeError (E202), a LaunchError and a TypeError, for all else.
     """
-    kind = to_ir_type(dtype)
-    scalar = t.scalar_of(kind if isinstance(kind, t.ArrayType) else to_value_type(kind))
-    return scalar.numpy.type
+    try:
+        kind = to_ir_type(dtype)
+    except LaunchError as e:
+        raise DtypeError(*e.diagnostics) from None
+    if isinstance(kind, t.ArrayType):
+        kind = kind.element
+    if isinstance(kind, StructType):
+        return record_dtype(kind)
+    if isinstance(kind, ARRAYS):
+        raise DtypeError(Diagnostic("E202", f"NumPy has no dtype for elements of {kind}"))
+    return t.scalar_of(kind).numpy.type
 
 
 def dtype_from_numpy(dtype: Any) -> type:
-    """The scalar class of a NumPy dtype. Raises LaunchError (E202) where there is none."""
+    """The scalar class of a NumPy dtype.
+
+    Raises DtypeError (E202), a LaunchError and a TypeError, where there is none: for complex
+    numbers, dates, objects, text, and another order of bytes.
+    """
     try:
-        kind = to_ir_type(np.dtype(dtype))
-    except (TypeError, ValueError):
+        found = None if dtype is None else np.dtype(dtype)
+        kind = None if found is None else to_ir_type(found)
+    except (LaunchError, TypeError, ValueError):
         kind = None
     if not isinstance(kind, t.ScalarType):
-        raise LaunchError(Diagnostic("E202", f"{dtype!r} is no NumPy dtype of a scalar type"))
+        raise DtypeError(
+            Diagnostic(
+                "E202", f"{dtype!r} is no NumPy dtype of a scalar type",
+                help="arrays have bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 "
+                "and float64, in the machine's order of bytes",
+            )
+        )  # fmt: skip
     return SCALAR_CLASSES[kind]
 
 

@@ -21,6 +21,7 @@ from engine.runtime.annotation import describe
 from engine.runtime.array import array
 from engine.runtime.indexed import indexedarray
 from engine.runtime.links import spread
+from engine.runtime.outside import misfit
 from engine.runtime.pack import Mismatch, shown_value
 from engine.runtime.storage import wrap
 
@@ -111,7 +112,10 @@ def _structs(t: StructArrayType, path: str) -> Split:
     def split(value: Any) -> list[Any]:
         if value is None:
             return [None] * count
-        if isinstance(value, np.ndarray) and value.dtype == record_dtype(t.element):
+        if isinstance(value, np.ndarray):
+            why = misfit(value, record_dtype(t.element))
+            if why is not None:
+                raise Mismatch("E202", *why)
             address = value.__array_interface__["data"][0]
             value = array._make(wrap(value), address, value.shape, value.strides, t.element)
         _same_array(value, t, array)

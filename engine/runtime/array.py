@@ -34,7 +34,9 @@ class array(ArrayBase, Operators):
         shape: an int or a tuple; the data is reshaped to it.
         requires_grad: whether gradients flow to it. Float elements only.
         retain_grad: whether its gradient is kept by backward passes that consume it.
-        copy: False shares memory with NumPy data of the right type.
+        copy: False shares the memory of data that has any; where it cannot be (another type or
+            order of bytes, components that lie apart), it is copied with a warning. None shares
+            it where it can be, and copies it else.
         ptr, strides: an address (and byte strides) of memory that the caller owns.
         ndim: checked against the data.
         grad: an array to use as gradient.
@@ -65,7 +67,7 @@ class array(ArrayBase, Operators):
         capacity: int | None = None,
         device: DeviceLike = None,
         pinned: bool = False,
-        copy: bool = True,
+        copy: bool | None = True,
         ndim: int | None = None,
         grad: array | None = None,
         requires_grad: bool = False,
@@ -106,12 +108,13 @@ class array(ArrayBase, Operators):
     # ---- construction
 
     def _from_data(
-        self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool,
+        self, data: Any, kind: ElementType | None, dims: tuple[int, ...] | None, copy: bool | None,
         device: Device,
     ) -> None:  # fmt: skip
         if not copy and dims is None and data.__class__ is np.ndarray and device is HOST:
             info = None if kind is None else element_info(kind)
-            if info is not None and info.numpy is data.dtype and not info.inner and data.ndim:
+            fits = info is not None and info.numpy is data.dtype and not info.inner
+            if info is not None and fits and data.ndim and data.flags.aligned:
                 d.check_dimensions(data.shape)
                 address = data.__array_interface__["data"][0]
                 self._set(wrap(data), address, data.shape, data.strides, info.kind)
@@ -127,12 +130,16 @@ class array(ArrayBase, Operators):
         parts, dims = d.as_elements(found, kind, dims)
         inner = parts.strides[len(dims) :]
         packed = inner == d.row_major(d.inner_shape(kind), parts.itemsize)
-        if not copy and packed and parts.dtype.isnative and device.backend.on_host:
+        if not copy and packed and device.backend.on_host and d.shows(parts, kind):
+            if copy is False and not d.same_memory(parts, data):
+                d.warn_of_copy(data, kind)
             storage, address = wrap(parts), parts.__array_interface__["data"][0]
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
             if self._info.linked:
                 links.keep(self)
         else:
+            if copy is False and not isinstance(data, (list, tuple)):
+                d.warn_of_copy(data, kind)
             self._new(dims, kind, False, device)
             if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):
                 source = type(self)(parts, dtype=self.dtype, shape=dims, copy=False)
@@ -185,9 +192,12 @@ class array(ArrayBase, Operators):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        info = self._info
+        if info.numpy.kind == "V" and info.numpy.names is None:
+            # NumPy asks __array__ then, which has the word that the interface has not.
+            raise AttributeError("there is no array interface of bfloat16: call numpy()")
         self._lend()
         self.storage.expose_for_ever()
-        info = self._info
         if info.numpy.kind == "V":
             return dict(self._parts.__array_interface__)
         return {
@@ -197,6 +207,13 @@ class array(ArrayBase, Operators):
             "data": (self.ptr, not self.storage.writable),
             "strides": None if self.is_contiguous else self.strides + info.steps,
         }
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> d.NumpyArray:
+        """As NumPy asks for it: a view, or a copy where `copy` or another dtype wants one.
+
+        Raises ValueError where another dtype would need a copy and `copy` is False.
+        """
+        return d.for_numpy(self.numpy(), dtype, copy)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,

@@ -273,13 +273,16 @@ class ArrayBase:
             return
         if not isinstance(value, ArrayBase):
             make: Any = type(self)
-            value = make(value, dtype=self.dtype, copy=False)
+            value = make(value, dtype=self.dtype, copy=None)
         if value.shape != self.shape or value._ir.element != self._ir.element:
             raise fail(
                 "E206", "the gradient does not fit the array",
                 f"expected shape {self.shape} of {self.dtype.__name__}, "
                 f"got {value.shape} of {value.dtype.__name__}",
             )  # fmt: skip
+        if not value.storage.writable:
+            raise fail("E206", "a gradient cannot be in read-only memory: backward passes write it",
+                       help="pass a copy: clone(grad)")  # fmt: skip
         if not self._info.floating:
             if config.integers == "lenient":
                 return

@@ -264,7 +264,7 @@ def _like(
         shape, of = src.shape, src.data
     else:
         src = shared(src)
-        of = src if isinstance(src, array) else array(src, copy=False)
+        of = src if isinstance(src, array) else array(src, copy=None)
         shape = of.shape
     place = of.device if device is None else get_device(device)
     out = array._allocate(shape, of._ir.element, zero, place)

@@ -12,9 +12,12 @@ from engine import config
 from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
 from engine.lang.types import BFLOAT16, BY_NAME, ScalarType, scalar_of, shape_of
+from engine.logger import log_warning
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.foreign import plain
 from engine.runtime.launch_errors import fail, size_text
+from engine.runtime.outside import MASKED, is_masked
+from engine.runtime.outside import misfit as misfit_of_memory
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -80,6 +83,8 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
 
     Raises LaunchError (E206) for what is not a rectangular block of numbers.
     """
+    if is_masked(data):
+        raise fail("E206", f"{MASKED[0]} cannot be made into an array", help=MASKED[1])
     if isinstance(kind, StructType):
         return _to_records(data, kind)
     data = plain(data)
@@ -125,6 +130,32 @@ def narrowed(found: NumpyArray, scalar: ScalarType, code: str, problem: str) -> 
                    f"data.astype(numpy.{scalar.name})")  # fmt: skip
     with np.errstate(all="ignore"):
         return found.astype(scalar.numpy)
+
+
+def shows(parts: NumpyArray, kind: ElementType) -> bool:
+    """Whether an array can show the memory of a NumPy array as it is, but for the components."""
+    wanted = record_dtype(kind) if isinstance(kind, StructType) else scalar_of(kind).numpy
+    return misfit_of_memory(parts, wanted) is None
+
+
+def same_memory(parts: NumpyArray, data: Any) -> bool:
+    """Whether NumPy's view of data is still what data is; True for what is no NumPy array."""
+    return not isinstance(data, np.ndarray) or not parts.size or np.may_share_memory(parts, data)
+
+
+def warn_of_copy(data: Any, kind: ElementType) -> None:
+    """Says that memory was not shared that was to be."""
+    log_warning(f"array(..., copy=False) made a copy: the memory of a {type(data).__name__} is not "
+                f"that of elements of {describe(kind)}, one after another as they are")  # fmt: skip
+
+
+def for_numpy(seen: NumpyArray, dtype: Any, copy: bool | None) -> NumpyArray:
+    """A view as NumPy asks for it. Raises ValueError where a copy is needed that is not wanted."""
+    if dtype is not None and seen.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"an array of {seen.dtype} as {np.dtype(dtype)} needs a copy")
+        return seen.astype(dtype)
+    return seen.copy() if copy else seen
 
 
 def struct_in(data: Any) -> StructType | None:

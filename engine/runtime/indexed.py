@@ -181,7 +181,7 @@ class indexedarray(Operators):
     def assign(self, src: Any) -> None:
         """Copies an array, NumPy array or list of the same shape to the elements that are seen."""
         if not isinstance(src, array):
-            src = array(src, dtype=self.dtype, copy=False)
+            src = array(src, dtype=self.dtype, copy=None)
         if src.shape != self.shape:
             raise fail("E207", "the values do not fit the indexed array",
                        f"expected shape {self.shape}, got {src.shape}")  # fmt: skip

@@ -28,6 +28,7 @@ from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
 from engine.runtime.foreign import Described, plain
+from engine.runtime.outside import misfit
 from engine.runtime.storage import wrap
 
 _CODES = {
@@ -217,8 +218,9 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
 def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:
     """Memory of another library, without a copy: a copy would lose what a kernel writes."""
     info, n, shape = element_info(kind.element), kind.ndim, found.shape
-    if found.dtype != info.numpy:
-        raise Mismatch("E202", f"a NumPy array of {found.dtype}", "convert it with astype first")
+    why = misfit(found, info.numpy)
+    if why is not None:
+        raise Mismatch("E202", *why)
     if len(shape) != n + len(info.inner) or shape[n:] != info.inner:
         code = "E203" if shape[len(shape) - len(info.inner) :] == info.inner else "E202"
         raise Mismatch(code, f"a NumPy array of shape {shape}")

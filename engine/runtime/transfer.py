@@ -105,7 +105,7 @@ def _array_like(make: Any, data: Any, dest: array) -> array:
     """An array of data, with elements as `dest` has them. Raises LaunchError (E206)."""
     if data is None:
         raise fail("E206", "data cannot be made into an array", "got None")
-    out: array = make(data, dtype=dest.dtype, copy=False)
+    out: array = make(data, dtype=dest.dtype, copy=None)
     return out
 
 
