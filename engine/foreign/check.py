@@ -54,6 +54,9 @@ def check_operation(
     if not op.inputs or not op.outputs:
         side = "output" if op.inputs else "input"
         return replace(result, skipped=f"it has no {side} of floating point that has a gradient")
+    if op.wrong:
+        told_of = PairResult(op.inputs[0].name, op.outputs[0].name, "fail", reason=op.wrong)
+        return replace(result, pairs=(told_of,))
     first = (seen or Seen()).first(op.kind)
     pairs, missing = _pairs(op, options, index, first)
     names = tuple(dict.fromkeys(op.inputs[i].name for i, j in missing))

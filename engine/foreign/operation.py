@@ -104,6 +104,11 @@ class Operation(ABC):
     def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
         """The gradient, by what was written by hand."""
 
+    @property
+    def wrong(self) -> str:
+        """What is wrong with its gradient before any numbers are compared; empty if nothing is."""
+        return ""
+
     def variations(self) -> Sequence[Variation]:
         """Other ways to ask for the gradient that must not matter."""
         return ()

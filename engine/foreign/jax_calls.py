@@ -1,0 +1,90 @@
+"""Finds calls of functions with rules of JAX while a program runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from types import ModuleType
+from typing import Any
+
+from engine.foreign.collection import Collection
+from engine.foreign.jax_hooks import JaxHooks, rule_name, rule_place
+from engine.foreign.jax_notes import Call
+from engine.foreign.jax_rules import RuleOperation
+from engine.foreign.jax_runner import Runner
+from engine.foreign.jax_samples import made_up
+from engine.foreign.jax_values import values_of
+from engine.foreign.operation import OperationFailed
+
+MOST = 3  # values of one call in a traced program that are looked at
+
+
+class Watcher:
+    """Fills a collection with the calls of rules that a program makes."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self.hooks = JaxHooks(collection)
+        self._runners: dict[object, Runner] = {}
+
+    def install(self, module: ModuleType) -> None:
+        """Begins to look."""
+        self.hooks.install()
+
+    def remove(self) -> None:
+        """Ends it, and finds out at which values the rules ran."""
+        self.hooks.remove()
+        notes = self.hooks.notes
+        seen = set[int]()
+        open_: list[tuple[int, Call]] = []
+        with self.hooks.pause(), contextlib.redirect_stdout(io.StringIO()):
+            for number, call in notes.calls:
+                found = values_of(call, notes, MOST)
+                if not found:
+                    open_.append((number, call))
+                for k, (values, cells) in enumerate(found):
+                    if self._add(number if k == 0 else self._next(), call, values, cells):
+                        seen.add(id(call.rule))
+            for number, call in open_:
+                if id(call.rule) not in seen and self._make_up(number, call):
+                    seen.add(id(call.rule))
+        notes.calls.clear()
+        notes.links.clear()
+        notes.wanted.clear()
+
+    def _add(self, number: int, call: Call, values: list[Any], cells: list[Any]) -> bool:
+        """Adds an operation. Says whether it could be made."""
+        name = rule_name(call.rule)
+        try:
+            runner = Runner(self.hooks, call, values, cells)
+            runner = self._runners.setdefault(runner.form, runner)
+            asked = self.hooks.notes.asked.get(rule_place(call.rule))
+            operation = RuleOperation(runner, call, values, asked)
+        except OperationFailed as why:
+            self.collection.leave_out(
+                name, f"it cannot be run by itself: {why}", call.site and call.site.span, number
+            )
+            return False
+        self.collection.add(number, operation)
+        return True
+
+    def _make_up(self, number: int, call: Call) -> bool:
+        name = rule_name(call.rule)
+        if call.cells:
+            self.collection.leave_out(
+                name, "what it has captured of a traced program is not known",
+                call.site and call.site.span, number,
+            )  # fmt: skip
+            return False
+        if not self._add(number, call, made_up(call), []):
+            return False
+        self.collection.note(
+            f"`{name}` was traced and never run where its values can be seen (on several devices, "
+            "or compiled ahead): it was checked at made-up values between 0.1 and 0.9"
+        )
+        return True
+
+    def _next(self) -> int:
+        number = self.collection.calls
+        self.collection.calls += 1
+        return number

@@ -1,0 +1,334 @@
+"""Watches a program that uses JAX: what it calls of rules written by hand, and at which values.
+
+Values, errors, the state of random numbers and what JAX compiles stay as they are: a hook notes its
+arguments and calls what it replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from engine.diagnostics.site import call_site
+from engine.foreign.collection import Collection
+from engine.foreign.jax_notes import Call, Held, Leaf, Link, Lost, Notes, Slot, Source, variables
+
+_PROGRAMS = ("jaxpr", "cond_jaxpr", "body_jaxpr", "branches")
+_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
+_INSTALLED = ("site-packages", "dist-packages")
+_PACKAGE = __file__[: -len("foreign/jax_hooks.py")]
+
+
+class JaxHooks:
+    """Hooks of JAX, from `install` to `remove`. silent: nothing is noted."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self.notes = Notes()
+        self.silent = False
+        self._inside: list[str] = []
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Begins to watch. To be called when JAX has been imported."""
+        import jax
+        from jax._src import core, custom_derivatives, pjit, traceback_util
+
+        traceback_util.register_exclusion(__file__)
+        self._tracer = core.Tracer
+        self._literal = core.Literal
+        for cls in (jax.custom_vjp, jax.custom_jvp):
+            self._replace(cls, "__call__", self._calling)
+        self._replace(pjit, "_pjit_call_impl_python", self._running)
+        for primitive in _primitives():
+            self._replace(primitive, "bind", functools.partial(self._binding, primitive.name))
+        for primitive in (custom_derivatives.custom_vjp_call_p, custom_derivatives.custom_jvp_call_p):
+            self._replace(primitive, "bind_with_trace", self._differentiating)
+
+    def remove(self) -> None:
+        """Puts everything back."""
+        while self._undo:
+            self._undo.pop()()
+
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Notes nothing meanwhile."""
+        before, self.silent = self.silent, True
+        try:
+            yield
+        finally:
+            self.silent = before
+
+    def _replace(self, owner: Any, name: str, hook: Callable[[Any], Any]) -> None:
+        was = getattr(owner, name)
+        own = name in vars(owner)
+        setattr(owner, name, hook(was))
+
+        def undo() -> None:
+            if own:
+                setattr(owner, name, was)
+            else:
+                delattr(owner, name)
+
+        self._undo.append(undo)
+
+    def _calling(self, was: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(was)
+        def called(rule: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.silent and is_own_rule(rule):
+                with contextlib.suppress(Exception):  # JAX will say what is wrong with it
+                    self._note(rule, args, kwargs)
+            return was(rule, *args, **kwargs)
+
+        return called
+
+    def _note(self, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        import jax
+        from jax._src.api_util import resolve_kwargs
+
+        if rule_place(rule) in self._inside:  # by its own rule: that call was noted
+            return
+        args = tuple(resolve_kwargs(rule.fun, args, kwargs))
+        fixed = {i % len(args) for i in rule.nondiff_argnums} if args else set()
+        moving = tuple(a for i, a in enumerate(args) if i not in fixed)
+        leaves, treedef = jax.tree_util.tree_flatten(moving)
+        sources = [self.source(x) for x in leaves]
+        types = [_type(x) for x in leaves]
+        cells = tuple(self._cells(rule))
+        statics = tuple(repr(type(args[i])) for i in sorted(fixed))
+        kind = (*rule_codes(rule), treedef, tuple(types), statics)
+        key = tuple(s.key for s in sources), tuple(id(args[i]) for i in sorted(fixed))
+        if self.notes.again(kind, key):
+            return
+        site = _site()
+        number = self.collection.number(
+            rule_name(rule), kind, _nbytes(sources, types), site and site.span
+        )
+        if number < 0:
+            return
+        held = [_copied(s) if isinstance(s, Held) else s for s in sources]
+        kept = tuple(Leaf(s, *t) for s, t in zip(held, types, strict=True))
+        static = {i: args[i] for i in fixed}
+        call = Call(rule, static, treedef, kept, site, x64_enabled(), cells)
+        self.notes.add(number, call, kind, key)
+
+    def _cells(self, rule: Any) -> Iterator[tuple[Any, Source]]:
+        """Variables of traced programs that the functions of a rule have captured."""
+        for f in functions_of(rule):
+            for cell in getattr(f, "__closure__", None) or ():
+                with contextlib.suppress(ValueError):  # an empty one
+                    if isinstance(cell.cell_contents, self._tracer):
+                        yield cell, self.source(cell.cell_contents)
+
+    def source(self, x: Any) -> Source:
+        """Where a value comes from."""
+        lanes: list[int | None] = []
+        while isinstance(x, self._tracer):
+            if hasattr(x, "batch_dim"):
+                if not isinstance(x.batch_dim, int | None):
+                    return Lost()
+                lanes.append(x.batch_dim)
+                x = x.val
+            elif hasattr(x, "primal"):
+                x = x.primal
+            elif type(x).__name__ == "DynamicJaxprTracer":
+                atom: Any = x.val
+                if isinstance(atom, self._literal):
+                    x = atom.val
+                    break
+                known = x._trace.frame.constvar_to_val.get(atom)
+                if known is None or isinstance(known, self._tracer):
+                    return Slot(atom, tuple(lanes))
+                x = getattr(known, "canonical", known)
+                break
+            else:
+                return Lost()
+        return Held(x, tuple(lanes))
+
+    def _running(self, was: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(was)
+        def run(*args: Any, **params: Any) -> Any:
+            if not self.silent and self.notes.wanted:
+                with contextlib.suppress(Exception):
+                    self._link("jit", args, params)
+            return was(*args, **params)
+
+        return run
+
+    def _binding(self, name: str, was: Callable[..., Any]) -> Callable[..., Any]:
+        def bind(*args: Any, **params: Any) -> Any:
+            if not self.silent and self.notes.wanted:
+                with contextlib.suppress(Exception):
+                    self._link(name, args, params)
+            return was(*args, **params)
+
+        return bind
+
+    def _link(self, name: str, args: Sequence[Any], params: dict[str, Any]) -> None:
+        wanted = self.notes.wanted
+        for part in _PROGRAMS:
+            given = params.get(part)
+            for n, program in enumerate(given if isinstance(given, tuple) else (given,)):
+                if program is None:
+                    continue
+                jaxpr = getattr(program, "jaxpr", program)
+                found = [v for v in variables(jaxpr) if id(v) in wanted]
+                if not found:
+                    continue
+                donated = params.get("donated_invars") or (False,) * len(args)
+                sources = tuple(
+                    _copied(s, lent) if isinstance(s := self.source(a), Held) else s
+                    for a, lent in zip(args, donated, strict=True)
+                )
+                link = Link(
+                    name, part if part != "branches" else str(n), jaxpr,
+                    tuple(getattr(program, "consts", ())), params, sources, x64_enabled(),
+                )  # fmt: skip
+                self.notes.link(link, found)
+
+    def _differentiating(self, was: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(was)
+        def bind(trace: Any, args: Any, *rest: Any, **more: Any) -> Any:
+            place = ""
+            if not self.silent and type(trace).__name__ in ("JVPTrace", "LinearizeTrace"):
+                with contextlib.suppress(Exception):
+                    place = self._note_asked(trace, args, rest[-1])
+            if not place:
+                return was(trace, args, *rest, **more)
+            self._inside.append(place)
+            try:
+                return was(trace, args, *rest, **more)
+            finally:
+                self._inside.pop()
+
+        return bind
+
+    def _note_asked(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> str:
+        """Notes which derivatives a program asks for. Gives the place of the rule that runs."""
+        place = str(params["subfuns"][-1].debug_info.func_src_info)
+        pairs = [trace.to_primal_tangent_pair(x) for x in args]
+        flags = [type(t).__name__ not in ("Zero", "SymbolicZero") for _, t in pairs]
+        if not any(flags):
+            return ""
+        known = self.notes.asked.setdefault(place, [False] * len(flags))
+        if len(flags) > len(known):  # constants of a traced program come first
+            flags = flags[-len(known):]
+        self.notes.asked[place] = [a or b for a, b in zip(known, flags, strict=True)]
+        return place
+
+
+def _primitives() -> list[Any]:
+    """Those of JAX that run a traced program at given values."""
+    from jax._src import ad_checkpoint, pjit
+    from jax._src.lax.control_flow import conditionals, loops
+
+    return [pjit.jit_p, loops.scan_p, loops.while_p, conditionals.cond_p, ad_checkpoint.remat_p]
+
+
+def x64_enabled() -> bool:
+    """Whether JAX has numbers of 64 bits here."""
+    import jax
+
+    return bool(jax.config.jax_enable_x64)
+
+
+def functions_of(rule: Any) -> list[Any]:
+    """The Python functions of a rule: the function itself, then what gives its gradient."""
+    given = (rule.fun, *(getattr(rule, name, None) for name in ("jvp", "fwd", "bwd")))
+    return [g for f in given if f is not None for g in (unwrapped(f), *_single(f))]
+
+
+def _single(f: Any) -> Iterator[Any]:
+    """The functions given to `defjvps`, one for each argument."""
+    names = getattr(getattr(f, "__code__", None), "co_freevars", ())
+    if "jvps" in names and not is_own_file(f.__code__.co_filename):
+        given = f.__closure__[names.index("jvps")].cell_contents
+        yield from (unwrapped(g) for g in given if g is not None)
+
+
+def rule_place(rule: Any) -> str:
+    """The place of what gives a rule's gradient, as JAX knows it."""
+    from jax._src.api_util import fun_sourceinfo
+
+    return str(fun_sourceinfo(getattr(rule, "bwd", None) or rule.jvp))
+
+
+def rule_name(rule: Any) -> str:
+    """What a rule's function is called, as its user knows it."""
+    f = unwrapped(rule.fun)
+    name = str(getattr(f, "__qualname__", None) or type(f).__name__)
+    return name.rpartition("<locals>.")[2]
+
+
+def unwrapped(f: Any) -> Any:
+    """The function inside of partial applications and wrappers."""
+    while True:
+        inner = getattr(f, "__wrapped__", None) or getattr(f, "func", None)
+        if inner is None:
+            inner = getattr(f, "__func__", None)
+        if inner is None:
+            return f
+        f = inner
+
+
+def code_of(f: Any) -> CodeType | None:
+    """The code of a Python function, or of the call of an object."""
+    f = unwrapped(f)
+    code = getattr(f, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(f), "__call__", None), "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+def rule_codes(rule: Any) -> tuple[CodeType | None, ...]:
+    """The code of all functions of a rule."""
+    return tuple(code_of(f) for f in functions_of(rule))
+
+
+def is_own_rule(rule: Any) -> bool:
+    """Whether a rule was written by the user, and not in a library."""
+    return any(c is not None and is_own_file(c.co_filename) for c in rule_codes(rule))
+
+
+@functools.cache
+def is_own_file(file: str) -> bool:
+    """Whether a file belongs to the user's program."""
+    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen ")):
+        return False
+    return not any(part in file for part in _INSTALLED)
+
+
+def _site() -> Any:
+    import sys
+
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and not is_own_file(frame.f_code.co_filename):
+        depth, frame = depth + 1, frame.f_back
+    return call_site(depth + 1) if is_own_file(frame.f_code.co_filename) else None
+
+
+def _nbytes(sources: Sequence[Source], types: Sequence[Any]) -> int:
+    """Memory that a call keeps."""
+    held = [t for s, t in zip(sources, types, strict=True) if isinstance(s, Held)]
+    return sum(int(np.prod(shape)) * getattr(dtype, "itemsize", 8) for shape, dtype, _ in held)
+
+
+def _type(x: Any) -> tuple[tuple[int, ...], Any, bool]:
+    from jax._src import core
+
+    aval = core.typeof(x)
+    return tuple(aval.shape), aval.dtype, bool(getattr(aval, "weak_type", False))
+
+
+def _copied(source: Held, lent: bool = False) -> Held:
+    """What stays as it is: arrays of JAX do, unless they are given away."""
+    value = source.value
+    if isinstance(value, np.ndarray) or (lent and hasattr(value, "__array__")):
+        return Held(np.array(value, copy=True), source.lanes)
+    return source

@@ -1,0 +1,238 @@
+"""A call of a function with a rule of JAX, as an operation that can be checked."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.diagnostics import Span
+from engine.foreign.jax_hooks import code_of, is_own_file, rule_codes, rule_name
+from engine.foreign.jax_notes import Call
+from engine.foreign.jax_runner import Runner, is_float
+from engine.foreign.operation import Array, Cotangents, Gradients, Operation, OperationFailed, Value
+
+SAME = 1e-6  # float64 of two ways to compute one thing may be so far apart
+UNBOUND = "unbound axis"  # of a function that runs on several devices
+
+
+class RuleOperation(Operation):
+    """A call of a function with a rule, at values that its arguments had.
+
+    differentiated: whether the program ran the rule. asked: by leaves, of which a gradient was
+    asked for; None where that is not known. Raises OperationFailed where the function cannot be run
+    by itself.
+    """
+
+    framework = "JAX"
+
+    def __init__(
+        self, runner: Runner, call: Call, values: Sequence[Any], asked: Sequence[bool] | None
+    ) -> None:
+        self.runner = runner
+        self.name = rule_name(call.rule)
+        self.what = "custom_vjp" if runner.is_vjp else "custom_jvp"
+        self.gradient, self.span = gradient_of(call.rule)
+        self.site = call.site and call.site.span
+        self._values = list(values)
+        self._asked = asked
+        base = [as_floats(values[i]) for i in runner.moving]
+        self._base = base
+        if not base:
+            self.inputs, self.outputs = (), ()
+            return
+        found = runner.primal(values, base, False)
+        names = runner.results(values)
+        self.outputs = [Value(n, y, d) for (n, d), y in zip(names, found, strict=True)]
+        words = leaf_names(call)
+        self._all = [
+            Value(words[i], x, str(np.dtype(call.leaves[i].dtype)))
+            for i, x in zip(runner.moving, base, strict=True)
+        ]
+        self._kept = list(range(len(base)))
+        self.inputs = self._all
+        if not self.wrong:
+            self._leave_unasked()
+
+    def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
+        """The outputs at other inputs."""
+        if lifted and not self._lifts:
+            raise OperationFailed("its rule has no form in float64")
+        return self.runner.primal(self._values, self._moved(inputs), lifted)
+
+    def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
+        """The gradient by the rule."""
+        found = self.runner.vjp(self._values, self._moved(inputs), cotangents, lifted)
+        return [found[k] for k in self._kept]
+
+    def _moved(self, inputs: Sequence[Array]) -> list[Array]:
+        out = list(self._base)
+        for k, x in zip(self._kept, inputs, strict=True):
+            out[k] = x
+        return out
+
+    @cached_property
+    def _lifts(self) -> bool:
+        """Whether function and rule run in float64, with the results that they have."""
+        try:
+            self._gradients(True)
+            return True
+        except OperationFailed:
+            return False
+
+    def _gradients(self, lifted: bool, seed: int = 1) -> Gradients:
+        """The gradients by all inputs at some cotangents."""
+        rng = np.random.default_rng(seed)
+        w = [rng.standard_normal(y.value.shape) for y in self.outputs]
+        return self.runner.vjp(self._values, self._base, w, lifted)
+
+    def _leave_unasked(self) -> None:
+        """Leaves out what the rule gives no gradient of and nobody asks for."""
+        if self._asked is None or not any(self._asked):
+            return
+        unasked = [k for k, i in enumerate(self.runner.moving) if not self._asked[i]]
+        if not unasked:
+            return
+        found = self._gradients(False)
+        out = {k for k in unasked if (g := found[k]) is None or not np.any(g)}
+        self._kept = [k for k in self._kept if k not in out]
+        self.inputs = [self._all[k] for k in self._kept]
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong with the rule before any numbers are compared; empty if nothing is."""
+        return self._wrong
+
+    @cached_property
+    def _wrong(self) -> str:
+        try:
+            self._gradients(False)
+        except OperationFailed as error:
+            if UNBOUND in str(error):
+                raise
+            if self._asked is not None and any(self._asked):
+                raise  # the program itself ran it
+            return f"it cannot be differentiated: {error}"
+        return self._other_results() or ("" if self.runner.is_vjp else self._bent())
+
+    def _other_results(self) -> str:
+        """Says where the rule gives other results than the function."""
+        lifted = self._lifts
+        try:
+            ours = self.runner.forward(self._values, self._base, lifted)
+            theirs = self.runner.primal(self._values, self._base, lifted)
+        except OperationFailed:
+            return ""
+        eps = max(v.epsilon for v in (*self.inputs, *self.outputs))
+        rtol = SAME if lifted else max(1e-3, 16.0 * eps)
+        first = "the first result of `{}`"
+        rule = first.format(self.gradient if not self.runner.is_vjp else self.forward)
+        for v, a, b in zip(self.outputs, ours, theirs, strict=True):
+            if a.shape != b.shape:
+                return f"{rule} has shape {a.shape}, and `{self.name}` gives {b.shape}"
+            with np.errstate(all="ignore"):
+                finite = np.isfinite(a) & np.isfinite(b)
+                off = np.where(finite, np.abs(a - b), 0.0)
+                size = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
+            if np.max(off, initial=0.0) > rtol * size:
+                k = int(np.argmax(off))
+                at = v.name if a.ndim == 0 else f"{v.name}{list(map(int, np.unravel_index(k, a.shape)))}"
+                x, y = float(a.reshape(-1)[k]), float(b.reshape(-1)[k])
+                return f"{rule} is not that of `{self.name}`: `{at}` is {x:g}, and not {y:g}"
+        return ""
+
+    def _bent(self) -> str:
+        """Says where a rule is not linear in its tangents."""
+        lifted = self._lifts
+        rng = np.random.default_rng(2)
+        some, more = ([rng.standard_normal(x.shape) for x in self._base] for _ in range(2))
+        both = [2.0 * a - 3.0 * b for a, b in zip(some, more, strict=True)]
+        try:
+            a, b, c = (
+                self.runner.jvp(self._values, self._base, t, lifted) for t in (some, more, both)
+            )
+        except OperationFailed:
+            return ""
+        eps = max(v.epsilon for v in (*self.inputs, *self.outputs))
+        rtol = SAME if lifted else 64.0 * eps
+        for v, x, y, z in zip(self.outputs, a, b, c, strict=True):
+            with np.errstate(all="ignore"):
+                off = np.abs(z - (2.0 * x - 3.0 * y))
+                size = np.max(np.abs(x) + np.abs(y) + np.abs(z), initial=0.0)
+            if np.all(np.isfinite(off)) and np.max(off, initial=0.0) > rtol * size:
+                return (
+                    f"the tangent of `{v.name}` is not linear in the tangents of the arguments: "
+                    "2 a - 3 b does not give twice that of a less three times that of b"
+                )
+        return ""
+
+    @property
+    def forward(self) -> str:
+        """The name of the forward rule."""
+        return str(getattr(self.runner.rule.fwd, "__name__", "fwd"))
+
+
+def gradient_of(rule: Any) -> tuple[str, Span]:
+    """The name and the place of what gives a rule's gradient."""
+    last = getattr(rule, "bwd", None) or rule.jvp
+    codes = [c for c in (code_of(last), *reversed(rule_codes(rule))) if c is not None]
+    own = [c for c in codes if is_own_file(c.co_filename)]
+    code = (own or codes)[0]
+    return code.co_name, definition(code)
+
+
+def definition(code: Any) -> Span:
+    """Where the code of a function begins: its `def`, after decorators."""
+    file, line = str(code.co_filename), int(code.co_firstlineno)
+    for n in range(line, line + 50):
+        text = linecache.getline(file, n)
+        if text.lstrip().startswith(("def ", "async def ")):
+            begin = len(text) - len(text.lstrip()) + 1
+            return Span(file, n, begin, n, len(text.rstrip()) + 1)
+        if "lambda" in text:
+            at = text.index("lambda") + 1
+            return Span(file, n, at, n, len(text.rstrip()) + 1)
+        if not text:
+            break
+    return Span(file, line, 1, line, 1)
+
+
+def leaf_names(call: Call) -> list[str]:
+    """The arguments' leaves as their user calls them: `params['w'][3]`."""
+    import jax
+
+    tree = jax.tree_util
+    numbered = tree.tree_unflatten(call.treedef, list(range(len(call.leaves))))
+    params = parameters(call.rule.fun)
+    moving = [i for i in range(len(numbered) + len(call.static)) if i not in call.static]
+    out: list[str] = []
+    for i, arg in zip(moving, numbered, strict=True):
+        name = params[i] if i < len(params) else f"argument {i}"
+        out += [name + tree.keystr(path) for path, _ in tree.tree_flatten_with_path(arg)[0]]
+    return out
+
+
+def parameters(f: Any) -> list[str]:
+    """The names of a function's parameters; `*args` has one for each of some arguments."""
+    out: list[str] = []
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):
+        return out
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            return out + [f"{p.name}[{k}]" for k in range(100)]
+        out.append(p.name)
+    return out
+
+
+def as_floats(x: Any) -> Array:
+    """A value as an array of float64."""
+    return np.asarray(x).astype(np.float64)
+
+
+__all__ = ["RuleOperation", "is_float"]

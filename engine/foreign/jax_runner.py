@@ -1,0 +1,335 @@
+"""Runs a rule again, and the function that it belongs to, at arguments given as NumPy arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.foreign.jax_hooks import JaxHooks, functions_of
+from engine.foreign.jax_notes import Call
+from engine.foreign.operation import Array, Cotangents, Gradients, OperationFailed
+
+SIMPLE = (bool, int, float, complex, str)
+RESULT = "result"
+COLUMNS = 256  # of a Jacobian that is made column by column
+
+
+class Runner:
+    """Runs the rule of a call. fixed: the values of its leaves that are no arrays of floats.
+
+    moving: the numbers of the leaves by which there is a derivative.
+    """
+
+    def __init__(self, hooks: JaxHooks, call: Call, values: Sequence[Any], cells: Sequence[Any]):
+        self.hooks = hooks
+        self.call = call
+        self.rule = with_cells(call, cells)
+        self.is_vjp = hasattr(self.rule, "bwd")
+        self.moving = [i for i, x in enumerate(call.leaves) if is_float(x.dtype)]
+        self.plain = {i: v for i, v in enumerate(values) if isinstance(v, SIMPLE)}
+        self.none: set[int] = set()
+        self._names: list[tuple[str, str]] = []
+        self._compiled: dict[tuple[str, bool], Any] = {}
+        self._eager: set[tuple[str, bool]] = set()
+
+    @property
+    def form(self) -> object:
+        """Equal for calls that the same runner serves."""
+        c = self.call
+        types_ = tuple((x.shape, str(x.dtype), x.weak) for x in c.leaves)
+        fixed = tuple((i, id(v)) for i, v in c.static.items())
+        plain = tuple((i, type(v), v) for i, v in self.plain.items() if i not in self.moving)
+        return id(c.rule), c.treedef, types_, fixed, plain, c.x64, id(c) if c.cells else 0
+
+    def primal(self, values: Sequence[Any], moved: Sequence[Array], lifted: bool) -> list[Array]:
+        """All results of the function itself that are floats."""
+
+        def run(*leaves: Any) -> list[Any]:
+            return floats(self.function(leaves))
+
+        return arrays(self._ran("primal", run, self._leaves(values, moved, lifted), lifted))
+
+    def forward(self, values: Sequence[Any], moved: Sequence[Array], lifted: bool) -> list[Array]:
+        """The results that the rule gives beside its gradient."""
+        import jax
+
+        def run(*leaves: Any) -> list[Any]:
+            if self.is_vjp:
+                out, _ = jax.vjp(self._moving(leaves), *(leaves[i] for i in self.moving))
+            else:
+                at = [leaves[i] for i in self.moving]
+                zeros = [jax.numpy.zeros_like(x) for x in at]
+                out, _ = jax.jvp(self._moving(leaves), at, zeros)
+            return list(out)
+
+        return arrays(self._ran("forward", run, self._leaves(values, moved, lifted), lifted))
+
+    def vjp(
+        self, values: Sequence[Any], moved: Sequence[Array], cotangents: Cotangents, lifted: bool
+    ) -> Gradients:
+        """The gradient by the rule: by all leaves that are floats, None where it gives none."""
+        import jax
+
+        def run(leaves: Any, given: Any) -> list[Any]:
+            out, pull = jax.vjp(self._moving(leaves), *(leaves[i] for i in self.moving))
+            return list(pull([w.astype(y.dtype) for w, y in zip(given, out, strict=True)]))
+
+        def spread(*flat: Any) -> list[Any]:
+            count = len(self.call.leaves)
+            return run(flat[:count], flat[count:])
+
+        given = [np.asarray(w) for w in self._filled(cotangents, values, moved, lifted)]
+        try:
+            flat = (*self._leaves(values, moved, lifted), *given)
+            found = self._ran("vjp", spread, flat, lifted)
+        except OperationFailed:
+            if self.is_vjp:
+                raise
+            return self._by_columns(values, moved, given, lifted)
+        out = arrays(found)
+        return [None if i in self.none else g for i, g in zip(self.moving, out, strict=True)]
+
+    def jvp(
+        self, values: Sequence[Any], moved: Sequence[Array], tangents: Sequence[Array], lifted: bool
+    ) -> list[Array]:
+        """The derivative along tangents, by a rule for these."""
+        import jax
+
+        def run(*flat: Any) -> list[Any]:
+            leaves, given = flat[: len(self.call.leaves)], flat[len(self.call.leaves):]
+            at = [leaves[i] for i in self.moving]
+            along = [jax.numpy.asarray(t, jax.numpy.asarray(x).dtype)
+                     for t, x in zip(given, at, strict=True)]  # fmt: skip
+            return list(jax.jvp(self._moving(leaves), at, along)[1])
+
+        flat = (*self._leaves(values, moved, lifted), *tangents)
+        return arrays(self._ran("jvp", run, flat, lifted))
+
+    def _by_columns(
+        self, values: Sequence[Any], moved: Sequence[Array], given: Sequence[Array], lifted: bool
+    ) -> Gradients:
+        if sum(x.size for x in moved) > COLUMNS:
+            raise OperationFailed("its rule can only run forward, and it has many inputs")
+        out: list[Array] = []
+        for k, x in enumerate(moved):
+            grad = np.zeros(x.size)
+            for n in range(x.size):
+                along = [np.zeros(y.shape) for y in moved]
+                along[k].reshape(-1)[n] = 1.0
+                columns = self.jvp(values, moved, along, lifted)
+                grad[n] = sum(float(np.vdot(w, c)) for w, c in zip(given, columns, strict=True))
+            out.append(grad.reshape(x.shape))
+        return out
+
+    def function(self, leaves: Sequence[Any], rule: Any = None) -> Any:
+        """What the function itself gives; or, with its rule, what is called in its place."""
+        import jax
+
+        moving = list(jax.tree_util.tree_unflatten(self.call.treedef, leaves))
+        args: list[Any] = []
+        for i in range(len(moving) + len(self.call.static)):
+            args.append(self.call.static[i] if i in self.call.static else moving.pop(0))
+        return (rule or self.rule.fun)(*args)
+
+    def results(self, values: Sequence[Any]) -> list[tuple[str, str]]:
+        """The names and types of the results that are floats."""
+        import jax
+
+        names: list[tuple[str, str]] = []
+
+        def run(*leaves: Any) -> list[Any]:
+            names.clear()
+            for path, y in jax.tree_util.tree_flatten_with_path(self.function(leaves))[0]:
+                y = jax.numpy.asarray(y) if isinstance(y, float | np.generic) else y
+                if hasattr(y, "dtype") and is_float(y.dtype):
+                    names.append((RESULT + jax.tree_util.keystr(path), str(y.dtype)))
+            return []
+
+        moved = [np.asarray(values[i]).astype(np.float64) for i in self.moving]
+        if not self._names:
+            self._ran("results", run, self._leaves(values, moved, False), False)
+            self._names = names
+        return self._names
+
+    def _moving(self, leaves: Sequence[Any]) -> Callable[..., list[Any]]:
+        """The function with its rule, of what moves alone."""
+        rule = self._spied()
+
+        def run(*moved: Any) -> list[Any]:
+            full = list(leaves)
+            for i, x in zip(self.moving, moved, strict=True):
+                full[i] = x
+            return floats(self.function(full, rule))
+
+        return run
+
+    def _spied(self) -> Any:
+        """The rule, that tells of which leaves it gives no gradient."""
+        import jax
+
+        rule = self.rule
+        if not self.is_vjp:
+            return rule
+        none = self.none
+        treedef = self.call.treedef
+
+        def bwd(*args: Any) -> Any:
+            out = rule.bwd(*args)
+            with contextlib.suppress(Exception):  # JAX will say what is wrong with it
+                none.clear()
+                none.update(_nones(treedef, out))
+            return out
+
+        spied = jax.custom_vjp(rule.fun, nondiff_argnums=rule.nondiff_argnums)
+        spied.defvjp(
+            rule.fwd, bwd, symbolic_zeros=rule.symbolic_zeros, optimize_remat=rule.optimize_remat
+        )
+        return spied
+
+    def _leaves(
+        self, values: Sequence[Any], moved: Sequence[Array], lifted: bool
+    ) -> tuple[Any, ...]:
+        full = list(values)
+        for i, x in zip(self.moving, moved, strict=True):
+            leaf = self.call.leaves[i]
+            if leaf.weak and not leaf.shape:
+                full[i] = float(x)
+            else:
+                full[i] = np.asarray(x, np.float64 if lifted else leaf.dtype)
+        return tuple(full)
+
+    def _filled(
+        self, cotangents: Cotangents, values: Sequence[Any], moved: Sequence[Array], lifted: bool
+    ) -> list[Array]:
+        if all(w is not None for w in cotangents):
+            return [w for w in cotangents if w is not None]
+        shapes = [y.shape for y in self.primal(values, moved, lifted)]
+        return [np.zeros(s) if w is None else w for w, s in zip(cotangents, shapes, strict=True)]
+
+    def _ran(self, name: str, run: Any, leaves: Sequence[Any], lifted: bool) -> Any:
+        """What a function gives, compiled where that can be done."""
+        import jax
+
+        key = name, lifted
+        fixed = {i for i in self.plain if i not in self.moving}
+
+        def compiled(*given: Any) -> Any:
+            rest = iter(given)
+            count = range(len(leaves))
+            return run(*(leaves[i] if i in fixed else next(rest) for i in count))
+
+        given = [x for i, x in enumerate(leaves) if i not in fixed]
+        with self._surroundings(lifted or self.call.x64):
+            if key not in self._eager:
+                try:
+                    return self._compiled.setdefault(key, jax.jit(compiled))(*given)
+                except Exception:  # it may ask its arguments for their values
+                    self._eager.add(key)
+            try:
+                return run(*(x if i in fixed else as_jax(x) for i, x in enumerate(leaves)))
+            except Exception as error:
+                raise OperationFailed(first_line(error)) from error
+
+    @contextlib.contextmanager
+    def _surroundings(self, x64: bool) -> Iterator[None]:
+        import jax
+
+        mute = io.StringIO()
+        with (
+            self.hooks.pause(), jax.enable_x64(x64), jax.debug_nans(False), jax.debug_infs(False),
+            contextlib.redirect_stdout(mute), contextlib.redirect_stderr(mute),
+        ):  # fmt: skip
+            yield
+
+
+def as_jax(x: Any) -> Any:
+    """An argument as JAX has it."""
+    import jax
+
+    return jax.numpy.asarray(x) if isinstance(x, np.ndarray | np.generic) else x
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, on one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a type is one of real floats."""
+    import jax
+
+    return bool(jax.dtypes.issubdtype(dtype, np.floating))
+
+
+def floats(tree: Any) -> list[Any]:
+    """The leaves that are real floats."""
+    import jax
+
+    leaves = jax.tree_util.tree_leaves(tree)
+    out = [jax.numpy.asarray(x) if isinstance(x, float | np.generic) else x for x in leaves]
+    return [x for x in out if hasattr(x, "dtype") and is_float(x.dtype)]
+
+
+def arrays(found: Sequence[Any]) -> list[Array]:
+    """Results as NumPy arrays of float64."""
+    return [np.asarray(x).astype(np.float64) for x in found]
+
+
+def with_cells(call: Call, cells: Sequence[Any]) -> Any:
+    """The rule of a call; with values in the place of traced variables that it has captured."""
+    import jax
+
+    rule = call.rule
+    if not call.cells:
+        return rule
+    known = {id(cell): x for (cell, _), x in zip(call.cells, cells, strict=True)}
+
+    def filled(f: Any) -> Any:
+        closure = getattr(f, "__closure__", None)
+        if not closure or not isinstance(f, types.FunctionType):
+            return f
+        inside = tuple(
+            types.CellType(known[id(c)]) if id(c) in known else c for c in closure
+        )  # fmt: skip
+        g = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, inside)
+        g.__kwdefaults__ = f.__kwdefaults__
+        return g
+
+    if hasattr(rule, "bwd"):
+        out = jax.custom_vjp(filled(rule.fun), nondiff_argnums=rule.nondiff_argnums)
+        out.defvjp(
+            filled(rule.fwd), filled(rule.bwd), symbolic_zeros=rule.symbolic_zeros,
+            optimize_remat=rule.optimize_remat,
+        )  # fmt: skip
+        return out
+    also = jax.custom_jvp(filled(rule.fun), nondiff_argnums=rule.nondiff_argnums)
+    also.defjvp(filled(rule.jvp), symbolic_zeros=rule.symbolic_zeros)
+    return also
+
+
+def _nones(treedef: Any, out: Any) -> Iterator[int]:
+    """The numbers of the leaves for which a backward rule gives nothing."""
+    import jax
+
+    tree = jax.tree_util
+    flags: list[bool] = []
+
+    def append(x: Any, part: Any) -> Any:
+        count = len(tree.tree_leaves(part))
+        if x is not None or part is not None:
+            flags.extend([x is None or type(x).__name__ == "SymbolicZero"] * count)
+        return x
+
+    entries = tuple(out) if isinstance(out, list) else out
+    dummy = tree.tree_unflatten(treedef, [object()] * treedef.num_leaves)
+    tree.tree_map(append, entries, dummy, is_leaf=lambda x: x is None)
+    yield from (i for i, none in enumerate(flags) if none)
+
+
+__all__ = ["Runner", "floats", "functions_of"]

@@ -1,0 +1,230 @@
+"""The values that arguments of a call had, where it was traced before there were any."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.foreign.jax_notes import Call, Held, Link, Lost, Notes, Slot, Source
+
+# Which lane of `vmap` (as a part of all) and which turn of a loop the values are from.
+LOOKS = ((0.0, 0), (1.0, 1), (0.5, 3))
+DEEP = 30  # programs inside of programs
+
+
+class NoValues(Exception):
+    """Why the values are not to be had."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One way to choose among the values that an argument had."""
+
+    lane: float
+    turn: int
+
+
+def values_of(call: Call, notes: Notes, most: int = len(LOOKS)) -> list[tuple[list[Any], list[Any]]]:
+    """Lists of values of a call's leaves, and of what its functions have captured, that it had.
+
+    Empty where none are known.
+    """
+    sources = [x.source for x in call.leaves] + [s for _, s in call.cells]
+    looks = LOOKS[:1] if all(isinstance(s, Held) and not s.lanes for s in sources) else LOOKS
+    out: list[tuple[list[Any], list[Any]]] = []
+    seen: set[bytes] = set()
+    for number, turn in looks[:most]:
+        try:
+            found = _Solver(notes, Look(number, turn)).values(sources)
+        except NoValues:
+            continue
+        digest = b"".join(_bytes(x) for x in found)
+        if digest not in seen:
+            seen.add(digest)
+            count = len(call.leaves)
+            out.append((found[:count], found[count:]))
+    return out
+
+
+def _bytes(x: Any) -> bytes:
+    import numpy as np
+
+    try:
+        return np.asarray(x).tobytes()
+    except TypeError:  # keys of random numbers
+        import jax
+
+        return np.asarray(jax.random.key_data(x)).tobytes()
+
+
+class _Solver:
+    """Looks for values: of variables, by running what they were computed by."""
+
+    def __init__(self, notes: Notes, look: Look) -> None:
+        self.notes = notes
+        self.look = look
+        self.known: dict[int, Any] = {}
+        self.depth = 0
+
+    def values(self, sources: Sequence[Source]) -> list[Any]:
+        """The values of arguments. Raises NoValues."""
+        self._find([s.var for s in sources if isinstance(s, Slot)])
+        return [self._value(s) for s in sources]
+
+    def _value(self, source: Source) -> Any:
+        if isinstance(source, Lost):
+            raise NoValues
+        x = source.value if isinstance(source, Held) else self.known[id(source.var)]
+        if getattr(x, "is_deleted", bool)():
+            raise NoValues
+        for axis in reversed(source.lanes):
+            if axis is not None:
+                k = round(self.look.lane * (x.shape[axis] - 1))
+                x = x[(slice(None),) * axis + (k,)]
+        return x
+
+    def _find(self, variables: Sequence[Any]) -> None:
+        self.depth += 1
+        if self.depth > DEEP:
+            raise NoValues
+        left = [v for v in variables if id(v) not in self.known]
+        while left:
+            links = self.notes.links.get(id(left[0]))
+            if not links:
+                raise NoValues
+            together = [v for v in left if self.notes.links.get(id(v)) == links]
+            for link in links:
+                with contextlib.suppress(NoValues):
+                    found = self._run(link, together)
+                    break
+            else:
+                raise NoValues
+            self.known.update({id(v): x for v, x in zip(together, found, strict=True)})
+            left = [v for v in left if id(v) not in self.known]
+        self.depth -= 1
+
+    def _run(self, link: Link, wanted: Sequence[Any]) -> list[Any]:
+        """The values of variables of a program, at the arguments that it had."""
+        import jax
+
+        with jax.enable_x64(link.x64):
+            if link.primitive == "scan":
+                return self._scanned(link, wanted)
+            if link.primitive == "while":
+                return self._looped(link, wanted)
+            args = link.args
+            if link.primitive == "cond":
+                (which,) = self.values(args[:1])
+                if int(which) != int(link.part):
+                    raise NoValues
+                args = args[1:]
+            return self._evaluated(link, self._given(link, args, wanted), wanted)
+
+    def _given(
+        self, link: Link, args: Sequence[Source], wanted: Sequence[Any]
+    ) -> dict[int, Any]:
+        """The values of the program's inputs that the variables need."""
+        needed = _needed(link.jaxpr, wanted)
+        pairs = [(v, s) for v, s in zip(link.jaxpr.invars, args, strict=True) if id(v) in needed]
+        return {id(v): x for (v, _), x in zip(pairs, self.values([s for _, s in pairs]), strict=True)}
+
+    def _scanned(self, link: Link, wanted: Sequence[Any]) -> list[Any]:
+        p = link.params
+        consts, carried = int(p["num_consts"]), int(p["num_carry"])
+        length = int(p["length"])
+        if length == 0:
+            raise NoValues
+        ins = link.jaxpr.invars
+        outs = list(link.jaxpr.outvars[:carried])
+        turns = min(self.look.turn, length - 1)
+        given = self._given(link, link.args, [*wanted, *outs] if turns else wanted)
+        for turn in range(turns + 1):
+            at = length - 1 - turn if p["reverse"] else turn
+            here = dict(given)
+            for v in ins[consts + carried:]:
+                if id(v) in here:
+                    here[id(v)] = here[id(v)][at]
+            last = turn == turns
+            found = self._evaluated(link, here, wanted if last else outs)
+            if last:
+                return found
+            for v, x in zip(ins[consts:consts + carried], found, strict=True):
+                given[id(v)] = x
+        raise NoValues
+
+    def _looped(self, link: Link, wanted: Sequence[Any]) -> list[Any]:
+        p = link.params
+        of_cond, of_body = int(p["cond_nconsts"]), int(p["body_nconsts"])
+        start = link.args[of_cond + of_body:]
+        if link.part == "cond_jaxpr":
+            given = self._given(link, (*link.args[:of_cond], *start), wanted)
+            return self._evaluated(link, given, wanted)
+        cond = p["cond_jaxpr"]
+        goes_on = Link("jit", "", cond.jaxpr, tuple(cond.consts), {}, (), link.x64)
+        tests = list(cond.jaxpr.outvars)
+        outs = list(link.jaxpr.outvars)
+        given = self._given(link, (*link.args[of_cond:of_cond + of_body], *start), [*wanted, *outs])
+        others = self._given(goes_on, (*link.args[:of_cond], *start), tests)
+        found: list[Any] | None = None
+        for _ in range(self.look.turn + 1):
+            if not bool(self._evaluated(goes_on, others, tests)[0]):
+                break
+            found = self._evaluated(link, given, [*wanted, *outs])
+            for v, w, x in zip(
+                link.jaxpr.invars[of_body:], cond.jaxpr.invars[of_cond:],
+                found[len(wanted):], strict=True,
+            ):  # fmt: skip
+                given[id(v)] = others[id(w)] = x
+        if found is None:
+            raise NoValues
+        return found[: len(wanted)]
+
+    def _evaluated(self, link: Link, given: dict[int, Any], wanted: Sequence[Any]) -> list[Any]:
+        """Variables of a program, by running the part of it that they need."""
+        import jax
+        from jax._src import core
+
+        jaxpr = link.jaxpr
+        direct = [v for v in wanted if id(v) in given or isinstance(v, core.Literal)]
+        rest = [v for v in wanted if id(v) not in given and not isinstance(v, core.Literal)]
+        known = {id(v): given[id(v)] if id(v) in given else v.val for v in direct}
+        if rest:
+            needed = _needed(jaxpr, rest)
+            equations = [e for e in jaxpr.eqns if any(id(v) in needed for v in e.outvars)]
+            if any(type(x).__name__ not in _HARMLESS for e in equations for x in e.effects):
+                raise NoValues
+            pairs = [
+                (v, c) for v, c in zip(jaxpr.constvars, link.consts, strict=True) if id(v) in needed
+            ]  # fmt: skip
+            ins = [v for v in jaxpr.invars if id(v) in needed]
+            part = jaxpr.replace(
+                constvars=[], invars=[*(v for v, _ in pairs), *ins], outvars=rest, eqns=equations,
+                debug_info=jaxpr.debug_info.with_unknown_names(),
+            )  # fmt: skip
+            run = jax.jit(core.jaxpr_as_fun(core.ClosedJaxpr(part, [])))
+            mute = contextlib.redirect_stdout(io.StringIO())
+            try:
+                with mute, jax.debug_nans(False):
+                    found = run(*(c for _, c in pairs), *(given[id(v)] for v in ins))
+                    jax.block_until_ready(found)
+                    jax.effects_barrier()
+            except Exception as error:
+                raise NoValues from error
+            known.update({id(v): x for v, x in zip(rest, found, strict=True)})
+        return [known[id(v)] for v in wanted]
+
+
+# Effects of what may run once more.
+_HARMLESS = ("DebugEffect", "OrderedDebugEffect", "UnorderedDebugEffect", "NamedAxisEffect")
+
+
+def _needed(jaxpr: Any, wanted: Sequence[Any]) -> set[int]:
+    """The numbers of the variables by which others are computed, and of these."""
+    out = {id(v) for v in wanted}
+    for equation in reversed(jaxpr.eqns):
+        if any(id(v) in out for v in equation.outvars):
+            out.update(id(v) for v in equation.invars)
+    return out
