@@ -62,7 +62,7 @@ class Watcher:
             operation = RuleOperation(runner, call, values, asked)
         except OperationFailed as why:
             self.collection.leave_out(
-                name, f"it cannot be run by itself: {why}", call.site and call.site.span, number
+                name, f"it cannot be run by itself: {why}", call.place, number
             )
             return False
         self.collection.add(number, operation)
@@ -73,7 +73,7 @@ class Watcher:
         if call.cells:
             self.collection.leave_out(
                 name, "what it has captured of a traced program is not known",
-                call.site and call.site.span, number,
+                call.place, number,
             )  # fmt: skip
             return False
         if not self._add(number, call, made_up(call), []):

@@ -38,7 +38,8 @@ class JaxHooks:
     def install(self) -> None:
         """Begins to watch. To be called when JAX has been imported."""
         import jax
-        from jax._src import core, custom_derivatives, pjit, traceback_util
+        from jax._src import core, pjit, traceback_util
+        from jax._src.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 
         traceback_util.register_exclusion(__file__)
         self._tracer = core.Tracer
@@ -48,7 +49,7 @@ class JaxHooks:
         self._replace(pjit, "_pjit_call_impl_python", self._running)
         for primitive in _primitives():
             self._replace(primitive, "bind", functools.partial(self._binding, primitive.name))
-        for primitive in (custom_derivatives.custom_vjp_call_p, custom_derivatives.custom_jvp_call_p):
+        for primitive in (custom_vjp_call_p, custom_jvp_call_p):
             self._replace(primitive, "bind_with_trace", self._differentiating)
 
     def remove(self) -> None:
@@ -218,7 +219,7 @@ class JaxHooks:
             return ""
         known = self.notes.asked.setdefault(place, [False] * len(flags))
         if len(flags) > len(known):  # constants of a traced program come first
-            flags = flags[-len(known):]
+            flags = flags[-len(known) :]
         self.notes.asked[place] = [a or b for a, b in zip(known, flags, strict=True)]
         return place
 
@@ -282,7 +283,7 @@ def code_of(f: Any) -> CodeType | None:
     f = unwrapped(f)
     code = getattr(f, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(f), "__call__", None), "__code__", None)
+        code = getattr(vars(type(f)).get("__call__"), "__code__", None)
     return code if isinstance(code, CodeType) else None
 
 

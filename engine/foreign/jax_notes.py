@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.diagnostics import Site
+from engine.diagnostics import Site, Span
 
 KEPT = 4  # calls of one traced program whose arguments are kept
 
@@ -98,6 +98,11 @@ class Call:
     site: Site | None
     x64: bool
     cells: tuple[tuple[Any, Source], ...] = ()
+
+    @property
+    def place(self) -> Span | None:
+        """Where it is in the program."""
+        return None if self.site is None else self.site.span
 
 
 @dataclass

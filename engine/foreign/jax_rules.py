@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import Span
 from engine.foreign.jax_hooks import code_of, is_own_file, rule_codes, rule_name
 from engine.foreign.jax_notes import Call
@@ -37,7 +38,7 @@ class RuleOperation(Operation):
         self.name = rule_name(call.rule)
         self.what = "custom_vjp" if runner.is_vjp else "custom_jvp"
         self.gradient, self.span = gradient_of(call.rule)
-        self.site = call.site and call.site.span
+        self.site = call.place
         self._values = list(values)
         self._asked = asked
         base = [as_floats(values[i]) for i in runner.moving]
@@ -140,7 +141,7 @@ class RuleOperation(Operation):
                 size = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
             if np.max(off, initial=0.0) > rtol * size:
                 k = int(np.argmax(off))
-                at = v.name if a.ndim == 0 else f"{v.name}{list(map(int, np.unravel_index(k, a.shape)))}"
+                at = element_name(v.name, k, a.shape)
                 x, y = float(a.reshape(-1)[k]), float(b.reshape(-1)[k])
                 return f"{rule} is not that of `{self.name}`: `{at}` is {x:g}, and not {y:g}"
         return ""

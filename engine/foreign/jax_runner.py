@@ -101,7 +101,7 @@ class Runner:
         import jax
 
         def run(*flat: Any) -> list[Any]:
-            leaves, given = flat[: len(self.call.leaves)], flat[len(self.call.leaves):]
+            leaves, given = flat[: len(self.call.leaves)], flat[len(self.call.leaves) :]
             at = [leaves[i] for i in self.moving]
             along = [jax.numpy.asarray(t, jax.numpy.asarray(x).dtype)
                      for t, x in zip(given, at, strict=True)]  # fmt: skip

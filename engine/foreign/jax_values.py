@@ -27,14 +27,17 @@ class Look:
     turn: int
 
 
-def values_of(call: Call, notes: Notes, most: int = len(LOOKS)) -> list[tuple[list[Any], list[Any]]]:
-    """Lists of values of a call's leaves, and of what its functions have captured, that it had.
+Values = tuple[list[Any], list[Any]]  # of a call's leaves, and of what its functions captured
+
+
+def values_of(call: Call, notes: Notes, most: int = len(LOOKS)) -> list[Values]:
+    """The values that a call had, where it ran more than once some of them.
 
     Empty where none are known.
     """
     sources = [x.source for x in call.leaves] + [s for _, s in call.cells]
     looks = LOOKS[:1] if all(isinstance(s, Held) and not s.lanes for s in sources) else LOOKS
-    out: list[tuple[list[Any], list[Any]]] = []
+    out: list[Values] = []
     seen: set[bytes] = set()
     for number, turn in looks[:most]:
         try:
@@ -123,13 +126,12 @@ class _Solver:
                 args = args[1:]
             return self._evaluated(link, self._given(link, args, wanted), wanted)
 
-    def _given(
-        self, link: Link, args: Sequence[Source], wanted: Sequence[Any]
-    ) -> dict[int, Any]:
+    def _given(self, link: Link, args: Sequence[Source], wanted: Sequence[Any]) -> dict[int, Any]:
         """The values of the program's inputs that the variables need."""
         needed = _needed(link.jaxpr, wanted)
         pairs = [(v, s) for v, s in zip(link.jaxpr.invars, args, strict=True) if id(v) in needed]
-        return {id(v): x for (v, _), x in zip(pairs, self.values([s for _, s in pairs]), strict=True)}
+        found = self.values([s for _, s in pairs])
+        return {id(v): x for (v, _), x in zip(pairs, found, strict=True)}
 
     def _scanned(self, link: Link, wanted: Sequence[Any]) -> list[Any]:
         p = link.params
@@ -144,21 +146,21 @@ class _Solver:
         for turn in range(turns + 1):
             at = length - 1 - turn if p["reverse"] else turn
             here = dict(given)
-            for v in ins[consts + carried:]:
+            for v in ins[consts + carried :]:
                 if id(v) in here:
                     here[id(v)] = here[id(v)][at]
             last = turn == turns
             found = self._evaluated(link, here, wanted if last else outs)
             if last:
                 return found
-            for v, x in zip(ins[consts:consts + carried], found, strict=True):
+            for v, x in zip(ins[consts : consts + carried], found, strict=True):
                 given[id(v)] = x
         raise NoValues
 
     def _looped(self, link: Link, wanted: Sequence[Any]) -> list[Any]:
         p = link.params
         of_cond, of_body = int(p["cond_nconsts"]), int(p["body_nconsts"])
-        start = link.args[of_cond + of_body:]
+        start = link.args[of_cond + of_body :]
         if link.part == "cond_jaxpr":
             given = self._given(link, (*link.args[:of_cond], *start), wanted)
             return self._evaluated(link, given, wanted)
@@ -166,7 +168,9 @@ class _Solver:
         goes_on = Link("jit", "", cond.jaxpr, tuple(cond.consts), {}, (), link.x64)
         tests = list(cond.jaxpr.outvars)
         outs = list(link.jaxpr.outvars)
-        given = self._given(link, (*link.args[of_cond:of_cond + of_body], *start), [*wanted, *outs])
+        given = self._given(
+            link, (*link.args[of_cond : of_cond + of_body], *start), [*wanted, *outs]
+        )
         others = self._given(goes_on, (*link.args[:of_cond], *start), tests)
         found: list[Any] | None = None
         for _ in range(self.look.turn + 1):
@@ -190,7 +194,7 @@ class _Solver:
         jaxpr = link.jaxpr
         direct = [v for v in wanted if id(v) in given or isinstance(v, core.Literal)]
         rest = [v for v in wanted if id(v) not in given and not isinstance(v, core.Literal)]
-        known = {id(v): given[id(v)] if id(v) in given else v.val for v in direct}
+        known = {id(v): given[id(v)] if id(v) in given else v.val for v in direct}  # noqa: SIM401
         if rest:
             needed = _needed(jaxpr, rest)
             equations = [e for e in jaxpr.eqns if any(id(v) in needed for v in e.outvars)]

@@ -25,9 +25,7 @@ from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 
 # The module that a program imports, the file here that watches it, and the framework's name.
-FRAMEWORKS: tuple[tuple[str, str, str], ...] = (
-    ("jax", "jax_calls", "JAX"),
-)
+FRAMEWORKS: tuple[tuple[str, str, str], ...] = (("jax", "jax_calls", "JAX"),)
 
 
 class Watcher(Protocol):
