@@ -8,7 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from engine.foreign.collection import Collection
-from engine.foreign.jax_hooks import JaxHooks, rule_name, rule_place
+from engine.foreign.jax_functions import rule_name, rule_place
+from engine.foreign.jax_hooks import JaxHooks
 from engine.foreign.jax_notes import Call
 from engine.foreign.jax_rules import RuleOperation
 from engine.foreign.jax_runner import Runner

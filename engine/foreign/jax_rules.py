@@ -12,11 +12,20 @@ import numpy as np
 
 from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import Span
-from engine.foreign.jax_hooks import code_of, is_own_file, rule_codes, rule_name
+from engine.foreign.jax_functions import code_of, is_own_file, rule_codes, rule_name
 from engine.foreign.jax_notes import Call
 from engine.foreign.jax_runner import Runner, is_float
-from engine.foreign.operation import Array, Cotangents, Gradients, Operation, OperationFailed, Value
+from engine.foreign.operation import (
+    Array,
+    Cotangents,
+    Gradients,
+    Operation,
+    OperationFailed,
+    Value,
+    Variation,
+)
 
+OTHER = -2.5  # the size of a cotangent beside that of the first
 SAME = 1e-6  # float64 of two ways to compute one thing may be so far apart
 UNBOUND = "unbound axis"  # of a function that runs on several devices
 
@@ -69,6 +78,17 @@ class RuleOperation(Operation):
         """The gradient by the rule."""
         found = self.runner.vjp(self._values, self._moved(inputs), cotangents, lifted)
         return [found[k] for k in self._kept]
+
+    def variations(self) -> Sequence[Variation]:
+        """A cotangent of another size."""
+
+        def vjp(inputs: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
+            found = self.vjp(inputs, [None if x is None else OTHER * x for x in w], lifted)
+            return [None if g is None else g / OTHER for g in found]
+
+        if not self.runner.is_vjp:
+            return ()  # it is what JAX makes of a rule for tangents
+        return (Variation("for a cotangent of another size: it is not linear in it", vjp),)
 
     def _moved(self, inputs: Sequence[Array]) -> list[Array]:
         out = list(self._base)

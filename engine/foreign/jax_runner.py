@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.foreign.jax_hooks import JaxHooks, functions_of
+from engine.foreign.jax_cells import with_cells
+from engine.foreign.jax_hooks import JaxHooks
 from engine.foreign.jax_notes import Call
 from engine.foreign.operation import Array, Cotangents, Gradients, OperationFailed
 
@@ -281,38 +281,6 @@ def arrays(found: Sequence[Any]) -> list[Array]:
     return [np.asarray(x).astype(np.float64) for x in found]
 
 
-def with_cells(call: Call, cells: Sequence[Any]) -> Any:
-    """The rule of a call; with values in the place of traced variables that it has captured."""
-    import jax
-
-    rule = call.rule
-    if not call.cells:
-        return rule
-    known = {id(cell): x for (cell, _), x in zip(call.cells, cells, strict=True)}
-
-    def filled(f: Any) -> Any:
-        closure = getattr(f, "__closure__", None)
-        if not closure or not isinstance(f, types.FunctionType):
-            return f
-        inside = tuple(
-            types.CellType(known[id(c)]) if id(c) in known else c for c in closure
-        )  # fmt: skip
-        g = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, inside)
-        g.__kwdefaults__ = f.__kwdefaults__
-        return g
-
-    if hasattr(rule, "bwd"):
-        out = jax.custom_vjp(filled(rule.fun), nondiff_argnums=rule.nondiff_argnums)
-        out.defvjp(
-            filled(rule.fwd), filled(rule.bwd), symbolic_zeros=rule.symbolic_zeros,
-            optimize_remat=rule.optimize_remat,
-        )  # fmt: skip
-        return out
-    also = jax.custom_jvp(filled(rule.fun), nondiff_argnums=rule.nondiff_argnums)
-    also.defjvp(filled(rule.jvp), symbolic_zeros=rule.symbolic_zeros)
-    return also
-
-
 def _nones(treedef: Any, out: Any) -> Iterator[int]:
     """The numbers of the leaves for which a backward rule gives nothing."""
     import jax
@@ -330,6 +298,3 @@ def _nones(treedef: Any, out: Any) -> Iterator[int]:
     dummy = tree.tree_unflatten(treedef, [object()] * treedef.num_leaves)
     tree.tree_map(append, entries, dummy, is_leaf=lambda x: x is None)
     yield from (i for i, none in enumerate(flags) if none)
-
-
-__all__ = ["Runner", "floats", "functions_of"]

@@ -1,0 +1,104 @@
+"""The Python functions of a rule of JAX: which they are, whose, and what they have captured."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sysconfig
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
+_INSTALLED = ("site-packages", "dist-packages")
+_PACKAGE = __file__[: -len("foreign/jax_functions.py")]
+
+
+def functions_of(rule: Any) -> list[Any]:
+    """The Python functions of a rule: the function itself, then what gives its gradient."""
+    given = (rule.fun, *(getattr(rule, name, None) for name in ("jvp", "fwd", "bwd")))
+    return [g for f in given if f is not None for g in (unwrapped(f), *_single(f))]
+
+
+def captured(rule: Any) -> Iterator[tuple[Any, Any]]:
+    """The cells of all functions of a rule and of functions in these, with what they hold."""
+    seen, open_ = set[int](), list(functions_of(rule))
+    while open_:
+        for cell in getattr(open_.pop(), "__closure__", None) or ():
+            if id(cell) in seen:
+                continue
+            seen.add(id(cell))
+            with contextlib.suppress(ValueError):  # an empty one
+                held = cell.cell_contents
+                yield cell, held
+                if is_rule(held):
+                    open_ += functions_of(held)
+                elif isinstance(held, FunctionType):
+                    open_.append(held)
+
+
+def is_rule(x: Any) -> bool:
+    """Whether something is a function with a rule."""
+    import jax
+
+    return isinstance(x, jax.custom_vjp | jax.custom_jvp)
+
+
+def _single(f: Any) -> Iterator[Any]:
+    """The functions given to `defjvps`, one for each argument."""
+    names = getattr(getattr(f, "__code__", None), "co_freevars", ())
+    if "jvps" in names and not is_own_file(f.__code__.co_filename):
+        given = f.__closure__[names.index("jvps")].cell_contents
+        yield from (unwrapped(g) for g in given if g is not None)
+
+
+def rule_place(rule: Any) -> str:
+    """The place of what gives a rule's gradient, as JAX knows it."""
+    from jax._src.api_util import fun_sourceinfo
+
+    return str(fun_sourceinfo(getattr(rule, "bwd", None) or rule.jvp))
+
+
+def rule_name(rule: Any) -> str:
+    """What a rule's function is called, as its user knows it."""
+    f = unwrapped(rule.fun)
+    name = str(getattr(f, "__qualname__", None) or type(f).__name__)
+    return name.rpartition("<locals>.")[2]
+
+
+def unwrapped(f: Any) -> Any:
+    """The function inside of partial applications and wrappers."""
+    while True:
+        inner = getattr(f, "__wrapped__", None) or getattr(f, "func", None)
+        if inner is None:
+            inner = getattr(f, "__func__", None)
+        if inner is None:
+            return f
+        f = inner
+
+
+def code_of(f: Any) -> CodeType | None:
+    """The code of a Python function, or of the call of an object."""
+    f = unwrapped(f)
+    code = getattr(f, "__code__", None)
+    if code is None:
+        code = getattr(vars(type(f)).get("__call__"), "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+def rule_codes(rule: Any) -> tuple[CodeType | None, ...]:
+    """The code of all functions of a rule."""
+    return tuple(code_of(f) for f in functions_of(rule))
+
+
+def is_own_rule(rule: Any) -> bool:
+    """Whether a rule was written by the user, and not in a library."""
+    return any(c is not None and is_own_file(c.co_filename) for c in rule_codes(rule))
+
+
+@functools.cache
+def is_own_file(file: str) -> bool:
+    """Whether a file belongs to the user's program."""
+    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen ")):
+        return False
+    return not any(part in file for part in _INSTALLED)
