@@ -157,6 +157,9 @@ def _nothing(
     if any(flags):
         help = "create the arrays to differentiate with requires_grad=True"
     help = next(filter(None, map(remedy, reasons)), help)
+    peer = next((x.peer for t in session.tapes for x in t.launches if x.peer is not None), None)
+    if peer is not None and not any(flags):
+        help += f"; --alias {peer.name.lower()} gives the script the engine in place of {peer.name}"
     kind = "no-gradient" if all(flags) else "skipped"
     return Failure(kind, f"nothing was checked: {listed}{more}", help)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
+from adtool.rules import peers
 from adtool.rules.base import (
     Hit,
     Manual,
@@ -66,6 +67,9 @@ class WrongGradient(Rule):
             reads what another thread of the same launch writes: the launch is then no
             function of its inputs. If there is none, it is a bug of the engine; the
             kernel and the line with the two values are all that a report of it needs.
+
+            A program that runs on Warp itself has Warp's adjoints, which are wrong for some
+            kernels. The finding says so, and why, where the reason is one that is known.
             """,
     )
 
@@ -81,7 +85,10 @@ class WrongGradient(Rule):
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}"
             )
             notes = other_pairs(group, hit)
-            if launch.blame:
+            if peer := peers.wrong_peer(launch):
+                message = message.replace("wrong gradient", f"wrong gradient by {peer.name}", 1)
+                help, notes = peers.told(peer), (*notes, *peers.others(peer))
+            elif launch.blame:
                 help = _told(launch.blame[0])
                 if len(launch.blame) > 1:
                     others = ", ".join(f"`{b.derivative}` ({b.span})" for b in launch.blame[1:])
@@ -156,6 +163,9 @@ def _elsewhere(hit: Hit) -> bool:
 
 
 def _place(hit: Hit) -> Span:
+    peer = peers.wrong_peer(hit.launch)
+    if peer is not None:
+        return peers.place_of(hit.launch, peer)
     if hit.launch.blame:
         return hit.launch.blame[0].span
     culprits = hit.launch.culprits

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adtool.report import Finding, Severity
 from adtool.rules.base import Manual, Rule, grouped
+from adtool.rules.peers import peer_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -78,7 +79,7 @@ class OverwrittenArray(Rule):
             yield self.finding(
                 f"{_what(f)} in launch {f.launch} of tape {tape}{many} {_happened(f)}: "
                 f"{_elements(f)}; {_effect(f, nbytes)}",
-                _HELP[f.kind], span=f.by.site or f.site, tape=tape, launch=f.launch,
+                _help(session, tape, f), span=f.by.site or f.site, tape=tape, launch=f.launch,
                 kernel=f.kernel, count=launches, notes=_notes(f), severity=_SEVERITY[f.kind],
             )  # fmt: skip
         yield from self._functions(session)
@@ -109,6 +110,16 @@ _HELP = {
     "within": "write the results to another array, where memory or other engines matter",
     "unneeded": "nothing needs to be done",
 }
+
+
+def _help(session: Session, tape: int, f: Overwritten) -> str:
+    peer = next((peer_of(t) for t in session.tapes if t.tape == tape), None)
+    if peer is None or f.kind != "wrong":
+        return _HELP[f.kind]
+    return (
+        f"{peer.name} reads what is there when the pass runs: give each operation an array of its "
+        f"own, or run with `--alias {peer.name.lower()} --overwrites restore`, on the engine"
+    )
 
 
 def _overwritten(tape: TapeResult) -> Iterator[Overwritten]:

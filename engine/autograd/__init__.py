@@ -22,6 +22,8 @@ from engine.autograd.facts import (
     Made,
     Moved,
     Overwritten,
+    Peer,
+    Reason,
     Recorded,
     Shared,
     Sought,
@@ -95,8 +97,8 @@ __all__ = [
     "Unchecked", "Verdict", "WholeResult",
     # what a program did, seen while it ran
     "STEPS", "Broken", "Change", "Enough", "Event", "FunctionCheck", "Handwritten", "Made",
-    "Moved", "Mover", "Overwritten", "Recorded", "Shared", "Sought", "Stale", "Witness", "Write",
-    "decided", "judged", "repeats",
+    "Moved", "Mover", "Overwritten", "Peer", "Reason", "Recorded", "Shared", "Sought", "Stale",
+    "Witness", "Write", "decided", "judged", "repeats",
     # derivatives
     "Derivative", "FunctionMetadata", "Jacobians", "MatrixSummary", "Share", "SparseJacobian",
     "Tangents",

@@ -237,3 +237,29 @@ class Handwritten:
     gradient: str
     missing: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why another package's adjoint of a kernel is wrong, as far as is known.
+
+    kind: one of a class of causes. text: a sentence without its end. span: what in the kernel.
+    """
+
+    kind: Literal["loop", "in place", "component", "no adjoint", "within", "no backward"]
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another package whose adjoint of a kernel was compared with the engine's.
+
+    name, version: of the package. wrong: its adjoint is not the derivative of the kernel, and the
+    engine's is. reasons: why that may be, the likeliest first.
+    """
+
+    name: str
+    version: str = ""
+    wrong: bool = False
+    reasons: tuple[Reason, ...] = ()

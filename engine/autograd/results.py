@@ -11,6 +11,7 @@ from engine.autograd.facts import (
     Handwritten,
     Made,
     Overwritten,
+    Peer,
     Shared,
     Sought,
     Stale,
@@ -135,6 +136,7 @@ class LaunchResult:
     that a thread read before they had a value, with the places. detached: arrays without a
     gradient that the kernel writes and reads back, where pairs fail for want of it. by_hand: of an
     operation of another framework; the kernel is its name then, and the span that of its gradient.
+    peer: of a launch of another package, whose adjoint is what was compared.
     """
 
     index: int
@@ -152,6 +154,7 @@ class LaunchResult:
     unassigned: tuple[tuple[str, Span], ...] = ()
     detached: tuple[str, ...] = ()
     by_hand: Handwritten | None = None
+    peer: Peer | None = None
 
     @property
     def stopped(self) -> bool:

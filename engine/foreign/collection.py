@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from engine.autograd.results import Unchecked
+from engine.autograd.results import TapeResult, Unchecked
+from engine.autograd.tape.options import Options
 from engine.diagnostics import Span
 from engine.foreign.operation import Operation
 
 FULL = (
     "copies of what it was given would take more than config.snapshot_limit_bytes with the others"
 )
+
+
+class Tapes(Protocol):
+    """What watches tapes of another package, which are results of their own, one for each.
+
+    counts: how many launches each has. names: of their kernels.
+    """
+
+    @property
+    def counts(self) -> tuple[int, ...]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def results(
+        self,
+        first: int,
+        options: Options,
+        launches_of: Callable[[int], tuple[int, ...] | None],
+        progress: Callable[[int, int, str], None] | None,
+    ) -> Iterator[TapeResult]:
+        """Checks them, numbered from `first`, and forgets them. See `Watched.results`."""
 
 
 class Budget:
@@ -36,7 +60,8 @@ class Budget:
 class Collection:
     """What one framework's watcher fills: operations, and what is to be told of others.
 
-    framework: its name, as it is told. wants: whether operations of a name will be checked at all.
+    framework: its name, as it is told. tapes: what watches its tapes, where it has some.
+    wants: whether operations of a name will be checked at all.
     Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
     """
 
@@ -48,9 +73,16 @@ class Collection:
     notes: list[str] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     calls: int = 0
+    tapes: Tapes | None = None
     _counts: Counter[Hashable] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _said: set[Hashable] = field(default_factory=set)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many calls there are in each of its results."""
+        own = (self.calls,) if self.calls or self.unchecked else ()
+        return own if self.tapes is None else (*own, *self.tapes.counts)
 
     def number(self, name: str, kind: Hashable, nbytes: int, site: Span | None = None) -> int:
         """The number of a call, or -1 where it is not to be kept. kind: equal for equal calls.

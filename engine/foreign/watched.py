@@ -25,7 +25,10 @@ from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 
 # The module that a program imports, the file here that watches it, and the framework's name.
-FRAMEWORKS: tuple[tuple[str, str, str], ...] = (("jax", "jax_calls", "JAX"),)
+FRAMEWORKS: tuple[tuple[str, str, str], ...] = (
+    ("jax", "jax_calls", "JAX"),
+    ("warp", "warp_check", "Warp"),
+)
 
 
 class Watcher(Protocol):
@@ -50,17 +53,19 @@ class Watched:
     @property
     def found(self) -> list[Collection]:
         """Those of frameworks of which something is to be told."""
-        return [c for c in self.collections if c.calls or c.unchecked]
+        return [c for c in self.collections if c.counts]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all functions that were called."""
-        return tuple(dict.fromkeys(name for c in self.collections for name in c.names))
+        own = (name for c in self.collections for name in c.names)
+        others = (n for c in self.collections if c.tapes is not None for n in c.tapes.names)
+        return tuple(dict.fromkeys((*own, *others)))
 
     @property
     def recorded(self) -> tuple[int, ...]:
-        """How many calls there were, of each framework that is told of."""
-        return tuple(c.calls for c in self.found)
+        """How many calls there were, of each framework that is told of, or launches on tapes."""
+        return tuple(n for c in self.found for n in c.counts)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,11 +97,17 @@ class Watched:
             Tolerance(eps, atol, rtol), tuple(kernels), tuple(skip_kernels), max_inputs,
             max_outputs, seed, order=order,
         )  # fmt: skip
-        for number, c in enumerate(self.found, first):
-            wanted = launches_of(number)
-            if wanted is not None:
-                yield _checked(c, number, replace(options, launches=wanted), progress)
-            c.operations.clear()
+        for c in self.found:
+            following = first + len(c.counts)
+            if c.calls or c.unchecked:
+                wanted = launches_of(first)
+                if wanted is not None:
+                    yield _checked(c, first, replace(options, launches=wanted), progress)
+                c.operations.clear()
+                first += 1
+            if c.tapes is not None:
+                yield from c.tapes.results(first, options, launches_of, progress)
+            first = following
 
 
 def _checked(

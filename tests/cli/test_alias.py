@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pytest
@@ -93,10 +94,11 @@ def test_names_that_are_refused(adtool: Tool, name: str) -> None:
 
 def test_who_forgets_it_is_told(adtool: Tool) -> None:
     adtool.script(RIGHT)
-    done = adtool("check", "script.py")
-    assert done.returncode == 2
-    assert "--alias warp" in done.stderr
-    # Where Warp is there, the tapes are its own.
+    if importlib.util.find_spec("warp") is None:  # else its own tapes are looked at
+        done = adtool("check", "script.py")
+        assert done.returncode == 2
+        assert "--alias warp" in done.stderr
+    # Something of that name whose tapes cannot be looked at.
     adtool.script("class Tape: pass\n", "warp.py")
     adtool.script("import warp\nwarp.Tape()\n")
     done = adtool("check", "script.py")
