@@ -183,6 +183,15 @@ if TYPE_CHECKING:
         to_jax,
     )
     from engine.interop.ops.torch_kernel import torch_kernel
+    from engine.interop.paddle import (
+        device_from_paddle,
+        device_to_paddle,
+        dtype_from_paddle,
+        dtype_to_paddle,
+        from_paddle,
+        stream_from_paddle,
+        to_paddle,
+    )
     from engine.interop.torch import (
         device_from_torch,
         device_to_torch,
@@ -269,6 +278,14 @@ _LATE = {
     "stream_from_torch": "engine.interop.torch",
     "stream_to_torch": "engine.interop.torch",
     "torch": "engine.torch",
+    "device_from_paddle": "engine.interop.paddle",
+    "device_to_paddle": "engine.interop.paddle",
+    "dtype_from_paddle": "engine.interop.paddle",
+    "dtype_to_paddle": "engine.interop.paddle",
+    "from_paddle": "engine.interop.paddle",
+    "stream_from_paddle": "engine.interop.paddle",
+    "to_paddle": "engine.interop.paddle",
+    "paddle": "engine.paddle",
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
@@ -396,6 +413,8 @@ __all__ = [
     "from_dlpack", "to_dlpack",
     "device_from_torch", "device_to_torch", "dtype_from_torch", "dtype_to_torch", "from_torch",
     "stream_from_torch", "stream_to_torch", "to_torch",
+    "device_from_paddle", "device_to_paddle", "dtype_from_paddle", "dtype_to_paddle",
+    "from_paddle", "stream_from_paddle", "to_paddle",
     "device_from_jax", "device_to_jax", "dtype_from_jax", "dtype_to_jax", "from_jax", "to_jax",
     # constants
     "E", "HALF_PI", "INF", "LN2", "LN10", "LOG2E", "LOG10E", "NAN", "PHI", "PI", "TAU",

@@ -41,7 +41,6 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
     ("Allocator CudaManagedAllocator get_device_allocator ScopedMemoryTracker "
      "print_memory_report get_cuda_kernel_properties", "memory pools and allocators",
      "leave the call out"),
-    ("*_paddle", "exchanges with Paddle", "go through NumPy: `from_numpy(t.numpy())`"),
     ("from_ipc_handle", "these makers of arrays",
      "make a NumPy array of it: `from_numpy(a)`"),
     ("RegisteredGLBuffer", "buffers of OpenGL",
@@ -54,7 +53,6 @@ FEATURES: tuple[tuple[str, str, str], ...] = (
     ("fem", "finite elements (`fem`)", "write the assembly as kernels"),
     ("render", "renderers (`render`)", "draw `array.numpy()` with another package"),
     ("sparse", "sparse matrices (`sparse`)", "use scipy.sparse on `array.numpy()`"),
-    ("paddle", "exchanges with this framework", "go through NumPy"),
     ("examples tests geometry", "parts of Warp's own package", "install `warp-lang` for them"),
     ("context build", "internals of Warp", "use what `engine` itself offers"),
 )  # fmt: skip
@@ -78,7 +76,6 @@ _MODULES = frozenset(
         "fem",
         "render",
         "sparse",
-        "paddle",
         "examples",
         "tests",
         "geometry",

@@ -99,6 +99,10 @@ class Adapter:
         del value
         return False
 
+    def asks_gradient(self, value: Any) -> bool:
+        """Whether gradients flow to it, wherever they go."""
+        return self.wants_gradient(value)
+
     def lost(self, value: Any) -> str:
         """Why gradients that should flow to it end here, with a way out; empty where none do."""
         del value
@@ -114,6 +118,10 @@ class Adapter:
 
     def set_gradient(self, tensor: Any, gradient: Any) -> None:
         """Gives it one: a tensor, or an array, whose memory it takes."""
+        raise NotImplementedError
+
+    def tensor(self, a: array) -> Any:
+        """A tensor over an array's memory, which it keeps alive. Raises InteropError."""
         raise NotImplementedError
 
     def new_gradient(self, tensor: Any) -> Any:
@@ -272,7 +280,7 @@ def _shape_help(info: ElementInfo, ndim: int | None) -> str:
 
 # ---- which adapter
 
-_SEAM = frozenset({"base", "dlpack", "gradients"})  # files that are no frameworks
+_SEAM = frozenset({"base", "dlpack", "exchange", "gradients"})  # files that are no frameworks
 
 
 def names() -> list[str]:

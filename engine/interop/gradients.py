@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import WeakValueDictionary, ref
 
+from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
 from engine.locks import Lock
 from engine.runtime.array import array
@@ -34,6 +35,9 @@ class Gradients(Protocol):
 
     def address(self, tensor: Any) -> int:
         """The address of the first element."""
+
+    def memory(self, value: Any) -> Memory | None:
+        """Where its elements lie."""
 
     def share(self, value: Any, dtype: Any = None, what: str = "") -> array:
         """A tensor as an array."""
@@ -133,11 +137,18 @@ class SharedGradient:
         if g is None:
             return self._faces.get(kind)
         if self._last is not g:
-            self._last, self._faces = g, {}
+            if self._last is None or not self._same(g):
+                self._faces = {}
+            self._last = g
         found = self._faces.get(kind)
         if found is None or not self._is(found, g):
             found = self._faces[kind] = self._adapter.share(g, a.dtype)
         return found
+
+    def _same(self, g: Any) -> bool:
+        """Whether a gradient is the last one, by another object, as some frameworks give it."""
+        seen, last = self._adapter.memory(g), self._adapter.memory(self._last)
+        return seen is not None and last is not None and seen[:4] == last[:4]
 
     def _is(self, a: array, g: Any) -> bool:
         return a.ptr == self._adapter.address(g) or a.size == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from engine.interop import gradients
-from engine.interop.base import Adapter, Memory, Mismatch, compatible, lend, refused
+from engine.interop import exchange, gradients
+from engine.interop.base import Adapter, Memory, Mismatch, compatible, refused
 from engine.lang.types import BY_NAME, ScalarType, scalar_of
 from engine.lang.values import to_value_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe
@@ -98,6 +98,9 @@ class Torch(Adapter):
             "t.backward(to_torch(a.grad)); or pass t.detach()"
         )
 
+    def asks_gradient(self, value: Any) -> bool:
+        return bool(value.requires_grad)
+
     def has_place(self, tensor: Any) -> bool:
         return bool(tensor.is_leaf)
 
@@ -105,12 +108,13 @@ class Torch(Adapter):
         return tensor.grad
 
     def set_gradient(self, tensor: Any, gradient: Any) -> None:
-        tensor.grad = _tensor(gradient) if isinstance(gradient, array) else gradient
+        tensor.grad = self.tensor(gradient) if isinstance(gradient, array) else gradient
 
     def new_gradient(self, tensor: Any) -> Any:
         if tensor.is_contiguous():  # zeros that cost nothing until they are touched
             kind = _scalars()[tensor.dtype]
-            return _tensor(array._allocate((tensor.numel(),), kind, True, HOST)).view(tensor.shape)
+            zeros = array._allocate((tensor.numel(),), kind, True, HOST)
+            return self.tensor(zeros).view(tensor.shape)
         import torch
 
         with torch.inference_mode(False), torch.no_grad():
@@ -119,6 +123,15 @@ class Torch(Adapter):
     def address(self, tensor: Any) -> int:
         found: int = tensor.data_ptr()
         return found
+
+    def tensor(self, a: array) -> Any:
+        seen, torch = exchange.parts(self, a), _lib()
+        try:
+            if seen.dtype.kind == "V":
+                return torch.from_numpy(seen.view("int16")).view(torch.bfloat16)
+            return torch.from_numpy(seen)
+        except (TypeError, ValueError):
+            raise exchange.unlike(self, a) from None
 
 
 def _without_memory(value: Any) -> tuple[str, str, str] | None:
@@ -197,32 +210,8 @@ def from_torch(
     if return_ctype:
         if dtype is None and grad is None and not requires_grad and not t.requires_grad:
             return _quick_structure(t)
-        return _structure(t, dtype, requires_grad, grad)
-    made = ADAPTER.share(t, dtype, "from_torch")
-    wanted = t.requires_grad if requires_grad is None else requires_grad
-    if grad is not None:
-        if requires_grad is False:
-            raise refused("E206", "from_torch: a gradient is given, and requires_grad is False")
-        made.grad = _gradient(made, grad)
-    elif wanted:
-        _give_gradient(made, t)
-    if retain_grad:
-        made.retain_grad = True
-    return made
-
-
-def _give_gradient(made: array, t: torch.Tensor) -> None:
-    if not made._info.floating or not t.is_leaf:
-        made.requires_grad = True
-        return
-    gradient = gradients.shared_gradient(ADAPTER, t)
-    gradients.join(made, gradient)
-    if t.grad is None:
-        gradient.of(made)
-
-
-def _gradient(made: array, grad: Any) -> array:
-    return grad if isinstance(grad, array) else ADAPTER.share(grad, made.dtype, "from_torch")
+        return exchange.structure(ADAPTER, t, dtype, requires_grad, grad)
+    return exchange.taken(ADAPTER, t, dtype, requires_grad, grad, retain_grad)
 
 
 def _quick_structure(t: Any) -> Any:
@@ -230,25 +219,13 @@ def _quick_structure(t: Any) -> Any:
     scalar = _scalars().get(t.dtype)
     plain = type(t) in _plain()
     if scalar is None or not plain or not t.is_cpu or not 0 < t.dim() <= MAX_DIMS:
-        return _structure(t, None, False, None)
+        return exchange.structure(ADAPTER, t, None, False, None)
     try:
         address, steps = t.data_ptr(), t.stride()
     except RuntimeError:
-        return _structure(t, None, False, None)
+        return exchange.structure(ADAPTER, t, None, False, None)
     size = scalar.size
     return described(address, 0, t.shape, [s * size for s in steps], lambda: ADAPTER.share(t))
-
-
-def _structure(t: torch.Tensor, dtype: Any, requires_grad: bool | None, grad: Any) -> Any:
-    """A tensor as a structure of C. Raises LaunchError."""
-    made = from_torch(t, dtype, requires_grad, grad)
-    own = made.existing_grad
-    if own is not None and own.strides != made.strides and made.size:
-        raise refused("E206", "from_torch: a structure has one set of strides, and the tensor "
-                      f"{made.strides}, its gradient {own.strides} (in bytes)",
-                      help="make both contiguous")  # fmt: skip
-    address = 0 if own is None else own.ptr
-    return described(made.ptr, address, made.shape, made.strides, lambda: made)
 
 
 def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
@@ -263,35 +240,12 @@ def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
     Raises LaunchError (E206) for arrays of structs, read-only memory, and steps that tensors do not
     have (`a[::-1]`).
     """
-    if not isinstance(a, array):
-        raise refused("E202", f"to_torch takes an array, got {type(a).__name__}",
-                      help="make an array of it first")  # fmt: skip
-    t = _tensor(a)
-    wanted = a.requires_grad if requires_grad is None else requires_grad
+    t, wanted = exchange.given(ADAPTER, a, requires_grad)
     if wanted:
         t.requires_grad_(True)
         if a.requires_grad:
             gradients.give(ADAPTER, a, t)
     return t
-
-
-def _tensor(a: array) -> Any:
-    kind = a._info.numpy
-    if kind.names is not None:
-        raise refused("E206", f"to_torch: tensors have no elements of {a.dtype.__name__}",
-                      help="pass its fields: arrays of numbers")  # fmt: skip
-    if not a.storage.writable:
-        raise refused("E206", "to_torch: the array wraps read-only memory, and tensors can be "
-                      "written", help="pass a copy: clone(a)")  # fmt: skip
-    seen = lend(a)
-    torch = _lib()
-    try:
-        if kind.kind == "V":
-            return torch.from_numpy(seen.view("int16")).view(torch.bfloat16)
-        return torch.from_numpy(seen)
-    except (TypeError, ValueError):
-        raise refused("E206", f"to_torch: tensors have no strides of {a.strides} bytes",
-                      help="pass a copy: a.contiguous()") from None  # fmt: skip
 
 
 def dtype_from_torch(torch_dtype: torch.dtype) -> Any:
@@ -340,15 +294,9 @@ def device_to_torch(warp_device: DeviceLike = None) -> str:
 
 def stream_from_torch(stream_or_device: Any = None) -> Stream:
     """The stream of PyTorch's CUDA stream. Raises LaunchError (E208): there is none on the CPU."""
-    raise _no_stream("stream_from_torch", stream_or_device)
+    raise exchange.no_stream("stream_from_torch", stream_or_device)
 
 
 def stream_to_torch(stream_or_device: Any = None) -> Any:
     """PyTorch's CUDA stream of a stream. Raises LaunchError (E208): there is none on the CPU."""
-    raise _no_stream("stream_to_torch", stream_or_device)
-
-
-def _no_stream(what: str, of: Any) -> Exception:
-    return refused("E208", f"{what}: kernels run on the CPU, where there are no streams of CUDA"
-                   f"{'' if of is None else f' (got {of})'}",
-                   help="leave it out: launches have ended when they return")  # fmt: skip
+    raise exchange.no_stream("stream_to_torch", stream_or_device)
