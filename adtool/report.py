@@ -92,7 +92,9 @@ class Pair:
 class Launch:
     """The check of one launch; file and line are of the kernel, call_* of the launch call.
 
-    skipped: why nothing of it was checked, empty where something was.
+    skipped: why nothing of it was checked, empty where something was. framework: whose function
+    it is a call of, empty for a launch; the kernel is that function then, and file and line are
+    those of its gradient.
     """
 
     tape: int
@@ -105,6 +107,7 @@ class Launch:
     call_file: str | None = None
     call_line: int | None = None
     skipped: str = ""
+    framework: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +258,11 @@ class Report:
     def decided(self) -> int:
         """Pairs whose verdict stands on a trustworthy comparison."""
         return sum(p.decided for launch in self.launches for p in launch.pairs)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether all that was checked are functions of other frameworks, which have no tape."""
+        return all(x.framework for x in self.launches) and bool(self.launches)
 
 
 def at_gate(severity: str, gate: str) -> bool:

@@ -36,6 +36,7 @@ def _launch(tape: int, launch: LaunchResult, known: dict[int, tuple[Pair, ...]])
         None if site is None else site.file,
         None if site is None else site.line,
         launch.skipped,
+        "" if launch.by_hand is None else launch.by_hand.framework,
     )  # fmt: skip
 
 

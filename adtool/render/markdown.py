@@ -176,7 +176,7 @@ def _summary(report: Report) -> str:
     ]  # fmt: skip
     if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
         parts.append(f"{_plural(left_out, 'tape')} not end to end")
-    if not report.end_to_end and report.error is None:
+    if not report.end_to_end and report.error is None and not report.foreign:
         parts.append("tapes as wholes not checked")
     for severity in ("error", "warning", "note"):
         if n := sum(f.severity == severity and not f.suppressed for f in report.findings):

@@ -128,7 +128,7 @@ def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData
     items = [_Item(x, p) for x in launches for p in (x.pairs or (None,))]
     many = len(tapes) > 1
     failing = any(i.bad for i in items)
-    title = _title(tapes, len(launches))
+    title = _title(tapes, len(launches), launches[0].framework)
     if verbose or (not many and len(items) <= SHORT):
         return TableData(title, tuple(_single(i, many) for i in items), 0, failing)
     bad = sorted((i for i in items if i.bad), key=lambda i: -i.size)
@@ -142,9 +142,11 @@ def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData
     return TableData(title, tuple(rows), max(0, len(bad) - SHOWN), failing)
 
 
-def _title(tapes: list[int], launches: int) -> str:
+def _title(tapes: list[int], launches: int, framework: str) -> str:
     each = launches // len(tapes)
     count = f"{each} launch" + ("es" if each != 1 else "")
+    if framework:
+        count = f"{each} call" + ("s" if each != 1 else "") + f" of {framework} functions"
     if len(tapes) == 1:
         return f"tape {tapes[0]}, {count}"
     span = f"tapes {tapes[0]} to {tapes[-1]}"

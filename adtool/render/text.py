@@ -292,7 +292,7 @@ def print_summary(report: Report, console: Console) -> None:
     ]
     if hidden := sum(f.suppressed for f in report.findings):
         counts.append(f"{hidden} suppressed")
-    if not report.end_to_end and report.error is None:
+    if not report.end_to_end and report.error is None and not report.foreign:
         counts.append("tapes as wholes not checked")
     word, style = _verdict(report)
     ending = f" ({', '.join(counts)})" if counts else ""

@@ -159,6 +159,18 @@ def _size(pair: PairResult) -> float:
     return size if size == size else float("inf")
 
 
+def named(launch: LaunchResult) -> str:
+    """What was launched, or called, by its name."""
+    what = "kernel" if launch.by_hand is None else launch.by_hand.what
+    return f"{what} `{launch.kernel}`"
+
+
+def seen_of(hit: Hit, count: int) -> str:
+    """Says where a hit is, the first of so many launches, or calls of a framework's function."""
+    what = "launch" if hit.launch.by_hand is None else "call"
+    return seen(count, *hit.where, what)
+
+
 def seen(count: int, tape: int, index: int, what: str = "launch") -> str:
     """Says where: the first launch (or record), and how many there are."""
     if count == 1:

@@ -15,16 +15,17 @@ from adtool.rules.base import (
     grouped,
     hits,
     launches,
+    named,
     number,
     other_pairs,
-    seen,
+    seen_of,
     values,
     worst_of_first,
 )
 
 if TYPE_CHECKING:
     from adtool.session import Session
-    from engine.autograd import Blame
+    from engine.autograd import Blame, Handwritten
     from engine.diagnostics import Span
 
 
@@ -40,6 +41,10 @@ class WrongGradient(Rule):
             Each launch on the tape is checked by itself, at the input values that it had
             when it was recorded, and only where the reference derivative is known well
             enough to tell the difference.
+
+            The same holds for functions of other frameworks whose gradient is written by hand:
+            torch.autograd.Function, custom operators of torch.library, and others. The finding
+            stands at the function that was written.
             """,
         why="""
             An optimiser that follows a wrong gradient still moves, and often still gets
@@ -70,6 +75,10 @@ class WrongGradient(Rule):
 
             A program that runs on Warp itself has Warp's adjoints, which are wrong for some
             kernels. The finding says so, and why, where the reason is one that is known.
+
+            A gradient that is another one on purpose (a straight-through estimator, a layer
+            that reverses gradients) is marked by a comment at its line:
+            `def backward(ctx, grad):  # adtool: ignore[G001]`.
             """,
     )
 
@@ -81,13 +90,20 @@ class WrongGradient(Rule):
             count = launches(group)
             pair, launch = hit.pair, hit.launch
             message = (
-                f"wrong gradient of kernel `{launch.kernel}` {seen(count, *hit.where)}: "
+                f"wrong gradient of {named(launch)} {seen_of(hit, count)}: "
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}"
             )
             notes = other_pairs(group, hit)
             if peer := peers.wrong_peer(launch):
                 message = message.replace("wrong gradient", f"wrong gradient by {peer.name}", 1)
                 help, notes = peers.told(peer), (*notes, *peers.others(peer))
+            elif launch.by_hand is not None:
+                if pair.worst is None and pair.reason:
+                    message = (
+                        f"no gradient of {named(launch)} can be computed "
+                        f"{seen_of(hit, count)}: {pair.reason}"
+                    )
+                help = _written(hit, launch.by_hand)
             elif launch.blame:
                 help = _told(launch.blame[0])
                 if len(launch.blame) > 1:
@@ -157,9 +173,25 @@ def _told(wrong: Blame) -> str:
     return f"{text}: with {operands}, {parts}"
 
 
+def _written(hit: Hit, written: Handwritten) -> str:
+    """What to do about the gradient of a framework's function."""
+    pair, name = hit.pair, written.gradient
+    if pair.worst is None and pair.reason:
+        return f"let `{name}` return one gradient for each argument, of its shape"
+    if "wrong for" in pair.reason or "wrong where" in pair.reason:
+        return f"{pair.reason}: `{name}` must not depend on that"
+    told = f"`{name}` is not the derivative of what the function computes"
+    e = pair.worst
+    if e is not None and e.oracle and abs(e.ad + e.oracle) <= 1e-4 * abs(e.oracle):
+        return f"{told}: this entry has the other sign"
+    return f"{told}: derive it again"
+
+
 def _elsewhere(hit: Hit) -> bool:
     """Whether the gradient is cut and not wrong: G004 says where."""
-    return bool(hit.launch.detached) or hit.launch.stopped
+    by = hit.launch.by_hand
+    missing = by is not None and hit.pair.input in by.missing
+    return missing or bool(hit.launch.detached) or hit.launch.stopped
 
 
 def _place(hit: Hit) -> Span:

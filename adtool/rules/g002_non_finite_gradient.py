@@ -18,8 +18,10 @@ from adtool.rules.base import (
     grouped,
     hits,
     launches,
+    named,
     other_pairs,
     seen,
+    seen_of,
 )
 
 if TYPE_CHECKING:
@@ -93,10 +95,10 @@ class NonFiniteGradient(Rule):
 
         for group in grouped(found, lambda h: (h.launch.kernel, place(h))):
             hit = group[0]
-            named = next((h for h in group if h.pair.nonfinite and h.pair.nonfinite.span), hit)
+            origin = next((h for h in group if h.pair.nonfinite and h.pair.nonfinite.span), hit)
             count = launches(group)
             launch, at = hit.launch, hit.pair.nonfinite
-            tail = f"kernel `{launch.kernel}` {seen(count, *hit.where)}"
+            tail = f"{named(launch)} {seen_of(hit, count)}"
             if at is None:
                 entry = hit.pair.worst
                 kind = _word(math.nan if entry is None else entry.ad)
@@ -104,18 +106,23 @@ class NonFiniteGradient(Rule):
             else:
                 element = str(list(at.element)) if at.element else ""
                 message = f"{_word(at.value)} in the gradient of `{at.array}{element}`, {tail}"
-            message += _operation(named, named.where != hit.where)
+            message += _operation(origin, origin.where != hit.where)
             notes = other_pairs(group, hit)
             if hit is found[0]:
                 notes += _spread(session, hit)
             yield self.finding(
-                message, _advice(named), span=place(hit), tape=hit.tape, launch=launch.index,
+                message, _advice(origin), span=place(hit), tape=hit.tape, launch=launch.index,
                 kernel=launch.kernel, count=count, notes=notes,
             )  # fmt: skip
 
 
 def _advice(hit: Hit) -> str:
     at = hit.pair.nonfinite
+    if hit.launch.by_hand is not None:
+        return (
+            f"`{hit.launch.by_hand.gradient}` divides by zero, or takes a function where its slope "
+            "is not finite: guard it there, or add a small constant"
+        )
     if at is not None and at.selected:
         return (
             "`where` computes both sides, and 0 times an infinite slope is NaN: put the operation "

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding, Severity
-from adtool.rules.base import Manual, Rule, grouped
+from adtool.rules.base import Manual, Rule, grouped, named, seen
 from adtool.rules.peers import peer_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ class OverwrittenArray(Rule):
             backward pass. What a tape overwrote that never runs backward is looked at when the
             program ends. Elements are those that the launch read, and the write is the first one
             to them.
+
+            Of functions of other frameworks whose gradient is written by hand: an argument that is
+            changed in place without a word (ctx.mark_dirty), what was kept for the backward
+            (ctx.y = y) and changed before it ran, a backward that changes the gradient that it is
+            given, or what was saved.
             """,
         why="""
             The gradient mixes values of two times, and no check of single launches can see it.
@@ -83,6 +88,26 @@ class OverwrittenArray(Rule):
                 kernel=f.kernel, count=launches, notes=_notes(f), severity=_SEVERITY[f.kind],
             )  # fmt: skip
         yield from self._functions(session)
+        yield from self._in_place(session)
+
+    def _in_place(self, session: Session) -> Iterator[Finding]:
+        """What functions of other frameworks, or their gradients, change in place, once each."""
+        found = [
+            (t.tape, x, c) for t in session.tapes for x in t.launches
+            if x.by_hand is not None for c in x.by_hand.changes
+        ]  # fmt: skip
+        for group in grouped(found, lambda f: (f[1].kernel, f[1].span, f[2].kind, f[2].name)):
+            tape, launch, change = group[0]
+            written = launch.by_hand.gradient if launch.by_hand is not None else ""
+            where = seen(len(group), tape, launch.index, "call")
+            message, help = _IN_PLACE[change.kind]
+            words = {"name": change.name, "what": named(launch), "written": written}
+            yield self.finding(
+                f"{message.format(**words)} ({where})", help.format(**words),
+                span=launch.span, tape=tape, launch=launch.index, kernel=launch.kernel,
+                count=len(group), near=(launch.site,),
+                severity="error" if change.wrong else "warning",
+            )  # fmt: skip
 
     def _functions(self, session: Session) -> Iterator[Finding]:
         """Wrong backward functions of the user's that read what was overwritten, once each."""
@@ -102,6 +127,30 @@ class OverwrittenArray(Rule):
                 notes=() if f.site is None else (f"the function was recorded at {f.site}",),
             )  # fmt: skip
 
+
+# Of functions of other frameworks, by what is changed in place: what is wrong, and what to do.
+_IN_PLACE = {
+    "input": (
+        "{what} changes its argument `{name}` in place and does not say so: gradients through what "
+        "was there are wrong",
+        "call ctx.mark_dirty({name}) and return it, or work on a copy",
+    ),
+    "saved": (
+        "`{name}`, which {what} kept for its backward, was changed in place before that ran: the "
+        "gradient is wrong because of it",
+        "keep it by ctx.save_for_backward, which notices such changes, or keep a copy",
+    ),
+    "cotangent": (
+        "`{written}` changes in place the gradient that it is given: others that it belongs to "
+        "get a wrong one",
+        "work on a copy: grad = grad.clone()",
+    ),
+    "kept": (
+        "`{written}` changes in place what was kept for it: run a second time on the same graph, "
+        "it gives another gradient",
+        "work on a copy of what was saved",
+    ),
+}
 
 _HELP = {
     "wrong": 'give each operation an array of its own, or set engine.config.overwrites = "restore"',

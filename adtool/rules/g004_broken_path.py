@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adtool.fixes.creations import requires_grad
 from adtool.fixes.recording import into_block
 from adtool.report import Finding, Fix
-from adtool.rules.base import Manual, Rule, grouped, seen
+from adtool.rules.base import Manual, Rule, grouped, named, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -39,6 +39,9 @@ class BrokenPath(Rule):
             its inputs moved. What it computed before the `with` block from an input that is on the
             tape too, and what a launch made of one there, may be meant as a constant (a rest
             length, a target), and is not told where the input also gets a gradient by another way.
+
+            Of functions of other frameworks: the gradient written by hand gives None for an input
+            on which the results depend.
             """,
         why="""
             The parameter behind it gets a gradient of zero, or a part of one, and nothing
@@ -81,9 +84,29 @@ class BrokenPath(Rule):
                 launch=cause.launch, kernel=cause.kernel if cause.launch >= 0 else "",
                 count=len(group), fix=fix,
             )  # fmt: skip
+        yield from self._missing(session)
         yield from self._read_back(session, said)
         yield from self._native(session)
         yield from self._ways(session, said)
+
+    def _missing(self, session: Session) -> Iterator[Finding]:
+        """Gradients that functions of other frameworks leave out (None)."""
+        found = [
+            (t.tape, x, name) for t in session.tapes for x in t.launches
+            if x.by_hand is not None for name in x.by_hand.missing
+        ]  # fmt: skip
+        for group in grouped(found, lambda f: (f[1].kernel, f[1].span, f[2])):
+            tape, launch, name = group[0]
+            written = launch.by_hand.gradient if launch.by_hand is not None else ""
+            yield self.finding(
+                f"no gradient flows to `{name}` through {named(launch)} "
+                f"{seen(len(group), tape, launch.index, 'call')}: `{written}` gives None for it, "
+                "and the result depends on it",
+                f"give the derivative by `{name}`, or detach it before the call if the gradient "
+                "is meant to stop there",
+                span=launch.span, tape=tape, launch=launch.index, kernel=launch.kernel,
+                count=len(group), near=(launch.site,),
+            )  # fmt: skip
 
     def _read_back(self, session: Session, said: set[tuple[int, Span | None]]) -> Iterator[Finding]:
         """Kernels that read what they wrote to an array without a gradient."""

@@ -13,8 +13,9 @@ from adtool.rules.base import (
     grouped,
     hits,
     launches,
+    named,
     other_pairs,
-    seen,
+    seen_of,
     values,
     worst_of_first,
 )
@@ -61,7 +62,7 @@ class Kink(Rule):
             at = next((h.pair.corner for h in group if h.pair.corner is not None), None)
             what = f"`{at.expression}`, " if at is not None and at.expression else ""
             yield self.finding(
-                f"kernel `{launch.kernel}` has a kink {seen(count, *hit.where)}: {what}"
+                f"{named(launch)} has a kink {seen_of(hit, count)}: {what}"
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}",
                 "the adjoint lies between the one-sided slopes, which is all that one can ask",
                 span=launch.span if at is None else at.span, tape=hit.tape, launch=launch.index,

@@ -14,8 +14,9 @@ from adtool.rules.base import (
     grouped,
     hits,
     launches,
+    named,
     other_pairs,
-    seen,
+    seen_of,
     values,
     worst_of_first,
 )
@@ -75,7 +76,7 @@ class Inconclusive(Rule):
             launch, pair = hit.launch, hit.pair
             reason = f" ({pair.reason})" if pair.reason else ""
             yield self.finding(
-                f"kernel `{launch.kernel}` could not be judged {seen(count, *hit.where)}: "
+                f"{named(launch)} could not be judged {seen_of(hit, count)}: "
                 f"{derivative(pair, pair.worst)}{values(pair.worst)}{reason}",
                 _ADVICE_NAN if id(pair) in known else _ADVICE,
                 span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule, grouped, hits, launches, other_pairs, seen
+from adtool.rules.base import Manual, Rule, grouped, hits, launches, named, other_pairs, seen_of
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -50,9 +50,12 @@ class Nondeterministic(Rule):
             count = launches(group)
             reason = f": {hit.pair.reason}" if hit.pair.reason else ""
             yield self.finding(
-                f"kernel `{hit.launch.kernel}` gives other results each time it runs "
-                f"{seen(count, *hit.where)}{reason}",
-                "let no thread depend on which other one came first",
+                f"{named(hit.launch)} gives other results each time it runs "
+                f"{seen_of(hit, count)}{reason}",
+                "let no thread depend on which other one came first"
+                if hit.launch.by_hand is None
+                else "let its results depend on its arguments alone, and draw random numbers from "
+                "the framework's own generator",
                 span=hit.launch.span, tape=hit.tape, launch=hit.launch.index,
                 kernel=hit.launch.kernel, count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

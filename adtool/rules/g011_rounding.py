@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Hit, Manual, Rule, grouped, hits, launches, other_pairs, seen
+from adtool.rules.base import (
+    Hit,
+    Manual,
+    Rule,
+    grouped,
+    hits,
+    launches,
+    named,
+    other_pairs,
+    seen,
+    seen_of,
+)
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -69,7 +80,7 @@ class Rounding(Rule):
             first, kernel = group[0], hit.launch.kernel
             worst = "" if hit.where == first.where else f" {seen(1, *hit.where)}"
             yield self.finding(
-                f"rounding in the adjoint of kernel `{kernel}` {seen(count, *first.where)}: "
+                f"rounding in the adjoint of {named(hit.launch)} {seen_of(first, count)}: "
                 f"`d {hit.pair.output} / d {hit.pair.input}`: {hit.pair.reason}{worst}",
                 "rewrite the formula so that nothing large cancels, or use float64 for this part",
                 span=first.launch.span, tape=first.tape, launch=first.launch.index, kernel=kernel,

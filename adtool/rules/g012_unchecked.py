@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
-from adtool.rules.base import Manual, Rule, grouped, remedy, seen
+from adtool.rules.base import Manual, Rule, grouped, named, remedy, seen
 
 if TYPE_CHECKING:
     from adtool.session import Session
@@ -43,7 +43,8 @@ class Unchecked(Rule):
             Something on the tape was not checked: a function recorded with its own backward
             function, a launch that has no array with a gradient, a kernel without an adjoint,
             a launch whose inputs are not known any more because copies of all that launches
-            read would have taken too much memory.
+            read would have taken too much memory. Of functions of other frameworks: one with
+            complex numbers, or that ran where its values could not be seen.
             Kernels left out by --kernel or --skip-kernel are no finding by themselves, but a tape
             of which only a part was asked for is not checked as a whole: a warning, as always where
             the backward pass of a tape was not compared with what the tape did.
@@ -125,10 +126,10 @@ def _gaps(session: Session) -> Iterator[_Gap]:
                     launch.index,
                 ):
                     continue  # an error already
-                what = f"kernel `{kernel}`"
+                what = named(launch)
                 yield _Gap(tape.tape, launch.index, what, launch.skipped, launch.span, kernel)
                 continue
             for pair in launch.pairs:
                 if pair.verdict == "skipped":
-                    what = f"`d {pair.output} / d {pair.input}` of kernel `{kernel}`"
+                    what = f"`d {pair.output} / d {pair.input}` of {named(launch)}"
                     yield _Gap(tape.tape, launch.index, what, pair.reason, launch.span, kernel)

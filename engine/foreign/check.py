@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.autograd.comparison.judgement import FAIL, Comparison, Judgement
 from engine.autograd.comparison.tolerance import largest
-from engine.autograd.facts import Handwritten
+from engine.autograd.facts import Change, Handwritten
 from engine.autograd.results import LaunchResult, PairResult
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.element_names import element_name
@@ -22,7 +22,7 @@ from engine.foreign.directions import (
 )
 from engine.foreign.entries import compare_entries, is_small, locate, sample
 from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
-from engine.foreign.operation import Operation, OperationFailed
+from engine.foreign.operation import GradientRaised, Operation, OperationFailed
 
 SECOND = "its gradient has no derivative of its own"
 
@@ -58,26 +58,32 @@ def check_operation(
         told_of = PairResult(op.inputs[0].name, op.outputs[0].name, "fail", reason=op.wrong)
         return replace(result, pairs=(told_of,))
     first = (seen or Seen()).first(op.kind)
-    pairs, missing = _pairs(op, options, index, first)
+    changes: list[Change] = []
+    pairs, missing = _pairs(op, options, index, first, changes)
     names = tuple(dict.fromkeys(op.inputs[i].name for i, j in missing))
     result = replace(
         result, pairs=tuple(_result(op, pair, c) for pair, c in pairs.items()),
-        by_hand=replace(told, missing=names),
+        by_hand=replace(
+            told, missing=names, changes=tuple(dict.fromkeys((*op.changes, *changes)))
+        ),
     )  # fmt: skip
     if options.order > 1:
         second = op.second()
         if second is None:
             return replace(result, no_second=SECOND)
-        more, _ = _pairs(second, options, index, first)
+        more, _ = _pairs(second, options, index, first, [])
         found = tuple(_result(second, pair, c) for pair, c in more.items())
         result = replace(result, pairs=(*result.pairs, *found))
     return result
 
 
 def _pairs(
-    op: Operation, options: Options, index: int, first: bool
+    op: Operation, options: Options, index: int, first: bool, changes: list[Change]
 ) -> tuple[dict[Pair, Comparison], list[Pair]]:
-    """The comparisons of all pairs, and those that fail because the gradient is None."""
+    """The comparisons of all pairs, and those that fail because the gradient is None.
+
+    changes: takes what is seen to be changed in place.
+    """
     every = {(i, j): Comparison() for i in range(len(op.inputs)) for j in range(len(op.outputs))}
     empty = {
         pair: replace(c, reason="the array is empty") for pair, c in every.items()
@@ -88,6 +94,8 @@ def _pairs(
     rng = np.random.default_rng([0xF0E1, options.seed, index])
     try:
         e = evaluated(op, options.tolerance)
+        if why := op.verify():
+            raise NotComparable(Judgement("inconclusive", why))
         found = compare_directions(e, rng)
         asked = options.max_inputs > 0 or options.max_outputs > 0
         suspicious = any(c.verdict in UNSETTLED for c in found.pairs.values())
@@ -96,9 +104,11 @@ def _pairs(
             pairs = compare_entries(e, pairs, options.max_inputs, options.max_outputs)
         else:
             pairs = _located(e, found, rng)
-        pairs = _varied(e, pairs, rng)
+        pairs = _varied(e, pairs, rng, changes)
     except NotComparable as why:
         return {pair: c.judged(why.verdict) for pair, c in every.items()}, []
+    except GradientRaised as why:
+        return {pair: c.judged(Judgement("fail", str(why))) for pair, c in every.items()}, []
     except OperationFailed as why:
         open_ = Judgement("inconclusive", f"it could not be run again: {why}")
         return {pair: c.judged(open_) for pair, c in every.items()}, []
@@ -134,8 +144,9 @@ def _located(e: Evaluated, found: Directional, rng: np.random.Generator) -> dict
 
 
 def _varied(
-    e: Evaluated, pairs: Mapping[Pair, Comparison], rng: np.random.Generator
-) -> dict[Pair, Comparison]:
+    e: Evaluated, pairs: Mapping[Pair, Comparison], rng: np.random.Generator,
+    changes: list[Change],
+) -> dict[Pair, Comparison]:  # fmt: skip
     """The pairs; those fail whose gradient depends on how it is asked for."""
     out = dict(pairs)
     for variation in e.op.variations():
@@ -160,6 +171,9 @@ def _varied(
                 size = max(largest(g), 1e-300)
                 if g.shape != h.shape or not np.max(off, initial=0.0) <= 100.0 * e.rtol * size:
                     k = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+                    if variation.change is not None:
+                        changes.append(variation.change)
+                        continue
                     here, there = float(g.reshape(-1)[k]), float(h.reshape(-1)[k])
                     c = replace(c, worst=None, excess=-1.0)
                     c = c.measured(there, here, e.rtol * size)

@@ -192,11 +192,22 @@ def evaluated(op: Operation, tolerance: Tolerance) -> Evaluated:
     exact = own if floats64 else _lifted(op, x, own, eps)
     if exact is not None:
         found = Evaluated(op, x, not floats64, exact, FLOAT64, tolerance)
+        if not floats64 and not _gives_gradient(found):
+            return Evaluated(op, x, False, own, working_precision(eps), tolerance)
         if not _rounds(found):
             return replace(found, lifted=True)
         if floats64:
             return replace(found, precision=working_precision(SINGLE), lifted=True)
     return Evaluated(op, x, False, own, working_precision(eps), tolerance)
+
+
+def _gives_gradient(e: Evaluated) -> bool:
+    """Whether the handwritten gradient, too, can be had in float64."""
+    try:
+        e.gradients(0, np.zeros(e.op.outputs[0].value.shape))
+    except OperationFailed:
+        return False
+    return True
 
 
 def outputs(op: Operation, inputs: Sequence[Array], lifted: bool) -> Array:

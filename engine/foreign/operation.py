@@ -32,6 +32,10 @@ class OperationFailed(Exception):
     """Why an operation could not be run again."""
 
 
+class GradientRaised(OperationFailed):
+    """What the handwritten gradient raised."""
+
+
 @dataclass(frozen=True)
 class Value:
     """An input or an output, copied when the operation ran.
@@ -67,11 +71,13 @@ class Variation:
 
     words: as in "for a cotangent that is not contiguous". vjp: as `Operation.vjp`; None for an
     input that was not asked for. cotangent: makes a cotangent of an output, by its number, fit.
+    change: what is to be told, in place of a wrong gradient, where the numbers are others.
     """
 
     words: str
     vjp: Vjp
     cotangent: Callable[[int, Array], Array] = lambda k, w: w
+    change: Change | None = None
 
 
 class Operation(ABC):
@@ -112,6 +118,13 @@ class Operation(ABC):
     def variations(self) -> Sequence[Variation]:
         """Other ways to ask for the gradient that must not matter."""
         return ()
+
+    def verify(self) -> str:
+        """Why it is not what ran when the program ran, empty where it is.
+
+        What was changed in place between is added to `changes`.
+        """
+        return ""
 
     def second(self) -> Operation | None:
         """Its gradient as an operation: inputs and cotangents to gradients. None if it has none."""

@@ -25,7 +25,8 @@ from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 
 # The module that a program imports, the file here that watches it, and the framework's name.
-FRAMEWORKS: tuple[tuple[str, str, str], ...] = (
+FRAMEWORKS = (
+    ("torch", "torch_functions", "PyTorch"),
     ("jax", "jax_calls", "JAX"),
     ("warp", "warp_check", "Warp"),
 )

@@ -20,6 +20,7 @@ REPORT = {
 }  # fmt: skip
 LAUNCH = {
     "tape", "index", "kernel", "file", "line", "dim", "pairs", "call_file", "call_line", "skipped",
+    "framework",
 }  # fmt: skip
 PAIR = {
     "input", "output", "verdict", "checked", "max_abs_error", "max_rel_error", "worst",

@@ -1,0 +1,98 @@
+"""Where functions are defined and called, and what they call their parameters."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from engine.diagnostics import UNKNOWN, Span
+from engine.diagnostics.site import Site, is_own
+
+
+def definition(function: Callable[..., Any]) -> Span:
+    """The line of a function's `def`, from there to the end of its name."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return UNKNOWN
+    first = code.co_firstlineno  # of its decorators, where it has some
+    for line in range(first, first + 20):
+        text = linecache.getline(code.co_filename, line)
+        if found := re.match(rf"\s*(async\s+)?def\s+{re.escape(code.co_name)}\b", text):
+            begin = len(text) - len(text.lstrip()) + 1
+            return Span(code.co_filename, line, begin, line, found.end() + 1)
+        if re.search(r"\blambda\b", text) and code.co_name == "<lambda>":
+            return Span(code.co_filename, line, 1, line, len(text.rstrip()) + 1)
+    return Span(code.co_filename, first, 1, first, 1)
+
+
+def class_line(kind: type) -> Span:
+    """The line of a class, for what has no function of its own."""
+    try:
+        lines, first = inspect.getsourcelines(kind)
+        file = inspect.getsourcefile(kind) or ""
+    except (OSError, TypeError):
+        return UNKNOWN
+    return Span(file, first, 1, first, max(1, len(lines[0].rstrip())) + 1)
+
+
+def caller(*roots: str, depth: int = 1) -> Span | None:
+    """The call in the nearest frame that is neither ours nor of files below these folders."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and (is_own(frame) or frame.f_code.co_filename.startswith(roots)):
+        frame = frame.f_back
+    return None if frame is None else Site(frame.f_code, frame.f_lasti, frame.f_lineno).span
+
+
+def folder(module: Any) -> str:
+    """The folder of a package, with a separator at its end."""
+    return os.path.join(os.path.dirname(os.path.abspath(str(module.__file__))), "")
+
+
+def parameters(function: Callable[..., Any], count: int, skip: int = 0) -> list[str]:
+    """The names of a function's first parameters, as many as there are values.
+
+    skip: parameters that are no values, as `ctx`. Those of `*args` are `args[0]`, `args[1]`.
+    """
+    names: list[str] = []
+    try:
+        given = list(inspect.signature(function).parameters.values())[skip:]
+    except (TypeError, ValueError):
+        given = []
+    for p in given:
+        if p.kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{p.name}[{k}]" for k in range(max(0, count - len(names)))]
+        elif p.kind is not inspect.Parameter.VAR_KEYWORD:
+            names.append(p.name)
+    names += [f"argument {k}" for k in range(len(names), count)]
+    return names[:count]
+
+
+def results(function: Callable[..., Any], count: int, taken: list[str]) -> list[str]:
+    """What a function calls the values that it returns; `out`, `out0`, `out1` where that varies.
+
+    taken: names that are others' already.
+    """
+    plain = ["out"] if count == 1 else [f"out{k}" for k in range(count)]
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+        tree = ast.parse(text)
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return plain
+    found: set[tuple[str, ...]] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            found.add(tuple(p.id if isinstance(p, ast.Name) else "" for p in parts))
+    if len(found) != 1:
+        return plain
+    names = found.pop()
+    fits = len(names) == count and len(set(names)) == count and all(names)
+    return list(names) if fits and not set(names) & set(taken) else plain

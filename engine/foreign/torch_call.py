@@ -1,0 +1,320 @@
+"""A call of a PyTorch function with a backward of the user's own, and how to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.autograd.facts import Change
+from engine.diagnostics import Span
+from engine.foreign.operation import (
+    Array,
+    Cotangents,
+    GradientRaised,
+    Gradients,
+    Operation,
+    OperationFailed,
+    Value,
+    Variation,
+)
+from engine.foreign.torch_running import (
+    RandomState,
+    copied,
+    name_of,
+    numbers,
+    tensor_of,
+    undisturbed,
+)
+
+MOST = 4  # inputs that are asked for by themselves
+# Makes a tensor of a cotangent, given one of its shape and type.
+Layout = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Called:
+    """What was called, and how it is told of.
+
+    call: takes the same arguments. span: of what was written by hand; names: of the arguments;
+    results: names the results, given how many there are.
+    """
+
+    name: str
+    what: str
+    gradient: str
+    span: Span
+    call: Callable[..., Any]
+    names: Sequence[str]
+    results: Callable[[int], list[str]]
+
+
+@dataclass
+class Backward:
+    """A backward pass of the program through the call: cotangents, and what came of them."""
+
+    cotangents: list[Any]
+    gradients: list[Any]
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class TorchCall(Operation):
+    """A call, with copies of its tensors.
+
+    args, kwargs: as given, with copies in place of tensors. wanted: which of `args` ask for a
+    gradient. returned: copies of the results that have one; places: where they are among all
+    results. seen: backward passes of the program.
+    """
+
+    called: Called
+    site: Span | None
+    args: list[Any]
+    kwargs: dict[str, Any]
+    wanted: list[int]
+    state: RandomState
+    returned: list[Any] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    count: int = 1
+    seen: list[Backward] = field(default_factory=list)
+    found: list[Change] = field(default_factory=list)
+
+    framework = "PyTorch"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.called.name
+
+    @property
+    def what(self) -> str:  # type: ignore[override]
+        return self.called.what
+
+    @property
+    def gradient(self) -> str:  # type: ignore[override]
+        return self.called.gradient
+
+    @property
+    def span(self) -> Span:  # type: ignore[override]
+        return self.called.span
+
+    @property
+    def changes(self) -> Sequence[Change]:  # type: ignore[override]
+        return list(dict.fromkeys(self.found))
+
+    @cached_property
+    def inputs(self) -> list[Value]:  # type: ignore[override]
+        return [
+            Value(self.called.names[k], numbers(t), name_of(t.dtype))
+            for k, t in ((k, self.args[k]) for k in self.wanted)
+        ]
+
+    @cached_property
+    def outputs(self) -> list[Value]:  # type: ignore[override]
+        names = self.called.results(self.count)
+        return [
+            Value(names[place], numbers(t), name_of(t.dtype))
+            for place, t in zip(self.places, self.returned, strict=True)
+        ]
+
+    def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
+        with undisturbed(self.state, lifted):
+            outputs, _ = self._run(inputs, lifted, self.wanted)
+            return [numbers(y) for y in outputs]
+
+    def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
+        return self._vjp(inputs, cotangents, lifted)
+
+    def variations(self) -> Sequence[Variation]:
+        out = [
+            Variation(
+                "for a cotangent that is expanded, as that of a sum is",
+                lambda x, w, lifted: self._vjp(x, w, lifted, layout=_expanded),
+                lambda k, w: np.full(w.shape, w.reshape(-1)[0]),
+            ),
+            Variation(
+                "for a cotangent that is not contiguous",
+                lambda x, w, lifted: self._vjp(x, w, lifted, layout=_strided),
+            ),
+            Variation(
+                "a second time on the same graph",
+                lambda x, w, lifted: self._vjp(x, w, lifted, times=2),
+                change=Change("kept", "", self.site),
+            ),
+        ]
+        if 1 < len(self.wanted) <= MOST:
+            for k in self.wanted:
+                name = self.called.names[k]
+                out.append(Variation(f"where only `{name}` needs a gradient", self._only(k)))
+        if len(self.returned) > 1:
+            out.append(Variation(
+                "where the loss depends on one of its results alone",
+                lambda x, w, lifted: self._vjp(x, w, lifted, zeros=False),
+            ))  # fmt: skip
+        return out
+
+    def verify(self) -> str:
+        """Compares the backward passes of the program with what the backward gives at the same
+        values now. What was changed in place between is noted. Returns why one is not repeated.
+        """
+        x = [v.value for v in self.inputs]
+        for passed in self.seen:
+            w = [None if c is None else numbers(c) for c in passed.cotangents]
+            if all(c is None for c in w):
+                continue
+            try:
+                now = self._vjp(x, w, False)
+            except OperationFailed:
+                return ""
+            off = [
+                v.name for v, g, h in zip(self.inputs, now, passed.gradients, strict=True)
+                if _differ(g, None if h is None else numbers(h), v.epsilon)
+            ]  # fmt: skip
+            if off and passed.changed:
+                self.found += [Change("saved", n, self.site) for n in passed.changed]
+            elif off:
+                return (
+                    f"its backward gave another gradient by `{off[0]}` when the program ran than "
+                    "it gives for the same values now: it reads something that has changed since"
+                )
+        return ""
+
+    def second(self) -> Operation | None:
+        from engine.foreign.torch_second import TorchGradient
+
+        return TorchGradient.of(self)
+
+    # ---- runs
+
+    def _only(self, k: int) -> Callable[[Sequence[Array], Cotangents, bool], Gradients]:
+        def vjp(x: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
+            found = self._vjp(x, w, lifted, wanted=[k])
+            return [found[0] if k == j else None for j in self.wanted]
+
+        return vjp
+
+    def _vjp(
+        self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool, *,
+        wanted: list[int] | None = None, layout: Layout | None = None, times: int = 1,
+        zeros: bool = True,
+    ) -> list[Array | None]:  # fmt: skip
+        """The gradients. zeros: stand for cotangents that are None."""
+        import torch
+
+        with undisturbed(self.state, lifted):
+            outputs, leaves = self._run(inputs, lifted, self.wanted if wanted is None else wanted)
+            given = []
+            for y, w in zip(outputs, cotangents, strict=True):
+                if not y.requires_grad or (w is None and not zeros):
+                    continue
+                v = np.zeros(tuple(y.shape)) if w is None else w
+                t = tensor_of(v, y, False)
+                given.append((y, layout(t) if layout is not None else t))
+            if not given:
+                return [None] * len(leaves)
+            before = [copied(t) for _, t in given]
+            found: Sequence[Any] = ()
+            for _ in range(times):
+                try:
+                    found = torch.autograd.grad(
+                        [y for y, _ in given], leaves, [t for _, t in given], allow_unused=True,
+                        retain_graph=times > 1,
+                    )  # fmt: skip
+                except Exception as error:
+                    raise GradientRaised(_said("its backward", error)) from None
+            if layout is None and any(
+                not _same(t, b) for (_, t), b in zip(given, before, strict=True)
+            ):
+                self.found.append(Change("cotangent", "", self.site))
+            return [None if g is None else numbers(g) for g in found]
+
+    def _run(
+        self, inputs: Sequence[Array], lifted: bool, wanted: list[int]
+    ) -> tuple[list[Any], list[Any]]:
+        """Results that have a derivative, and the leaves to differentiate by."""
+        outputs, leaves = self.graph(
+            [tensor_of(x, self.args[k], lifted) for k, x in zip(self.wanted, inputs, strict=True)],
+            lifted, wanted,
+        )  # fmt: skip
+        return outputs, leaves
+
+    def graph(
+        self, tensors: Sequence[Any], lifted: bool, wanted: list[int]
+    ) -> tuple[list[Any], list[Any]]:
+        """The same for tensors, in the graph of those that are part of one."""
+        import torch
+
+        args, leaves = [], []
+        at = dict(zip(self.wanted, tensors, strict=True))
+        for k, a in enumerate(self.args):
+            if k in at:
+                leaf = at[k]
+                if k in wanted:
+                    leaf = leaf if leaf.requires_grad else leaf.requires_grad_()
+                    leaves.append(leaf)
+                args.append(leaf.clone())  # what changes it in place may not have a leaf
+            else:
+                args.append(_again(a, lifted))
+        kwargs = {name: _again(a, lifted) for name, a in self.kwargs.items()}
+        try:
+            out = self.called.call(*args, **kwargs)
+        except Exception as error:
+            raise OperationFailed(_said("its forward", error)) from None
+        every = list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(every) != self.count or not all(
+            isinstance(every[place], torch.Tensor) for place in self.places
+        ):
+            raise OperationFailed("it returns something else at other inputs")
+        return [every[place] for place in self.places], leaves
+
+
+def _again(a: Any, lifted: bool) -> Any:
+    """An argument as it was, in memory of its own; in float64 if it is lifted."""
+    import torch
+
+    if isinstance(a, torch.Tensor):
+        lift = lifted and a.dtype in (torch.float32, torch.float16, torch.bfloat16)
+        return copied(a).double() if lift else copied(a)
+    if type(a) in (list, tuple):
+        return type(a)(_again(x, lifted) for x in a)
+    return a
+
+
+def _expanded(t: Any) -> Any:
+    if not t.numel():
+        return t
+    return t.reshape(-1)[0].expand(t.shape)
+
+
+def _strided(t: Any) -> Any:
+    """The same numbers, every other element of memory, with the dimensions the other way round."""
+    import torch
+
+    wide = torch.zeros((*reversed(t.shape), 2), dtype=t.dtype, device=t.device)
+    out = wide[..., 0].permute(*reversed(range(t.dim())))
+    return out.copy_(t)
+
+
+def _same(a: Any, b: Any) -> bool:
+    import torch
+
+    return bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+
+
+def _differ(now: Array | None, then: Array | None, epsilon: float) -> bool:
+    """Whether two gradients differ by more than sums in another order."""
+    if now is None or then is None:
+        return (now is None) != (then is None) and bool(np.any(then if now is None else now))
+    with np.errstate(all="ignore"):
+        off = np.where(now == then, 0.0, np.abs(now - then))
+        off = np.where(np.isnan(now) & np.isnan(then), 0.0, off)
+    return not float(np.max(off, initial=0.0)) <= 1e3 * epsilon * float(
+        np.max(np.abs(now), initial=0.0)
+    )
+
+
+def _said(what: str, error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{what} raises {type(error).__name__}: {text:.200}"

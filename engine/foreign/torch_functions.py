@@ -1,0 +1,301 @@
+"""Sees calls of `torch.autograd.Function` and of operators of `torch.library`.
+
+The code of `Function.apply` is replaced while somebody watches: the function object stays, so that
+`cube = Cube.apply`, done before, is seen as well. Operators with `register_autograd` come by the
+same way, as functions that PyTorch makes for them.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from engine.autograd.facts import Change
+from engine.foreign.collection import Collection
+from engine.foreign.places import caller, class_line, definition, folder, parameters, results
+from engine.foreign.torch_call import Backward, Called, TorchCall
+from engine.foreign.torch_running import RandomState, copied, quiet
+
+GENERATED = "GeneratedBackwardFor_"
+PASSES = 2  # backward passes of the program that are compared, for each call
+COMPILED = (
+    "code that torch.compile compiled was run: functions with a gradient of their own inside of it "
+    "are not checked there; run without it to have them checked"
+)
+_TRANSFORMED = "it ran inside of torch.func (vmap, grad, ...), where its values cannot be seen"
+_COMPLEX = "it has complex numbers, of which no derivative is checked"
+_LAYOUT = "it has tensors of another layout or kind than plain dense ones"
+
+_watchers: list[Watcher] = []
+_lock = threading.Lock()
+_swapped: tuple[FunctionType, CodeType] | None = None
+_original: Callable[..., Any] | None = None
+
+
+class Watcher:
+    """Looks on as long as it is installed. Several may at the same time."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self._root = ""
+
+    def install(self, module: ModuleType) -> None:
+        """Begins to look."""
+        self._root = folder(module)
+        with _lock:
+            if not _watchers:
+                _swap(module)
+            _watchers.append(self)
+
+    def remove(self) -> None:
+        """Ends it."""
+        with _lock:
+            if self in _watchers:
+                _watchers.remove(self)
+                if not _watchers:
+                    _swap_back()
+
+    def begin(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Begun | None:
+        """Looks at a call before it is done; None where it is not to be kept."""
+        import torch
+
+        if not torch.is_grad_enabled():
+            return None
+        if (cls.__module__ or "").partition(".")[0] == "torch":
+            if cls.__name__ in ("CompiledFunction", "ApplyTemplate"):
+                self.collection.note(COMPILED)
+            if not cls.__name__.startswith(GENERATED):
+                return None
+        tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
+        asked = [t for t in tensors if t.requires_grad]
+        if not asked:
+            return None
+        called = _called(cls, len(args))
+        if called is None:
+            return None
+        if torch._C._are_functorch_transforms_active():
+            return self._left(called.name, _TRANSFORMED)
+        if any(type(t).__module__.startswith("torch._subclasses") for t in tensors):
+            self.collection.note(COMPILED)
+            return None
+        if any(t.is_complex() for t in tensors):
+            return self._left(called.name, _COMPLEX)
+        plain = (torch.Tensor, torch.nn.Parameter)
+        if any(type(t) not in plain or t.layout != torch.strided or t.is_meta for t in tensors):
+            return self._left(called.name, _LAYOUT)
+        kind = (cls, tuple(map(_sort, args)), tuple((k, _sort(a)) for k, a in kwargs.items()))
+        size = 2 * sum(t.numel() * t.element_size() for t in tensors)
+        site = caller(self._root, depth=3)
+        number = self.collection.number(called.name, kind, size, site)
+        if number < 0:
+            return None
+        wanted = [
+            k for k, a in enumerate(args)
+            if isinstance(a, torch.Tensor) and a.requires_grad and a.is_floating_point()
+        ]  # fmt: skip
+        call = TorchCall(
+            called, site, [_kept(a) for a in args], {k: _kept(a) for k, a in kwargs.items()},
+            wanted, RandomState.now(),
+        )  # fmt: skip
+        versions = [
+            (k, a, a._version) for k, a in enumerate(args)
+            if isinstance(a, torch.Tensor) and not a.is_inference()
+        ]  # fmt: skip
+        return _Begun(self.collection, number, call, versions)
+
+    def _left(self, name: str, reason: str) -> _Begun | None:
+        self.collection.leave_out(name, reason, caller(self._root, depth=4))
+        return None
+
+
+class _Begun:
+    """A call that is being done. versions: of tensors among its arguments, by number."""
+
+    def __init__(
+        self, collection: Collection, number: int, call: TorchCall,
+        versions: list[tuple[int, Any, int]],
+    ) -> None:  # fmt: skip
+        self.collection, self.number, self.call, self.versions = collection, number, call, versions
+
+    def done(self, out: Any) -> None:
+        """Takes what came of it."""
+        import torch
+
+        call = self.call
+        every = list(out) if isinstance(out, (tuple, list)) else [out]
+        call.count = len(every)
+        for k, a, version in self.versions:
+            if a._version != version and not any(y is a for y in every):
+                if not torch.equal(a.detach(), call.args[k]):
+                    call.found.append(Change("input", call.called.names[k], call.site))
+        self.versions = []
+        node = None
+        for place, y in enumerate(every):
+            if not isinstance(y, torch.Tensor) or not y.requires_grad:
+                continue
+            if y.is_complex():
+                self.collection.leave_out(call.name, _COMPLEX, call.site)
+                return
+            if y.is_floating_point():
+                call.places.append(place)
+                call.returned.append(copied(y))
+                node = y.grad_fn
+        if node is not None:
+            self._watch(node, every)
+        self.collection.add(self.number, call)
+
+    def _watch(self, node: Any, outputs: list[Any]) -> None:
+        """Has the program's own backward passes through the call noted."""
+        import torch
+
+        call, places = self.call, self.call.places
+        kept = []
+        for name, t in list(getattr(node, "__dict__", {}).items()):
+            if isinstance(t, torch.Tensor):
+                kept.append((f"ctx.{name}", weakref.ref(t), t._version))
+                if any(t is y for y in outputs):
+                    self.collection.note(
+                        f"`{call.name}` keeps its result as ctx.{name}: a circle, whose memory is "
+                        "freed late; ctx.save_for_backward keeps it without one"
+                    )
+        # Gradients are those of arguments that are tensors.
+        tensors = [k for k, a in enumerate(call.args) if isinstance(a, torch.Tensor)]
+        asked = [tensors.index(k) for k in call.wanted]
+
+        def passed(gradients: tuple[Any, ...], cotangents: tuple[Any, ...]) -> None:
+            if quiet_now() or len(call.seen) >= PASSES or not _watchers:
+                return
+            try:
+                changed = tuple(
+                    name for name, ref, version in kept
+                    if (t := ref()) is not None and t._version != version
+                )  # fmt: skip
+                call.seen.append(Backward(
+                    [None if (w := cotangents[k]) is None else copied(w) for k in places],
+                    [None if (g := gradients[k]) is None else copied(g) for k in asked],
+                    changed,
+                ))  # fmt: skip
+            except Exception:  # the program is to run as it would without us
+                call.seen.clear()
+
+        node.register_hook(passed)
+
+
+def quiet_now() -> bool:
+    """Whether the check itself runs in this thread."""
+    return bool(getattr(quiet, "on", False))
+
+
+def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `Function.apply` does while somebody watches."""
+    assert _original is not None
+    if quiet_now() or not _watchers:
+        return _original(cls, *args, **kwargs)
+    begun = []
+    for watcher in list(_watchers):
+        try:
+            found = watcher.begin(cls, args, kwargs)
+        except Exception as error:  # the program is to run as it would without us
+            watcher.collection.note(_unseen(cls, error))
+            continue
+        if found is not None:
+            begun.append(found)
+    out = _original(cls, *args, **kwargs)
+    for x in begun:
+        try:
+            x.done(out)
+        except Exception as error:
+            x.collection.note(_unseen(cls, error))
+    return out
+
+
+def _unseen(cls: Any, error: Exception) -> str:
+    return f"a call of `{cls.__qualname__}` could not be looked at: {type(error).__name__}: {error}"
+
+
+def _sort(a: Any) -> object:
+    """Equal for arguments of calls that count as equal."""
+    import torch
+
+    if isinstance(a, torch.Tensor):
+        return tuple(a.shape), a.stride(), a.dtype, a.requires_grad
+    return a if isinstance(a, (bool, str, type(None))) else type(a)
+
+
+def _kept(a: Any) -> Any:
+    import torch
+
+    if isinstance(a, torch.Tensor):
+        return copied(a)
+    if type(a) in (list, tuple):
+        return type(a)(_kept(x) for x in a)
+    return a
+
+
+# ---- what is called
+
+
+def _called(cls: Any, count: int) -> Called | None:
+    if cls.__name__.startswith(GENERATED):
+        from engine.foreign.torch_library import called_operator
+
+        return called_operator(cls, count)
+    backward = cls.vjp if _overrides(cls, "vjp") else cls.backward
+    own = _overrides(cls, "vjp") or _overrides(cls, "backward")
+    # Of the older of two styles, the first parameter is the context.
+    skip = 0 if _overrides(cls, "setup_context") else 1
+    names = parameters(cls.forward, count, skip)
+    word = "vjp" if _overrides(cls, "vjp") else "backward"
+    name = cls.__qualname__.rpartition("<locals>.")[2]
+    return Called(
+        name, "function", f"{name}.{word}", definition(backward) if own else class_line(cls),
+        cls.apply, names, lambda n: results(cls.forward, n, names),
+    )  # fmt: skip
+
+
+def _overrides(cls: Any, name: str) -> bool:
+    import torch
+
+    return getattr(cls, name) is not getattr(torch.autograd.Function, name)
+
+
+# ---- the replaced code
+
+
+def _swap(module: Any) -> None:
+    global _swapped, _original
+    function = module.autograd.Function.apply.__func__
+    code = function.__code__
+    _original = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    _original.__kwdefaults__ = function.__kwdefaults__
+    other = _replacement(code.co_freevars)
+    function.__code__ = other
+    _swapped = function, code
+
+
+def _swap_back() -> None:
+    global _swapped
+    if _swapped is not None:
+        function, code = _swapped
+        function.__code__ = code
+        _swapped = None
+
+
+def _replacement(free: tuple[str, ...]) -> CodeType:
+    """Code that calls `applied`, with the free variables of the function that it is for."""
+    if free != ("__class__",):
+        raise TypeError(f"Function.apply has other free variables: {free}")
+    __class__ = None
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        __class__  # noqa: B018 -- so that it has the same free variable
+        from engine.foreign.torch_functions import applied
+
+        return applied(cls, args, kwargs)
+
+    return apply.__code__

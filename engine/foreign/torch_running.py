@@ -1,0 +1,102 @@
+"""Runs code of PyTorch's users again, without a trace: states are put back, nothing is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.foreign.operation import Array
+
+# Set while the check runs code of the user's, which is not to be watched then.
+quiet = threading.local()
+
+
+@dataclass(frozen=True)
+class RandomState:
+    """What random numbers come next: PyTorch's, NumPy's, Python's."""
+
+    torch: Any
+    numpy: Any
+    python: Any
+
+    @staticmethod
+    def now() -> RandomState:
+        """As it is."""
+        import torch
+
+        return RandomState(torch.get_rng_state(), np.random.get_state(), random.getstate())
+
+    def restore(self) -> None:
+        """Makes it so again."""
+        import torch
+
+        torch.set_rng_state(self.torch)
+        np.random.set_state(self.numpy)
+        random.setstate(self.python)
+
+
+@contextlib.contextmanager
+def undisturbed(state: RandomState, lifted: bool) -> Iterator[None]:
+    """Runs the user's code with these random numbers, and leaves all as it was.
+
+    lifted: new tensors are float64 unless their code says something else.
+    """
+    import torch
+
+    before, dtype = RandomState.now(), torch.get_default_dtype()
+    silence = io.StringIO()
+    quiet.on = True
+    try:
+        with (
+            contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence),
+            torch.inference_mode(False), torch.enable_grad(),
+            torch.autograd.set_detect_anomaly(False),
+        ):  # fmt: skip
+            state.restore()
+            if lifted:
+                torch.set_default_dtype(torch.float64)
+            yield
+    finally:
+        quiet.on = False
+        torch.set_default_dtype(dtype)
+        before.restore()
+
+
+def copied(tensor: Any) -> Any:
+    """A tensor's values in memory of its own, laid out alike, without history."""
+    import torch
+
+    with torch.no_grad():
+        return tensor.detach().clone()
+
+
+def numbers(tensor: Any) -> Array:
+    """A tensor's values in float64."""
+    import torch
+
+    with torch.no_grad():
+        found = tensor.detach().to("cpu", torch.float64)
+        return np.array(found.numpy(), np.float64, copy=True)
+
+
+def tensor_of(values: Array, like: Any, lifted: bool) -> Any:
+    """A new tensor of these values, laid out as another one, of its type or of float64."""
+    import torch
+
+    dtype = torch.float64 if lifted else like.dtype
+    out = torch.empty_like(like, dtype=dtype, memory_format=torch.preserve_format)
+    with torch.no_grad():
+        out.copy_(torch.from_numpy(np.ascontiguousarray(values, np.float64)))
+    return out.detach()
+
+
+def name_of(dtype: Any) -> str:
+    """`float32` for torch.float32."""
+    return str(dtype).removeprefix("torch.")
