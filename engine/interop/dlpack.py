@@ -153,7 +153,8 @@ def _parts(source: Any) -> Any:
             capsule = _asked(source)
         except (BufferError, RuntimeError, TypeError, ValueError) as e:
             raise _refused(f"from_dlpack: {type(source).__name__} gives no tensor: "
-                           f"{(str(e) or type(e).__name__).splitlines()[0]}") from None  # fmt: skip
+                           f"{(str(e) or type(e).__name__).splitlines()[0]}",
+                           "pass a plain copy of its numbers: array(x)") from None  # fmt: skip
     name = capsules.name_of(capsule)
     if not name:
         got, help = type(capsule).__name__, "pass an object with `__dlpack__`, or a capsule"
