@@ -10,7 +10,7 @@ import gc
 import sys
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -33,11 +33,13 @@ class Guard:
     """
 
     __slots__ = ("lent", "told", "who")
+    made: ClassVar[bool] = False  # whether there has been one: else nobody need look
 
     def __init__(self, who: str, lent: list[tuple[weakref.ref[Any], int, int]] | None) -> None:
         self.who = who
         self.lent = lent
         self.told = False
+        Guard.made = True
 
     def sees(self, lo: int, hi: int) -> bool:
         """Whether addresses `lo` to `hi` are seen at present."""

@@ -28,7 +28,7 @@ from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.recorded_launch import recorded_launch
 from engine.runtime.structs import Struct
-from engine.runtime.transfer import clone
+from engine.runtime.transfer import check_writable, clone
 
 MAX_DIM = (1 << 31) - 1
 
@@ -304,6 +304,7 @@ def _perform_adjoint(
         if names[k] in plan.variants.written - plan.variants.read and not consumed[k]:
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
         else:
+            check_writable(a)
             a.storage.before_write(a.lo, a.hi)
     adjoint.run(shape, blob + b"".join(a._packed for a in given))
     if config.verify_fp:

@@ -14,8 +14,10 @@ from engine.lang.numbers import number_kind
 from engine.lang.types import ScalarType
 from engine.runtime.array import array
 from engine.runtime.foreign import plain, shared
+from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import reading
+from engine.runtime.transfer import check_writable
 from engine.tape.records import FuncRecord, Record
 from engine.tape.restoration import Restoration
 
@@ -122,6 +124,16 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
         return found.astype(a._parts.dtype)
 
 
+def _check_gradients(records: Sequence[Record]) -> None:
+    """Raises LaunchError (E206) for a gradient in memory that others take to be immutable."""
+    if not Guard.made:
+        return
+    for a in (a for r in records for a in r.arrays):
+        grad = a.existing_grad if a.requires_grad else None
+        if grad is not None and grad.storage.guard is not None:
+            check_writable(grad)
+
+
 class Watcher(Protocol):
     """Looks at what happens around each record of a backward pass."""
 
@@ -143,6 +155,7 @@ def run_backward(
     An array made with retain_grad keeps the gradient of its last value: it is set
     aside before the record that wrote that value consumes it, and put back at the end.
     """
+    _check_gradients(records)
     requests = [r for record in records for r in record.requests()]
     prefetch(requests)
     waiting = _retained(records)

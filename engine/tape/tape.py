@@ -15,7 +15,7 @@ from engine import config
 from engine.compile.backend import Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
-from engine.runtime import recording
+from engine.runtime import recording, transfer
 from engine.runtime.array import array
 from engine.runtime.device import get_device
 from engine.runtime.kernel import Kernel
@@ -290,7 +290,7 @@ class Tape:
         Raises TapeError E402 for a loss or cotangent that does not fit, E401 where
         requires_grad came too late, or saved contents are lost, E408 where `config.overwrites`
         is "error" and a value that is needed was overwritten; CompilerError where an adjoint
-        does not compile; LaunchError E209 where memory runs out.
+        does not compile; LaunchError E209 where memory runs out, E206 where it is read-only.
         """
         if loss is not None:
             loss = self.loss = check_loss(loss)
@@ -495,5 +495,6 @@ def _restored(tape: Tape | None) -> Mapping[int, Sequence[Restoration]]:
 def _seed(a: array, cotangent: Any) -> None:
     grad = a.grad
     assert grad is not None
+    transfer.check_writable(grad)
     grad.storage.before_write(grad.lo, grad.hi)
     grad._put(cotangent)

@@ -160,6 +160,12 @@ def test_gradients_that_jax_holds() -> None:
     tape.backward(grads={y: jnp.ones(3)})
     g = wp.to_jax(x.grad)
     assert g.tolist() == [2.0, 4.0, 6.0]
+    refused("E206", "a JAX array shows", lambda: tape.backward(grads={y: jnp.ones(3)}))
+    assert g.tolist() == [2.0, 4.0, 6.0]
+    adjoint = {"adj_outputs": [wp.ones_like(y)], "adjoint": True}
+    refused("E206", "a JAX array shows", lambda: wp.launch(square, 3, [x], [y], **adjoint))
+    given = {"adj_inputs": [wp.from_jax(jnp.zeros(3))]}
+    refused("E206", "is immutable", lambda: wp.launch(square, 3, [x], [y], **adjoint, **given))
     refused("E206", "a JAX array shows", tape.zero)
     del g
     tape.zero()
