@@ -215,6 +215,8 @@ def remedy(reason: str) -> str:
     """What to do about something that was not checked for a reason; empty where nothing helps."""
     if "C++ code of the capture" in reason:
         return "--trust compiles it, too: for captures of people whose programs you would run"
+    if "what belongs to Warp itself" in reason:
+        return "run the program with --alias warp, on the engine, which has its own"
     if "snapshot_limit_bytes" not in reason:
         return ""
     return "allow more with --memory GIB, or check fewer kernels at once with --kernel PATTERN"

@@ -8,6 +8,7 @@ their gradients and replays, structs. Nothing of Warp is changed, and it is neve
 from __future__ import annotations
 
 import enum
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -27,6 +28,8 @@ _SHAPED = {
     "transform_t": lambda shape, dtype: engine.types.transformation(dtype=dtype),
 }
 _GENERIC = {"Int": engine.Int, "Float": engine.Float, "Scalar": engine.Scalar}
+# Functions whose arguments refer to objects that Warp keeps, by numbers that mean nothing here.
+_HANDLES = re.compile(r"(mesh|bvh|hash_grid|volume|texture|tile)_\w+")
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, np.ndarray)
 
 
@@ -51,18 +54,25 @@ class Translation:
         # With the objects themselves, so that no id is given to another one.
         self._known: dict[int, tuple[Any, Any]] = {}
         self._kernels: dict[int, tuple[Any, Kernel | Untranslatable]] = {}
+        self._failed: list[Untranslatable] = []  # names without a meaning, of one kernel
 
     def kernel(self, kernel: Any) -> Kernel:
         """The engine's kernel of a concrete kernel of Warp. Raises Untranslatable."""
         found = self._kernels.get(id(kernel))
         if found is None:
             made: Kernel | Untranslatable
+            self._failed.clear()
             try:
                 made = self._kernel(kernel)
+                _ = made.ir  # lowers it
             except Untranslatable as why:
                 made = why
             except EngineError as error:
-                made = Untranslatable(error.diagnostics[0].message)
+                first = error.diagnostics[0]
+                at = f" (at {first.span})" if first.span is not None else ""
+                made = next(iter(self._failed), None) or Untranslatable(
+                    f"the engine does not take it: {first.message}{at}"
+                )
             found = self._kernels[id(kernel)] = kernel, made
         if isinstance(found[1], Untranslatable):
             raise found[1]
@@ -207,6 +217,12 @@ class Translation:
         while hasattr(inner, "__wrapped__"):
             inner = inner.__wrapped__
         code = inner.__code__
+        kept = next((n for n in sorted(_names(code)) if _HANDLES.fullmatch(n)), None)
+        if kept is not None:
+            raise Untranslatable(
+                f"it calls `{kept}`: what belongs to Warp itself, as meshes, grids, volumes and "
+                "tiles, is not the engine's"
+            )
         around = inner.__globals__
         names = {name: self._lazily(around[name]) for name in _names(code) if name in around}
         for name in ("__name__", "__file__", "__loader__", "__spec__"):
@@ -229,8 +245,11 @@ class Translation:
         """The translation; the object itself where there is none, which lowering then tells."""
         try:
             return self.value(obj)
-        except (Untranslatable, EngineError):
-            return obj
+        except Untranslatable as why:
+            self._failed.append(why)
+        except EngineError:
+            pass
+        return obj
 
 
 def _is_type(obj: type) -> bool:

@@ -33,9 +33,11 @@ class Planes:
         for begin, end in merged:
             self._begins.append(begin)
             self._planes.append(np.zeros((end - begin + UNIT - 1) // UNIT))
+        # What belongs to contents that something else than the tape put there.
+        self._left = [np.zeros_like(p) for p in self._planes]
 
-    def places(self, a: ArrayOf) -> Iterator[tuple[str, NDArray[np.float64], Array]]:
-        """Of each leaf of floats: its name, the plane, and where its numbers are in that."""
+    def places(self, a: ArrayOf) -> Iterator[tuple[str, int, Array]]:
+        """Of each leaf of floats: its name, the plane's number, and where its numbers are."""
         if not a.begin or not all(a.shape):
             return
         k = int(np.searchsorted(self._begins, a.begin, side="right")) - 1
@@ -47,24 +49,30 @@ class Planes:
         for name, offset, shape, size in _leaves(a.dtype, a.path):
             inner = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape) * size
             spread = index.reshape(*index.shape, *(1 for _ in shape)) + offset + inner
-            yield name, self._planes[k], spread // UNIT
+            yield name, k, spread // UNIT
 
     def read(self, a: ArrayOf) -> dict[str, Array]:
         """The gradients of an array, by leaf."""
-        return {name: plane[at] for name, plane, at in self.places(a)}
+        return {name: self._planes[k][at] for name, k, at in self.places(a)}
+
+    def total(self, a: ArrayOf) -> dict[str, Array]:
+        """The gradients of an array by all contents that nothing on the tape has computed."""
+        return {n: self._planes[k][at] + self._left[k][at] for n, k, at in self.places(a)}
 
     def write(self, a: ArrayOf, values: dict[str, Array]) -> None:
         """Puts gradients in place."""
-        for name, plane, at in self.places(a):
+        for name, k, at in self.places(a):
             if name in values:
-                plane[at] = values[name].reshape(at.shape)
+                self._planes[k][at] = values[name].reshape(at.shape)
 
-    def clear(self, begin: int, end: int) -> None:
-        """Zeroes what is at some addresses."""
-        for base, plane in zip(self._begins, self._planes, strict=True):
+    def leave(self, begin: int, end: int) -> None:
+        """Says that something else than the tape wrote at some addresses: gradients end there."""
+        for base, plane, left in zip(self._begins, self._planes, self._left, strict=True):
             low, high = max(begin - base, 0), min(end - base, plane.size * UNIT)
             if low < high:
-                plane[low // UNIT : (high + UNIT - 1) // UNIT] = 0.0
+                part = slice(low // UNIT, (high + UNIT - 1) // UNIT)
+                left[part] += plane[part]
+                plane[part] = 0.0
 
 
 def _leaves(dtype: Any, path: str) -> Iterator[tuple[str, int, tuple[int, ...], int]]:

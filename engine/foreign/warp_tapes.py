@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-import numpy as np
-
 from engine.diagnostics.site import Site, call_site, is_own
 from engine.foreign.warp_kernels import Translation, kind_of
 from engine.foreign.warp_values import (
@@ -25,7 +23,6 @@ from engine.foreign.warp_values import (
     arrays_of,
     described,
     live_arrays,
-    view,
 )
 
 # Packages of Warp that are programs, and no part of it.
@@ -173,7 +170,7 @@ class WarpWatch:
     def _site(self) -> Site | None:
         """The user's call."""
         frame: FrameType | None = sys._getframe(2)
-        depth = 2
+        depth = 3  # of the same frame, seen from `call_site`
         while frame is not None and (is_own(frame) or self._is_warps(frame.f_code.co_filename)):
             frame, depth = frame.f_back, depth + 1
         return None if frame is None else call_site(depth)
@@ -229,7 +226,8 @@ class WarpWatch:
                 given = launch.live() or ()
                 launch.present = self._contents(launch, given)
                 found.update(self._with_gradients(launch, given))
-            before = {key: self._gradient(a, loss, seeds) for key, (_, a) in found.items()}
+            self._seed(loss, seeds)
+            before = {key: self._held(a.grad) for key, (_, a) in found.items()}
             out = call(tape, *args, **named)
             for key, (spec, a) in found.items():
                 mine.gradients.append(Gradients(spec, before[key], self._held(a.grad)))
@@ -246,12 +244,17 @@ class WarpWatch:
         specs = ((spec, live.get(spec.path)) for spec in launch.arrays if spec.grad)
         return {(s.key, s.grad): (s, a) for s, a in specs if a is not None and a.grad is not None}
 
-    def _gradient(self, a: Any, loss: Any, seeds: Any) -> Array | None:
-        """What the gradient of an array is where its backward pass begins."""
-        if a is loss:
-            return np.ones_like(view(a.grad))
-        given = next((g for x, g in seeds.items() if x is a), None)
-        return self._held(a.grad if given is None else given)
+    def _seed(self, loss: Any, seeds: Any) -> None:
+        """Puts cotangents where the backward pass is about to put them, too."""
+        self._copying += 1
+        try:
+            if loss is not None and loss.size == 1 and loss.grad is not None:
+                loss.grad.fill_(1.0)
+            for a, g in seeds.items():
+                if a.grad is not None:
+                    a.grad.assign(g)
+        finally:
+            self._copying -= 1
 
     def _held(self, a: Any) -> Array | None:
         """A copy of an array, as long as there is room for copies."""

@@ -198,7 +198,7 @@ class Maker:
             if data is None:
                 raise Untranslatable(
                     f"the contents of argument {tree.path!r} at launch time are lost: copies of "
-                    "what launches read would take more memory than is allowed"
+                    "what launches read would take more than engine.config.snapshot_limit_bytes"
                 )
             found = self._by_key[tree.key] = self.make_array(tree, data)
         self.arrays[tree.path] = found

@@ -266,6 +266,46 @@ def local_product(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = z
 
 
+# ---- for whole tapes
+
+
+@wp.struct
+class Particle:
+    position: wp.vec3
+    mass: float
+
+
+@wp.kernel
+def energy(p: wp.array(dtype=Particle), e: wp.array(dtype=float)):
+    i = wp.tid()
+    e[i] = p[i].mass * wp.dot(p[i].position, p[i].position)
+
+
+@wp.kernel
+def generic(x: wp.array(dtype=Any), y: wp.array(dtype=Any)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def squared(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def added(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    i = wp.tid()
+    z[i] = z[i] + x[i] * y[i]
+
+
+@wp.kernel
+def of_a_mesh(m: wp.uint64, x: wp.array(dtype=wp.vec3), y: wp.array(dtype=float)):
+    i = wp.tid()
+    q = wp.mesh_query_point(m, x[i], 10.0)
+    y[i] = wp.length(wp.mesh_eval_position(m, q.face, q.u, q.v) - x[i])
+
+
 Arguments = Callable[[np.random.Generator], list[Any]]
 
 

@@ -1,0 +1,226 @@
+"""Whole tapes of real Warp: arrays that are overwritten, paths that are cut, copies and views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.autograd import TapeResult
+from engine.foreign import watching
+
+pytest.importorskip("warp", reason="warp-lang is not installed")
+
+import warp as wp
+
+from tests.foreign.warp_corpus import (
+    Particle,
+    added,
+    energy,
+    generic,
+    of_a_mesh,
+    squared,
+    summed,
+)
+
+
+def array(values: Any = (1.0, 2.0, 3.0), grad: bool = True, dtype: Any = float) -> Any:
+    return wp.array(np.asarray(values), dtype=dtype, device="cpu", requires_grad=grad)
+
+
+def zeros(n: int = 3, grad: bool = True) -> Any:
+    return wp.zeros(n, dtype=float, device="cpu", requires_grad=grad)
+
+
+def launch(kernel: Any, *args: Any, dim: int = 3) -> None:
+    wp.launch(kernel, dim=dim, inputs=[*args], device="cpu")
+
+
+def checked(program: Callable[[], None]) -> TapeResult:
+    with watching() as watched:
+        program()
+    (found,) = watched.results()
+    return found
+
+
+def squares(x: Any, m: Any, loss: Any) -> None:
+    launch(squared, x, m)
+    launch(summed, m, loss)
+
+
+def run(steps: Callable[[Any, Any, Any], None], m: Any = None, after: Any = None) -> TapeResult:
+    def program() -> None:
+        x, loss = array(), zeros(1)
+        with wp.Tape() as tape:
+            steps(x, zeros() if m is None else m, loss)
+        if after is not None:
+            after(x)
+        tape.backward(loss)
+
+    return checked(program)
+
+
+def verdicts(found: TapeResult) -> set[str]:
+    return {p.verdict for x in found.launches for p in x.pairs}
+
+
+def test_a_right_tape_passes_as_a_whole() -> None:
+    found = run(squares)
+    assert verdicts(found) == {"pass"} and not found.overwritten and not found.unchecked
+    assert found.whole is not None and found.whole.verdict == "pass"
+    assert found.whole.rel_error < 1e-5
+
+
+def test_an_array_without_a_gradient_cuts_the_path() -> None:
+    found = run(squares, zeros(3, grad=False))
+    assert found.whole is not None and found.whole.verdict == "fail"
+    cause = found.whole.cause
+    assert cause is not None and (cause.kind, cause.kernel) == ("no gradient", "squared")
+    assert cause.argument == "y" and cause.launch == 0
+    assert cause.site is not None and cause.site.file == __file__
+
+
+def test_an_array_that_the_tape_overwrites() -> None:
+    def steps(x: Any, m: Any, loss: Any) -> None:
+        squares(x, m, loss)
+        launch(squared, m, x)  # what the first launch has read
+        launch(summed, x, loss)
+
+    found = run(steps)
+    assert verdicts(found) == {"pass"}
+    (fact,) = found.overwritten
+    assert (fact.kind, fact.launch, fact.kernel, fact.argument) == ("wrong", 0, "squared", "x")
+    assert (fact.by.name, fact.by.launch, fact.count) == ("squared", 2, 2)  # 1 stays 1
+    assert fact.gradients == ("x",) and found.whole is None
+
+
+def test_an_array_that_something_else_overwrites() -> None:
+    found = run(squares, after=lambda x: x.fill_(7.0))
+    (fact,) = found.overwritten
+    assert (fact.kind, fact.argument, fact.by.name) == ("outside", "x", "fill_")
+    assert fact.by.site is not None and fact.by.site.file == __file__
+
+
+def test_the_same_numbers_once_more_are_no_fault() -> None:
+    def twice(x: Any, m: Any, loss: Any) -> None:
+        squares(x, m, loss)
+        squares(x, m, loss)
+
+    found = run(twice)
+    assert not found.overwritten and verdicts(found) == {"pass"}
+    assert found.whole is not None and found.whole.verdict == "pass"
+
+
+def test_copies_pass_gradients_on() -> None:
+    def steps(x: Any, m: Any, loss: Any) -> None:
+        other = zeros()
+        launch(squared, x, m)
+        wp.copy(other, m)
+        launch(summed, other, loss)
+
+    found = run(steps)
+    assert found.whole is not None and found.whole.verdict == "pass"
+
+
+def test_arrays_made_on_the_way_are_no_fault() -> None:
+    def steps(x: Any, m: Any, loss: Any) -> None:
+        for _ in range(3):
+            fresh = array([0.0, 0.0, 0.0])
+            launch(added, x, x, fresh)
+            x = fresh
+        launch(summed, x, loss)
+
+    found = run(steps)
+    assert found.whole is not None and found.whole.verdict == "pass"
+
+
+def test_rows_of_one_array() -> None:
+    def program() -> None:
+        big, out = array(np.arange(1.0, 13.0).reshape(4, 3)), zeros()
+        with wp.Tape() as tape:
+            launch(added, big[0], big[1], out)
+            launch(added, big[0], big[1], big[2])
+            launch(added, big[2], big[3], out)
+        tape.backward(grads={out: array([1.0, 2.0, 3.0], grad=False)})
+
+    found = checked(program)
+    assert verdicts(found) == {"pass"}
+    assert found.whole is not None and found.whole.verdict == "pass"
+
+
+def test_structs_in_arrays_and_generic_kernels() -> None:
+    def program() -> None:
+        records = np.zeros(3, Particle.numpy_dtype())
+        records["position"], records["mass"] = np.arange(9.0).reshape(3, 3), [1.0, 2.0, 3.0]
+        p, e, d = array(records, dtype=Particle), zeros(), array([0.0] * 3, dtype=wp.float64)
+        x = array(dtype=wp.float64)
+        with wp.Tape() as tape:
+            launch(energy, p, e)
+            launch(generic, x, d)
+        ones = [array([1.0] * 3, grad=False), array([1.0] * 3, grad=False, dtype=wp.float64)]
+        tape.backward(grads={e: ones[0], d: ones[1]})
+
+    found = checked(program)
+    assert verdicts(found) == {"pass"}
+    inputs = {p.input for x in found.launches for p in x.pairs}
+    assert inputs == {"p.position", "p.mass", "x"}
+    assert found.whole is not None and found.whole.verdict == "pass"
+
+
+def test_what_is_warps_own_is_left_unchecked_with_a_reason() -> None:
+    def program() -> None:
+        corners = array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=wp.vec3)
+        mesh = wp.Mesh(corners, wp.array([0, 1, 2], dtype=int, device="cpu"))
+        x, y = array(np.ones((3, 3)), dtype=wp.vec3), zeros()
+        with wp.Tape():
+            launch(of_a_mesh, mesh.id, x, y)
+
+    found = checked(program)
+    (left,) = found.unchecked
+    assert "meshes" in left.reason and left.site is not None and left.site.file == __file__
+
+
+def test_functions_on_a_tape_are_told_of() -> None:
+    def program() -> None:
+        x, y = array(), zeros()
+        with wp.Tape() as tape:
+            launch(squared, x, y)
+            tape.record_func(lambda: None, arrays=[x, y])
+        tape.backward(grads={y: array([1.0] * 3, grad=False)})
+
+    found = checked(program)
+    assert [u.what for u in found.unchecked] == ["a function recorded with Tape.record_func"]
+    assert found.whole is not None and found.whole.verdict == "skipped"
+
+
+def test_contents_beyond_the_limit_are_told_of() -> None:
+    with watching(limit=8) as watched:
+        x, y = array(), zeros()
+        with wp.Tape():
+            launch(squared, x, y)
+    (found,) = watched.results()
+    assert "snapshot_limit_bytes" in found.launches[0].skipped
+
+
+def test_warp_is_as_it_was_afterwards() -> None:
+    before = wp.launch, wp.copy, wp.Tape.backward, wp.array.zero_
+    with watching() as watched:
+        assert wp.launch is not before[0]
+    assert (wp.launch, wp.copy, wp.Tape.backward, wp.array.zero_) == before
+    assert watched.found == []
+
+
+def test_gradients_are_those_without_a_watch() -> None:
+    def gradient() -> Any:
+        x, m, loss = array(), zeros(), zeros(1)
+        with wp.Tape() as tape:
+            squares(x, m, loss)
+        tape.backward(loss)
+        return x.grad.numpy().copy()
+
+    plain = gradient()
+    with watching():
+        watched = gradient()
+    assert np.array_equal(plain, watched)
