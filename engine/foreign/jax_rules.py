@@ -162,8 +162,13 @@ class RuleOperation(Operation):
                 raise
             if self._asked is not None and any(self._asked):
                 raise  # the program itself ran it
-            return f"it cannot be differentiated: {error}"
-        return self._other_results() or ("" if self.runner.is_vjp else self._bent())
+            return f"its rule raises {error}"
+        if other := self._other_results():
+            if self.runner.is_vjp:
+                code = code_of(self.runner.rule.fwd)
+                self.span = self.span if code is None else definition(code)
+            return other
+        return "" if self.runner.is_vjp else self._bent()
 
     def _other_results(self) -> str:
         """Says where the rule gives other results than the function."""
@@ -240,8 +245,9 @@ def definition(code: Any) -> Span:
             begin = len(text) - len(text.lstrip()) + 1
             return Span(file, n, begin, n, len(text.rstrip()) + 1)
         if "lambda" in text:
-            at = text.index("lambda") + 1
-            return Span(file, n, at, n, len(text.rstrip()) + 1)
+            places = [(p[2], p[3]) for p in code.co_positions() if p[0] == n and p[2] and p[3]]
+            first, last = min(p[0] for p in places), max(p[1] for p in places)
+            return Span(file, n, max(0, text.rfind("lambda", 0, first)) + 1, n, last + 1)
         if not text:
             break
     return Span(file, line, 1, line, 1)
