@@ -182,6 +182,7 @@ if TYPE_CHECKING:
         from_jax,
         to_jax,
     )
+    from engine.interop.ops.stretches import record_jax, record_torch
     from engine.interop.ops.torch_kernel import torch_kernel
     from engine.interop.paddle import (
         device_from_paddle,
@@ -254,6 +255,8 @@ _LATE = {
     "from_dlpack": "engine.interop.dlpack",
     "to_dlpack": "engine.interop.dlpack",
     "torch_kernel": "engine.interop.ops.torch_kernel",
+    "record_torch": "engine.interop.ops.stretches",
+    "record_jax": "engine.interop.ops.stretches",
     "dlpack": "engine.dlpack",
     "jax": "engine.jax",
     "device_from_jax": "engine.interop.jax",
@@ -396,7 +399,7 @@ __all__ = [
     "Bvh", "BvhConstructor", "BvhQuery", "HashGrid", "HashGridQuery", "Mesh", "MeshQuery",
     "MeshQueryAABB", "MeshQueryPoint", "MeshQueryRay",
     # other frameworks
-    "torch_kernel",
+    "record_jax", "record_torch", "torch_kernel",
     # devices
     "Device", "DeviceLike", "ScopedDevice", "get_cuda_device_count", "get_device", "get_devices",
     "get_preferred_device", "is_cpu_available", "is_cuda_available", "is_device_available",

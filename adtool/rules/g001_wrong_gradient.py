@@ -129,6 +129,28 @@ class WrongGradient(Rule):
                 kernel=launch.kernel, count=count, notes=notes,
             )  # fmt: skip
         yield from self._functions(session)
+        yield from self._stretches(session)
+
+    def _stretches(self, session: Session) -> Iterator[Finding]:
+        """Functions of other frameworks on tapes, once each."""
+        wrong = [
+            (t.tape, t.whole, t.whole.cause) for t in session.tapes
+            if t.whole is not None and t.whole.verdict in ("fail", "nan")
+            and t.whole.cause is not None and t.whole.cause.kind == "stretch"
+        ]  # fmt: skip
+        for group in grouped(wrong, lambda x: (x[2].kernel, x[2].span)):
+            tape, whole, cause = group[0]
+            site = f"it is recorded at {cause.site}"
+            yield self.finding(
+                f"wrong gradient of `{cause.kernel}`, a function of another framework on tape "
+                f"{tape}: along a random direction in the inputs of the tape, the backward pass "
+                f"gives {number(whole.ad)}, the reference {number(whole.oracle)}",
+                "a derivative that is written by hand runs in it (torch.autograd.Function, "
+                "jax.custom_vjp), or something is detached: compare it with the function itself",
+                span=cause.span or cause.site, tape=tape, launch=-1, count=len(group),
+                notes=(site,) if cause.span is not None and cause.site is not None else (),
+                near=tuple(x[2].site for x in group),
+            )  # fmt: skip
 
     def _functions(self, session: Session) -> Iterator[Finding]:
         """Functions given to `Tape.record_func` that are wrong, once each."""

@@ -57,7 +57,7 @@ class Composition(Rule):
             if t.whole is not None
             and t.whole.verdict in ("fail", "nan")
             and t.whole.cause is not None
-            and t.whole.cause.kind not in (*KINDS, "overwrite")  # G004, G003
+            and t.whole.cause.kind not in (*KINDS, "overwrite", "stretch")  # G004, G003, G001
         ]
         for group in grouped(
             found, lambda f: (f[2].kind, f[2].kernel, f[2].argument, f[2].other, f[2].site)

@@ -32,6 +32,7 @@ from engine.tape.naming import variable
 from engine.tape.outline import Outline
 from engine.tape.record import OFF, Record
 from engine.tape.records import FuncRecord, LaunchRecord
+from engine.tape.stretch import StretchRecord
 
 _FIRST = 1 << 20  # address of the first array of a tape
 _ALIGN = 256  # of what does not share memory
@@ -154,7 +155,7 @@ class _Tape:
         site = self._files.place(r.site)
         if isinstance(r, LaunchRecord):
             return self._launch(r, site)
-        if isinstance(r, FuncRecord):
+        if isinstance(r, (FuncRecord, StretchRecord)):  # code of Python does not travel
             return RecordData("function", r.name, site)
         arrays = tuple(self._array(a) for a in r.arrays)
         written = tuple(self._array(a) for a in r.written)

@@ -193,12 +193,14 @@ class Cause:
     no gradient: `argument` depends on the leaves and has no requires_grad. outside: what
     `argument` held at the launch was written by nothing on the tape. no backward: the kernel
     was made without. aliasing: two arrays share memory, and their gradients do not.
+    stretch: a function of another framework has a gradient of its own that is wrong.
 
     launch: which, -1 for what is no launch. variable: what the user passed as the argument. site:
     its call; span: the kernel's definition.
     """
 
-    kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "unknown"]
+    kind: Literal["overwrite", "no gradient", "outside", "no backward", "aliasing", "stretch",
+                  "unknown"]  # fmt: skip
     launch: int = -1
     kernel: str = ""
     argument: str = ""

@@ -18,6 +18,7 @@ from engine.runtime.storage import Hold
 from engine.tape.outline import Outline, outline
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration, contents, differ, differing, present
+from engine.tape.stretch import StretchRecord
 
 # Numbers of an array that are not what was expected: which, and their values.
 Other: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -33,6 +34,8 @@ def captured(record: Record, contents: bool = True) -> Record:
     if isinstance(record, FuncRecord):
         # Its closure may hold arrays, and these all others that they came from.
         return FuncRecord(_Gone(record.name), [], record._site)
+    if isinstance(record, StretchRecord):
+        return CapturedStretch(record, contents)
     return CapturedWrite(record, contents)
 
 
@@ -56,6 +59,22 @@ class CapturedLaunch(LaunchRecord):
 
     def requests(self) -> list[Request]:
         return []
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        raise _gone(self)
+
+
+class CapturedStretch(StretchRecord):
+    """A stretch as a check needs it: outlines of its arrays, and the function itself."""
+
+    __slots__ = ()
+
+    def __init__(self, r: StretchRecord, contents: bool) -> None:
+        self.stretch, self._site = r.stretch, r._site
+        self.inputs: list[Any] = [outline(a) for a in r.inputs]
+        self.outputs: list[Any] = [outline(a) for a in r.outputs]
+        self.holds = r.holds if contents else {}
+        self.results = r.results if contents else None
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
         raise _gone(self)

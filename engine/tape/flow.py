@@ -9,6 +9,7 @@ from engine.runtime.base import may_meet
 from engine.runtime.storage import Storage
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
+from engine.tape.stretch import StretchRecord
 
 
 def flowing(records: Sequence[Record]) -> frozenset[int]:
@@ -34,6 +35,8 @@ def _stored(record: Record) -> Iterable[array]:
     """What it certainly stores whole."""
     if isinstance(record, LaunchRecord):  # without an adjoint it takes no gradient away
         return [a for a in record.written if record._now().useful and record.fills(a)]
+    if isinstance(record, StretchRecord):
+        return record.outputs
     return [record.dest] if isinstance(record, (CopyRecord, OverwriteRecord)) else ()
 
 
@@ -42,6 +45,8 @@ def _sources(record: Record) -> Iterable[array]:
         return [a for i in record.plan.held if (a := record.values[i]) is not None]
     if isinstance(record, CopyRecord):
         return [record.src]
+    if isinstance(record, StretchRecord):
+        return record.inputs
     return () if isinstance(record, OverwriteRecord) else record.arrays
 
 

@@ -25,6 +25,7 @@ from engine.runtime.plan import Plan
 from engine.runtime.storage import Storage, allocate
 from engine.runtime.transfer import move
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.stretch import StretchRecord
 
 NumpyArray = np.ndarray[Any, Any]
 # contents(parameter index): what an array argument held; None where it still holds it.
@@ -242,8 +243,35 @@ def _overwrite(record: OverwriteRecord, state: _State) -> None:
         state.tangents.of(record.dest)._parts[...] = 0
 
 
+def _stretch(record: StretchRecord, state: _State) -> None:
+    into = [a for a in record.outputs if a.requires_grad]
+    live = state.live.intersection(
+        state.tangents.block(a) for a in record.inputs if a.requires_grad
+    )
+    if not live or not into:
+        for a in into:
+            state.tangents.of(a)._parts[...] = 0
+        return
+    values = [record.contents(i) for i in range(len(record.inputs))]
+    moved = [state.tangents.of(a)._parts if a.requires_grad else np.zeros_like(x)
+             for a, x in zip(record.inputs, values, strict=True)]  # fmt: skip
+    try:
+        pushed = record.stretch.jvp(values, moved)
+    except TypeError as why:
+        raise TapeError(
+            Diagnostic("E401", f"{record.name!r} on the tape has no forward derivative",
+                       record.site, notes=(str(why),))
+        ) from None  # fmt: skip
+    for a, t in zip(record.outputs, pushed, strict=True):
+        if a.requires_grad:
+            tan = state.tangents.of(a)._parts
+            tan[...] = t.reshape(tan.shape)
+            state.live.add(state.tangents.block(a))
+
+
 _RULES: dict[type, Callable[[Any, _State], None]] = {
     LaunchRecord: _launch,
     CopyRecord: _copy,
     OverwriteRecord: _overwrite,
+    StretchRecord: _stretch,
 }

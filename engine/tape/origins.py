@@ -12,6 +12,7 @@ from engine.runtime.storage import Hold, Storage
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord
 from engine.tape.restoration import Change, NumpyArray, contents, differ, present
+from engine.tape.stretch import StretchRecord
 
 Tag = TypeVar("Tag")
 Key = tuple[Storage, int, tuple[int, ...], tuple[int, ...]]
@@ -117,7 +118,7 @@ def _position(o: Origin) -> int:
 
 
 def read_by(record: Record) -> Iterator[tuple[array, str, Hold | None, bool]]:
-    """What a launch or a copy read, its name, what it held, and whether changes are watched."""
+    """What a record read, its name, what it held, and whether changes are watched."""
     if isinstance(record, LaunchRecord):
         watched = record.selection.watched
         for i in record.plan.inputs:
@@ -125,6 +126,9 @@ def read_by(record: Record) -> Iterator[tuple[array, str, Hold | None, bool]]:
                 yield record.values[i], record.argument(i), record.holds.get(i), i in watched
     elif isinstance(record, CopyRecord):
         yield record.src, "the source of a copy", record.source, False
+    elif isinstance(record, StretchRecord):
+        for i, a in enumerate(record.inputs):
+            yield a, record.argument(i), record.holds.get(i), True
 
 
 def _place(a: array) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

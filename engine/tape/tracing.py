@@ -23,6 +23,7 @@ from engine.tape.outline import Key, key_of, outline
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
 from engine.tape.scopes import Scope
+from engine.tape.stretch import StretchRecord
 
 _SEARCHES = 64  # for names, of one tape
 _SMALL = 1 << 14  # numbers
@@ -210,6 +211,9 @@ def _parameters(record: Record) -> tuple[list[Any], Sequence[int], Sequence[int]
     arrays = list(record.arrays)
     if isinstance(record, CopyRecord):
         return arrays, (1,), (0,)
+    if isinstance(record, StretchRecord):
+        count = len(record.inputs)
+        return arrays, range(count), range(count, len(arrays))
     if isinstance(record, FuncRecord):
         arrays = [a for a in arrays if isinstance(a, array)]
         return arrays, range(len(arrays)), ()

@@ -16,8 +16,11 @@ from engine.autograd.tape.operations import (
     ReplayedLaunch,
 )
 from engine.autograd.tape.replay import Replay
+from engine.autograd.tape.stretches import ReplayedStretch
+from engine.diagnostics import Span
 from engine.tape.naming import variable
-from engine.tape.records import LaunchRecord
+from engine.tape.records import LaunchRecord, Record
+from engine.tape.stretch import StretchRecord
 
 
 def culprit(evaluation: TapeEvaluation, v: Direction, allowed: float) -> int:
@@ -61,6 +64,8 @@ def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
         return _cause("outside", before, _name(before, operation.writes[0]))
     if isinstance(operation, ReplayedCopy):
         return _cause("no gradient", operation)
+    if isinstance(operation, ReplayedStretch):
+        return _of_stretch(evaluation, v, operation, position)
     if not isinstance(operation, ReplayedLaunch):
         return _cause("unknown", operation)
     if not operation.plan.kernel.enable_backward:
@@ -75,18 +80,42 @@ def cause_of(evaluation: TapeEvaluation, v: Direction, position: int) -> Cause:
     return _cause("aliasing" if _shared(evaluation.replay, operation) else "unknown", operation)
 
 
+def _of_stretch(
+    evaluation: TapeEvaluation, v: Direction, operation: ReplayedStretch, position: int
+) -> Cause:
+    """Why a stretch of another framework breaks the gradient."""
+    evaluation.begin(v)
+    for s in evaluation.replay.operations[:position]:
+        s.tangent()
+    tangents = evaluation.memories.tangents
+    for i, part in enumerate(operation.reads):
+        if part.float and not part.wants and np.any(tangents.view(part)):
+            return _cause("no gradient", operation, operation.record.argument(i))
+    if not all(p.wants for p in operation.writes if p.float):
+        return _cause("no gradient", operation)
+    evaluation.replay.record()
+    wrong = operation.is_wrong(np.random.default_rng(0x57E7))
+    return _cause("stretch" if wrong else "unknown", operation)
+
+
 def _cause(
     kind: Any, operation: Operation, argument: str = "", other: Operation | None = None
 ) -> Cause:
     r = operation.record
     return Cause(
         kind, operation.launch, "" if r is None else r.name, argument,
-        None if r is None else r.site, r.definition if isinstance(r, LaunchRecord) else None,
+        None if r is None else r.site, _definition(r),
         -1 if other is None else other.launch,
         "" if other is None or other.record is None else other.record.name,
         None if other is None or other.record is None else other.record.site,
         _variable(operation, argument),
     )  # fmt: skip
+
+
+def _definition(r: Record | None) -> Span | None:
+    if isinstance(r, StretchRecord):
+        return r.stretch.span
+    return r.definition if isinstance(r, LaunchRecord) else None
 
 
 def _variable(operation: Operation, argument: str) -> str:

@@ -25,6 +25,7 @@ from engine.autograd.tape.operations import (
     ReplayedOverwrite,
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
+from engine.autograd.tape.stretches import ReplayedStretch
 from engine.runtime.array import array
 from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold
@@ -104,6 +105,8 @@ class _Discovery:
                 found += self._read(operation)
             elif isinstance(operation, ReplayedCopy):
                 found += self._copied(operation)
+            elif isinstance(operation, ReplayedStretch):
+                found += self._stretched(operation)
             found.append(operation)
             inside = operation.forward_seen() and inside
             if isinstance(operation, ReplayedOverwrite):
@@ -131,6 +134,22 @@ class _Discovery:
                 raise NotReplayable(
                     f"what {name!r} of kernel {operation.record.name!r} held at its launch is lost"
                 )
+            out += self._compare(part, was, operation)
+        return out
+
+    def _stretched(self, operation: ReplayedStretch) -> list[Operation]:
+        """Takes note of what a stretch found in its inputs."""
+        out: list[Operation] = []
+        for i, part in enumerate(operation.reads):
+            hold, info = operation.record.holds.get(i), part.info
+            if self._seen(part, hold):
+                continue
+            was = None
+            if hold is not None:
+                was = hold.read(part.ptr, part.shape + info.inner, part.strides + info.steps,
+                                info.numpy)  # fmt: skip
+            if was is None:
+                raise NotReplayable(f"what {operation.record.argument(i)} held then is lost")
             out += self._compare(part, was, operation)
         return out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.runtime.watch import watchers
 from engine.tape.captured import BarredLaunch, CapturedWrite, Other
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.stretch import StretchRecord
 
 Array = NDArray[Any]
 
@@ -347,7 +348,9 @@ class OutsideWrite(Operation):
             self._tangent[self._where] = 0.0
 
 
-def operations_of(records: Sequence[Record]) -> list[Operation]:
+def operations_of(
+    records: Sequence[Record], stretch: Callable[[StretchRecord], Operation]
+) -> list[Operation]:
     """The operations of a tape's records, one for each. Raises NotReplayable."""
     out: list[Operation] = []
     launches = 0
@@ -362,6 +365,8 @@ def operations_of(records: Sequence[Record]) -> list[Operation]:
             out.append(ReplayedCopy(r, dest, src))
         elif isinstance(r, (OverwriteRecord, CapturedWrite)):
             out.append(ReplayedOverwrite(r, r.written[0]))
+        elif isinstance(r, StretchRecord):
+            out.append(stretch(r))
         elif isinstance(r, BarredLaunch):
             raise NotReplayable(f"kernel {r.name!r} cannot be run: {r.why}", r.site)
         else:

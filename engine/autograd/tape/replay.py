@@ -29,6 +29,7 @@ from engine.autograd.tape.operations import (
     operations_of,
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
+from engine.autograd.tape.stretches import ReplayedStretch
 from engine.compile.pipeline import prefetch
 from engine.runtime.watch import watchers, watching
 from engine.tape.captured import Other
@@ -99,9 +100,15 @@ class Replay:
         before = [(s.other, s.restored) for s in launches]
         for s, _, meeting in _overwritten(self.operations, self.after, self.memories.spans):
             s.other, s.restored = {}, frozenset(meeting)
+        stretches = [s for s in self.operations if isinstance(s, ReplayedStretch)]
+        kept = [s.restored for s in stretches]
+        for x in stretches:
+            x.restored = True
         try:
             yield
         finally:
+            for x, was in zip(stretches, kept, strict=True):
+                x.restored = was
             for s, (other, restored) in zip(launches, before, strict=True):
                 s.other, s.restored = other, restored
 
@@ -127,7 +134,7 @@ class Replay:
 
 def replay(tape: RecordedTape) -> Replay:
     """A tape, ready to be run again. Raises NotReplayable where that cannot be."""
-    operations = operations_of(tape.records)
+    operations = operations_of(tape.records, ReplayedStretch)
     for s in operations:
         if isinstance(s, ReplayedLaunch) and not can_lift(s.plan.variants):
             raise NotReplayable(
@@ -172,7 +179,7 @@ def _ends(operations: Sequence[Operation], spans: Sequence[tuple[int, int]]) -> 
     found: list[Placement] = []
     used = Region(spans)
     for s in reversed(operations):
-        if isinstance(s, (ReplayedLaunch, ReplayedCopy)):
+        if isinstance(s, (ReplayedLaunch, ReplayedCopy, ReplayedStretch)):
             ends = [p for p in s.writes if p.wants and not used.meets(p)]
             found += {p.key: p for p in ends}.values()
         for p in (*s.reads, *s.writes):
@@ -189,13 +196,16 @@ def _restore_inputs(
     A backward pass that nobody ran is not run here with integers that were overwritten:
     they may be indices into another array.
     """
+    for s in operations:
+        if isinstance(s, ReplayedStretch):
+            s.restored = tape.restored
     others: dict[int, dict[int, Other]] = {}
     for (position, i), other in tape.read.items():
         others.setdefault(id(tape.records[position]), {})[i] = other
-    for s, inputs, meeting in _overwritten(operations, after, spans):
-        s.other = others.get(id(s.record), {})
+    for launch, inputs, meeting in _overwritten(operations, after, spans):
+        launch.other = others.get(id(launch.record), {})
         kept = {i for i in meeting if tape.restored or not (inputs[i].float or tape.ran)}
-        s.restored = frozenset(s.other) | kept
+        launch.restored = frozenset(launch.other) | kept
 
 
 def _overwritten(

@@ -29,6 +29,7 @@ from engine.tape.outline import root_array
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray, present, raw
+from engine.tape.stretch import StretchRecord
 
 Seeds: TypeAlias = "tuple[tuple[int, bytes], ...]"
 Inputs: TypeAlias = "tuple[bytes, ...]"
@@ -230,6 +231,8 @@ def _passes(r: Record, b: array) -> bool:
     """Whether a record passes the gradient of what it writes on to something."""
     if isinstance(r, CopyRecord):
         return r.src.requires_grad
+    if isinstance(r, StretchRecord):
+        return r.flows
     if not isinstance(r, LaunchRecord):
         return False
     flows, wrt, params = r.plan.variants.flows, r.selection.wrt, r.plan.params

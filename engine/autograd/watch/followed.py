@@ -20,6 +20,7 @@ from engine.tape.capture import CapturedTape, Pass
 from engine.tape.captured import CapturedWrite
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, LaunchRecord
+from engine.tape.stretch import StretchRecord
 
 
 class Followed:
@@ -80,6 +81,9 @@ class Followed:
             for i in r.plan.only_read:
                 if r.values[i] is not None:
                     self.touches.touched(r.values[i], r.holds.get(i))
+        elif isinstance(r, StretchRecord):
+            for i, a in enumerate(r.inputs):
+                self.touches.touched(a, r.holds.get(i))
         elif isinstance(r, CopyRecord) and isinstance(captured, CapturedWrite):
             self.touches.touched(r.src, captured.source)
 

@@ -26,6 +26,7 @@ from engine.tape.captured import CapturedWrite
 from engine.tape.outline import root_of
 from engine.tape.record import Record
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord
+from engine.tape.stretch import StretchRecord
 
 
 class Paths:
@@ -70,12 +71,28 @@ class Paths:
             if not (record.src.requires_grad and record.dest.requires_grad):
                 reach = reach.cut_at(Edge("copy", _call_text(record._site), record._site))
             self._map.add(record.dest, reach, True, True)
+        elif isinstance(record, StretchRecord):
+            self._stretch(record)
         elif isinstance(record, OverwriteRecord):
             self._map.add(record.dest, NONE, True, True)
         elif isinstance(record, FuncRecord):
             # What it computes is not known: nothing is said of it.
             for a in record.arrays:
                 self._map.add(a, NONE, True, True)
+
+    def _stretch(self, record: StretchRecord) -> None:
+        """All that it computes depends on all that it reads."""
+        found = NONE
+        for i, a in enumerate(record.inputs):
+            self._returned(a, record._site)
+            reach = self._read(a, lambda _: "", i)
+            found |= reach if a.requires_grad else reach.cut_at(self._edge(record))
+        for a in record.outputs:
+            mine = found if a.requires_grad else found.cut_at(self._edge(record))
+            self._map.add(a, mine, True, True)
+
+    def _edge(self, record: StretchRecord) -> Edge:
+        return Edge("copy", _call_text(record._site), record._site)
 
     def _ran(
         self, plan: Plan, values: Sequence[Any], name: Callable[[int], str],
@@ -270,6 +287,8 @@ class Paths:
         """Whether a record can be where a way leaves the tape."""
         if isinstance(record, LaunchRecord):
             return self._ways_of(record.plan).cut
+        if isinstance(record, StretchRecord):
+            return not all(a.requires_grad for a in record.arrays)
         return isinstance(record, CopyRecord) and not (
             record.src.requires_grad and record.dest.requires_grad
         )

@@ -25,6 +25,7 @@ from engine.autograd.tape.operations import (
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.replay import Replay, replay
+from engine.autograd.tape.stretches import ReplayedStretch
 from engine.diagnostics import EngineError
 from engine.lang.numbers import epsilon, number_kind
 from engine.tape.capture import CapturedTape, Pass
@@ -33,6 +34,7 @@ from engine.tape.naming import variable
 from engine.tape.outline import outline
 from engine.tape.records import LaunchRecord
 from engine.tape.restoration import NumpyArray, present
+from engine.tape.stretch import StretchRecord
 
 # Numbers this near, of the largest in the array, are the same: units of the type's precision.
 # The same kernel gives the same bits; another way of computing them may round otherwise.
@@ -156,6 +158,12 @@ class _Look:
                     continue  # it is what the launch left by now
                 name = variable(record, i) or record.plan.params[i].name
                 yield part, now, name
+        elif isinstance(s, ReplayedStretch) and isinstance(record, StretchRecord):
+            known = {x.index: x for x in self.run.restored.get(position, ())}
+            for i, part in enumerate(s.reads):
+                x = known.get(i)
+                now = present(record.inputs[i]) if x is None else x.contents()
+                yield part, now, record.argument(i)
         elif isinstance(s, ReplayedCopy):
             for part in s.reads:
                 if not self.written.meets(part):

@@ -23,6 +23,7 @@ from engine.tape.capture import Pass
 from engine.tape.outline import root_array
 from engine.tape.records import FuncRecord, LaunchRecord
 from engine.tape.restoration import NumpyArray
+from engine.tape.stretch import StretchRecord
 
 _RTOL = 1e-4  # of the largest number of a gradient: another order of sums rounds otherwise
 
@@ -35,7 +36,9 @@ class SharedGradients:
         self._roots = _roots(run)
         self._pair = self._conflict()
         self._right: dict[int, NumpyArray] = {}
-        if self._pair is not None and not any(isinstance(r, FuncRecord) for r in run.records):
+        if self._pair is not None and not any(
+            isinstance(r, (FuncRecord, StretchRecord)) for r in run.records
+        ):
             self._right = self._apart()
 
     def found(self, name: Callable[[array], str]) -> Shared | None:

@@ -11,6 +11,7 @@ from engine.tape.outline import Key, key_of
 from engine.tape.record import Record
 from engine.tape.records import FuncRecord, LaunchRecord
 from engine.tape.scopes import Scope
+from engine.tape.stretch import StretchRecord
 
 Kind = Literal["launch", "copy", "write", "function"]
 
@@ -189,6 +190,14 @@ class Lister:
             each = tuple(range(count))
             names = tuple(f"arrays[{i}]" for i in each)
             return self._kind(ListedKernel("function", r.name, "", 0, names, each, ()))
+        if isinstance(r, StretchRecord):
+            mine = len(r.inputs)
+            names = (*(f"inputs[{i}]" for i in range(mine)),
+                     *(f"outputs[{i}]" for i in range(count - mine)))  # fmt: skip
+            at = r.stretch.span
+            file, line = ("", 0) if at is None else (at.file, at.line)
+            reads, writes = tuple(range(mine)), tuple(range(mine, count))
+            return self._kind(ListedKernel("function", r.name, file, line, names, reads, writes))
         if count == 2:
             return self._kind(ListedKernel("copy", r.name, "", 0, ("dest", "src"), (1,), (0,)))
         return self._kind(ListedKernel("write", r.name, "", 0, ("dest",), (), (0,)))

@@ -1,0 +1,140 @@
+"""A stretch of a tape that another framework computes: a function of arrays with a gradient."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.diagnostics import Span
+from engine.diagnostics.site import Site
+from engine.runtime.array import array
+from engine.runtime.storage import Glance, Hold
+from engine.tape.record import Record
+from engine.tape.restoration import Restoration, contents, present
+
+NumpyArray = np.ndarray[Any, Any]
+Values = Sequence[NumpyArray]
+
+
+class Stretch(ABC):
+    """A function of a framework, on NumPy values with components last.
+
+    It does the same each time it is called with the same values. framework: its name. span: where
+    the function is defined.
+    """
+
+    name: str
+    framework: str
+    span: Span | None
+
+    @abstractmethod
+    def run(self, values: Values) -> list[NumpyArray]:
+        """The results."""
+
+    @abstractmethod
+    def vjp(
+        self, values: Values, cotangents: Values, wanted: Sequence[bool], own: bool
+    ) -> list[NumpyArray | None]:
+        """The gradients of the inputs that are wanted, by the framework's reverse mode.
+
+        own: whether gradients of parameters that the function holds are added to them.
+        """
+
+    @abstractmethod
+    def jvp(self, values: Values, tangents: Values) -> list[NumpyArray]:
+        """The tangents of the results, by forward mode. Raises TypeError where there is none."""
+
+
+class StretchRecord(Record):
+    """A stretch that was run.
+
+    holds: what its inputs held then. results: what it computed, where a check may ask.
+    """
+
+    __slots__ = ("holds", "inputs", "outputs", "results", "stretch")
+
+    def __init__(
+        self, stretch: Stretch, inputs: Sequence[array], outputs: Sequence[array],
+        site: Site | None,
+    ) -> None:  # fmt: skip
+        self.stretch = stretch
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.holds: dict[int, Hold] = {}
+        self.results: Values | None = None
+        self._site = site
+
+    @property
+    def name(self) -> str:
+        return self.stretch.name
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        return [*self.inputs, *self.outputs]
+
+    @property
+    def written(self) -> Sequence[array]:
+        return self.outputs
+
+    @property
+    def snapshots(self) -> Sequence[Hold]:
+        return list(self.holds.values())
+
+    @property
+    def flows(self) -> bool:
+        """Whether a gradient flows from its results to its inputs."""
+        some = any(a.requires_grad for a in self.inputs)
+        return some and any(a.requires_grad for a in self.outputs)
+
+    def take_holds(self, eager: bool, copied: bool) -> None:
+        """Remembers what its inputs contain: see `LaunchRecord.take_holds`."""
+        for i, a in enumerate(self.inputs):
+            if copied or eager:
+                self.holds[i] = a.storage.hold(a.lo, a.hi, eager)
+            else:
+                self.holds[i] = Glance(a.storage, a.lo, a.hi)
+
+    def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
+        for i, a in enumerate(self.inputs):
+            yield i, a, self.holds.get(i)
+
+    def reads(self) -> Collection[int]:
+        return range(len(self.inputs)) if self.flows else ()
+
+    def argument(self, index: int) -> str:
+        return f"input {index} of {self.name!r}"
+
+    def contents(self, index: int) -> NumpyArray:
+        """What an input held then. Raises TapeError (E401) where that is not known any more."""
+        a, hold = self.inputs[index], self.holds.get(index)
+        if hold is not None and hold.unseen and hold.version == a.storage.version:
+            return present(a)
+        was = contents(a, hold)
+        if was is None:
+            raise self.unknown(index, hold)
+        return was
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        if all(a.existing_grad is None for a in self.outputs):
+            return
+        cotangents = []
+        for a in self.outputs:
+            g = a.grad
+            if g is None:
+                cotangents.append(np.zeros_like(a._parts))
+            else:
+                cotangents.append(np.array(g._host()))
+                g.zero_()
+        other = {x.index: x.contents() for x in restored}
+        values = [other[i] if i in other else present(a) for i, a in enumerate(self.inputs)]
+        wanted = [a.requires_grad for a in self.inputs]
+        found = self.stretch.vjp(values, cotangents, wanted, True)
+        for a, seed in zip(self.inputs, found, strict=True):
+            into = a.grad
+            if into is not None and seed is not None:
+                into.storage.before_write(into.lo, into.hi)
+                with np.errstate(all="ignore"):
+                    np.add(into._parts, seed, out=into._parts, casting="unsafe")
