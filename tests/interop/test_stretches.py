@@ -1,0 +1,233 @@
+"""Stretches of PyTorch and of JAX on a tape: their gradients, and what the check says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.autograd import check_tape, gradcheck_tape, jvp
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+jax = pytest.importorskip("jax", reason="jax is not installed")
+jnp = jax.numpy
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+
+
+@wp.kernel
+def squares(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def pairs(x: wp.array(dtype=float), y: wp.array(dtype=wp.vec2)):
+    i = wp.tid()
+    y[i] = wp.vec2(x[i] * x[i], wp.sin(x[i]))
+
+
+X = np.array([0.5, 1.0, 1.5])
+# The derivative of sum(sin(x^2) x^2), by hand.
+RIGHT = (np.cos(X**2) * X**2 + np.sin(X**2)) * 2 * X
+WAYS = [
+    pytest.param(wp.record_torch, lambda y: (torch.sin(y) * y).sum(), id="torch"),
+    pytest.param(wp.record_jax, lambda y: (jnp.sin(y) * y).sum(), id="jax"),
+]
+Way = Callable[..., Any]
+
+
+def leaf(values: Any = X) -> wp.array:
+    return wp.array(values, dtype=float, requires_grad=True)
+
+
+@pytest.mark.parametrize(("record", "f"), WAYS)
+def test_gradients_flow_through_launches_and_stretches(record: Way, f: Way) -> None:
+    x = leaf()
+    y = wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=3, inputs=[x], outputs=[y])
+        loss = record(f, [y])
+        y.fill_(7.0)  # what the stretch read is overwritten
+    assert loss.shape == (1,) and loss.requires_grad
+    tape.backward(loss)
+    np.testing.assert_allclose(x.grad.numpy(), RIGHT, rtol=1e-5)
+    assert y.numpy().tolist() == [7.0] * 3
+    moved = jvp(tape, tangents={x: np.ones(3)})
+    np.testing.assert_allclose(moved[loss].numpy(), [RIGHT.sum()], rtol=1e-5)
+    found = check_tape(tape).whole
+    assert found is not None and found.verdict == "pass", found
+
+
+@pytest.mark.parametrize(("record", "f"), WAYS)
+def test_a_tape_that_is_run_again_at_other_leaves(record: Way, f: Way) -> None:
+    x, y = leaf(np.zeros(3)), wp.zeros(3, dtype=float, requires_grad=True)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        record(lambda x: x * x, [x], [y])
+        assert record(f, inputs=[y], outputs=[loss]) is loss
+    x.assign(X)
+    y.assign(X * X)
+    tape.backward(loss)
+    np.testing.assert_allclose(x.grad.numpy(), RIGHT, rtol=1e-5)
+
+
+def test_several_inputs_and_outputs_vectors_and_integers() -> None:
+    x, k = leaf(), wp.array([2, 0, 1], dtype=wp.int64)
+    y = wp.zeros(3, dtype=wp.vec2, requires_grad=True)
+
+    def f(y: Any, k: Any) -> Any:
+        return y[:, 0] * y[k, 1], k + 1
+
+    with wp.Tape() as tape:
+        wp.launch(pairs, dim=3, inputs=[x], outputs=[y])
+        z, n = wp.record_torch(f, [y, k])
+    assert n.dtype is wp.int64 and n.numpy().tolist() == [3, 1, 2] and not n.requires_grad
+    tape.backward(grads={z: np.ones(3)})
+    t = torch.tensor(X, requires_grad=True)
+    (t**2 * torch.sin(t)[[2, 0, 1]]).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), rtol=1e-5)
+    assert gradcheck_tape(tape, show_summary=False)
+
+
+def test_gradients_are_added_and_those_of_outputs_used_up() -> None:
+    x = leaf()
+    y = wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.record_torch(lambda x: 2 * x, [x], [y])
+        wp.record_torch(lambda x: 3 * x, [x], [y])  # overwrites what the first one computed
+    for _ in range(2):
+        tape.backward(grads={y: np.ones(3)})
+    assert x.grad.numpy().tolist() == [6.0] * 3
+    assert y.grad.numpy().tolist() == [0.0] * 3
+
+
+def test_parameters_that_a_module_holds_and_random_numbers() -> None:
+    torch.manual_seed(3)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+    x, y = leaf(), wp.zeros(3, dtype=float, requires_grad=True)
+    state = torch.get_rng_state()
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=3, inputs=[x], outputs=[y])
+        loss = wp.record_torch(net, [y])
+    after = torch.get_rng_state()
+    tape.backward(loss)
+    assert torch.equal(after, torch.get_rng_state())
+    found = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    torch.set_rng_state(state)
+    t = torch.tensor(X, dtype=torch.float32, requires_grad=True)
+    net(t**2).sum().backward()
+    torch.testing.assert_close(found, [p.grad for p in net.parameters()])
+    np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), rtol=1e-5)
+    assert gradcheck_tape(tape, show_summary=False)  # in float64, its parameters too
+
+
+def test_off_a_tape_it_computes() -> None:
+    y = wp.record_jax(lambda x: (x + 1, x.sum()), [leaf()])
+    assert [a.numpy().tolist() for a in y] == [[1.5, 2.0, 2.5], [3.0]]
+
+
+# ---- what the check finds
+
+
+class Cube(torch.autograd.Function):
+    """Its gradient is wrong."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 2 * ctx.saved_tensors[0] ** 2 * g
+
+
+@jax.custom_vjp
+def cube(x: Any) -> Any:
+    return x**3
+
+
+cube.defvjp(lambda x: (x**3, x), lambda x, g: (2 * x**2 * g,))
+
+
+@pytest.mark.parametrize(
+    ("record", "f"),
+    [
+        pytest.param(wp.record_torch, lambda y: Cube.apply(y).sum(), id="torch"),
+        pytest.param(wp.record_torch, lambda y: (y.detach() * y).sum(), id="detached"),
+        pytest.param(wp.record_jax, lambda y: cube(y).sum(), id="jax"),
+    ],
+)
+def test_a_wrong_gradient_within_a_stretch_is_found(record: Way, f: Way) -> None:
+    x, y = leaf(), wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=3, inputs=[x], outputs=[y])
+        loss = record(f, [y])
+    tape.backward(loss)
+    found = check_tape(tape)
+    assert all(p.verdict == "pass" for x in found.launches for p in x.pairs)
+    assert found.whole is not None and found.whole.verdict == "fail"
+    cause = found.whole.cause
+    assert cause is not None and cause.kind == "stretch" and cause.launch == -1
+    assert cause.site is not None and cause.site.file == __file__ == cause.span.file
+
+
+def test_an_array_without_a_gradient_breaks_the_path() -> None:
+    x, y = leaf(), wp.zeros(3, dtype=float)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, dim=3, inputs=[x], outputs=[y])
+        wp.record_torch(lambda y: y.sum(), [y], [loss])
+    found = check_tape(tape).whole
+    assert found is not None and found.verdict == "fail"
+    assert found.cause is not None and found.cause.kind == "no gradient"
+
+
+def test_what_depends_on_something_else_is_not_accused() -> None:
+    factor = [2.0]
+    x = leaf()
+    with wp.capturing() as capture, wp.Tape() as tape:
+        loss = wp.record_torch(lambda x: (x * factor[0]).sum(), [x])
+    tape.backward(loss)
+    factor[0] = 3.0
+    found = check_tape(capture.tapes[0]).whole
+    assert found is not None and found.verdict == "skipped"
+    assert "depends on what is not among its inputs" in found.reason
+
+
+# ---- what is refused
+
+
+REFUSED = [
+    (lambda x: wp.record_torch(3, [x]), "E202", "takes a function"),
+    (lambda x: wp.record_torch(torch.sin, x), "E202", "write inputs=[a]"),
+    (lambda x: wp.record_torch(torch.sin, [X]), "E202", "ndarray"),
+    (lambda x: wp.record_torch(torch.sin, [x], [x]), "E206", "shares memory"),
+    (lambda x: wp.record_torch(lambda x: 1.0, [x]), "E202", "returned float"),
+    (lambda x: wp.record_jax(lambda x: np.sin(x), [x]), "E202", "not an array of JAX"),
+    (lambda x: wp.record_torch(torch.sin, [x], [x, x][:0]), "E201", "1 results for 0"),
+    (lambda x: wp.record_torch(torch.sum, [x], [wp.zeros(2)]), "E207", "shape ()"),
+    (lambda x: wp.record_torch(torch.sin, [x], [wp.zeros(3, dtype=wp.float64)]), "E202", "float32"),
+]
+
+
+@pytest.mark.parametrize(("call", "code", "text"), REFUSED)
+def test_calls_that_do_not_fit(call: Way, code: str, text: str) -> None:
+    with pytest.raises(wp.LaunchError) as raised:
+        call(leaf())
+    shown = str(raised.value)
+    assert raised.value.diagnostics[0].code == code and text in shown, shown
+    assert __file__ in shown, shown
+
+
+def test_custom_functions_have_no_forward_mode() -> None:
+    x = leaf()
+    with wp.Tape() as tape:
+        wp.record_jax(lambda x: cube(x), [x])
+    with pytest.raises(wp.TapeError, match="no forward derivative"):
+        jvp(tape, tangents={x: np.ones(3)})
