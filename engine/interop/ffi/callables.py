@@ -97,6 +97,8 @@ def jax_callable(
             bool(has_side_effect),
         )
         found = known.setdefault(settings, made)
+        found.stage_in_argnames = frozenset(names[1]) or None
+        found.stage_out_argnames = frozenset(names[2]) or None
     found.graph_cache_max = graph_cache_max
     return found
 
@@ -122,9 +124,11 @@ def set_jax_callable_default_graph_cache_max(cache_max: int | None) -> None:
 
 
 class JaxCallable:
-    """What `jax_callable` makes. graph_cache_max: accepted; see there."""
+    """What `jax_callable` makes. What it says of graphs means nothing on the CPU."""
 
     graph_cache_max: int | None = None
+    stage_in_argnames: frozenset[str] | None = None
+    stage_out_argnames: frozenset[str] | None = None
     graph_cache_size = 0
 
     def __init__(

@@ -60,21 +60,14 @@ def message_of(e: BaseException) -> str:
     return str(e) if isinstance(e, EngineError) else f"{type(e).__name__}: {e}"
 
 
-def noted(e: BaseException) -> str:
-    """The same; Ctrl-C ends the program all the same, once XLA has returned."""
-    if isinstance(e, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-        _thread.interrupt_main()
-    return message_of(e)
-
-
 def _entered(call: int, pointers: int, count: int, words: int, room: int) -> int:
     try:
         addresses = struct.unpack(f"{count}Q", ctypes.string_at(pointers, 8 * count))
         _programs[call].run(addresses)
     except BaseException as e:  # nothing may pass through XLA
-        said = noted(e).encode("utf-8", "replace")[: room - 1]
+        said = message_of(e).encode("utf-8", "replace")[: room - 1]
         ctypes.memmove(words, said + b"\0", len(said) + 1)
-        return 1
+        return 2 if isinstance(e, KeyboardInterrupt) else 1  # which goes on after XLA has returned
     return 0
 
 
@@ -101,9 +94,10 @@ class _Library:
             ) from None
         self.enter = _ENTER(_entered)
         set_enter = self.code.eng_ffi_enter
-        set_enter.argtypes, set_enter.restype = (ctypes.c_void_p,), None
-        set_enter(ctypes.cast(self.enter, ctypes.c_void_p))
-        atexit.register(set_enter, None)  # XLA's threads may outlive Python
+        set_enter.argtypes, set_enter.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+        interrupt = ctypes.cast(ctypes.pythonapi.PyErr_SetInterrupt, ctypes.c_void_p)
+        set_enter(ctypes.cast(self.enter, ctypes.c_void_p), interrupt)
+        atexit.register(set_enter, None, None)  # XLA's threads may outlive Python
         self.asked = self.code.eng_ffi_asked
         self.asked.argtypes, self.asked.restype = (ctypes.c_void_p,), ctypes.c_int
         self.error = self.code.eng_ffi_error
@@ -160,7 +154,9 @@ def register(name: str, function: Callable[[list[int]], None]) -> None:
                 room = needed
             function(list(words)[:needed])
         except BaseException as e:  # nothing may pass through XLA
-            return found.error(frame, noted(e).encode("utf-8", "replace"))  # type: ignore[no-any-return]
+            if isinstance(e, KeyboardInterrupt):  # once XLA has returned
+                threading.Timer(0.05, _thread.interrupt_main).start()
+            return found.error(frame, message_of(e).encode("utf-8", "replace"))  # type: ignore[no-any-return]
         return None
 
     made = _HANDLER(handler)

@@ -71,8 +71,8 @@ def split(
                    f"got {given}")  # fmt: skip
     unknown = [n for n in given if n not in names]
     if unknown:
-        raise fail("E201", f"{what}: in_out_argnames {unknown} did not match any parameter",
-                   f"there are {', '.join(names)}")  # fmt: skip
+        raise fail("E201", f"{what}: in_out_argnames {unknown} did not match any function "
+                   "argument names", f"there are {', '.join(names)}")  # fmt: skip
     if count < 1:
         raise fail("E201", f"{what}: at least one output is needed, got num_outputs={count}")
     if count > len(names):

@@ -9,10 +9,12 @@
 
 namespace {
 
-// Runs program `call` on operands and results, in this order. 0, or what failed in `words`.
+// Runs program `call` on operands and results, in this order. 0, or what failed in `words`; 2 where
+// the user has interrupted it.
 typedef int (*Enter)(int64_t call, void** pointers, int64_t count, char* words, int64_t room);
 
 Enter enter = nullptr;
+void (*interrupt)() = nullptr;  // makes Python's main thread raise KeyboardInterrupt, when it can
 
 const int64_t MOST = 512;    // operands and results
 const int64_t ROOM = 16384;  // bytes of a message
@@ -55,7 +57,8 @@ int64_t scalar(XLA_FFI_CallFrame* frame, int64_t k) {
 
 }  // namespace
 
-EXPORT void eng_ffi_enter(void* f) {
+EXPORT void eng_ffi_enter(void* f, void* g) {
+  if (g) interrupt = reinterpret_cast<void (*)()>(g);
   __atomic_store_n(&enter, reinterpret_cast<Enter>(f), __ATOMIC_SEQ_CST);
 }
 
@@ -79,7 +82,9 @@ EXPORT XLA_FFI_Error* eng_ffi_call(XLA_FFI_CallFrame* frame) {
   if (!f) return error(frame, XLA_FFI_Error_Code_UNAVAILABLE, "Python has ended");
   char words[ROOM];
   words[0] = 0;
-  if (f(scalar(frame, 0), pointers, count, words, ROOM) == 0) return nullptr;
+  int code = f(scalar(frame, 0), pointers, count, words, ROOM);
+  if (code == 0) return nullptr;
+  if (code == 2 && interrupt) interrupt();
   return error(frame, XLA_FFI_Error_Code_INTERNAL, words);
 }
 
