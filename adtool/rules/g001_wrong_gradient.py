@@ -43,8 +43,8 @@ class WrongGradient(Rule):
             enough to tell the difference.
 
             The same holds for functions of other frameworks whose gradient is written by hand:
-            torch.autograd.Function, custom operators of torch.library, and others. The finding
-            stands at the function that was written.
+            torch.autograd.Function, custom operators of torch.library, jax.custom_vjp and
+            jax.custom_jvp, and others. The finding stands at the function that was written.
             """,
         why="""
             An optimiser that follows a wrong gradient still moves, and often still gets
@@ -99,10 +99,11 @@ class WrongGradient(Rule):
                 help, notes = peers.told(peer), (*notes, *peers.others(peer))
             elif launch.by_hand is not None:
                 if pair.worst is None and pair.reason:
-                    message = (
-                        f"no gradient of {named(launch)} can be computed "
-                        f"{seen_of(hit, count)}: {pair.reason}"
+                    fault = (
+                        "no gradient of {} can be computed" if _raises(hit) else "wrong rule of {}"
                     )
+                    told = fault.format(named(launch))
+                    message = f"{told} {seen_of(hit, count)}: {pair.reason}"
                 help = _written(hit, launch.by_hand)
             elif launch.blame:
                 help = _told(launch.blame[0])
@@ -198,6 +199,10 @@ def _told(wrong: Blame) -> str:
 def _written(hit: Hit, written: Handwritten) -> str:
     """What to do about the gradient of a framework's function."""
     pair, name = hit.pair, written.gradient
+    if pair.worst is None and pair.reason and not _raises(hit):
+        return (
+            "it must give the function's own results, and tangents that are linear in those given"
+        )
     if pair.worst is None and pair.reason:
         return f"let `{name}` return one gradient for each argument, of its shape"
     if "wrong for" in pair.reason or "wrong where" in pair.reason:
@@ -207,6 +212,11 @@ def _written(hit: Hit, written: Handwritten) -> str:
     if e is not None and e.oracle and abs(e.ad + e.oracle) <= 1e-4 * abs(e.oracle):
         return f"{told}: this entry has the other sign"
     return f"{told}: derive it again"
+
+
+def _raises(hit: Hit) -> bool:
+    """Whether a gradient raises an error in place of numbers."""
+    return " raises " in hit.pair.reason
 
 
 def _elsewhere(hit: Hit) -> bool:

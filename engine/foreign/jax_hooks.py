@@ -202,7 +202,11 @@ class JaxHooks:
                 with contextlib.suppress(Exception):
                     place = self._note_asked(trace, args, rest[-1])
             if not place:
-                return was(trace, args, *rest, **more)
+                out = was(trace, args, *rest, **more)
+                if not self.silent and self.notes.wanted:
+                    with contextlib.suppress(Exception):
+                        self._link_inside(args, out)
+                return out
             self._inside.append(place)
             try:
                 return was(trace, args, *rest, **more)
@@ -210,6 +214,15 @@ class JaxHooks:
                 self._inside.pop()
 
         return bind
+
+    def _link_inside(self, args: Sequence[Any], out: Sequence[Any]) -> None:
+        """Links what was called inside of a function with a rule, where that was traced."""
+        for x in out:
+            if type(x).__name__ == "DynamicJaxprTracer" and "call_jaxpr" in x.parent.params:
+                inner = {"jaxpr": x.parent.params["call_jaxpr"]}
+                count = len(inner["jaxpr"].jaxpr.invars)
+                self._link("jit", args[len(args) - count :], inner)
+                return
 
     def _note_asked(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> str:
         """Notes which derivatives a program asks for. Gives the place of the rule that runs."""

@@ -14,7 +14,8 @@ from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import Span
 from engine.foreign.jax_functions import code_of, is_own_file, rule_codes, rule_name
 from engine.foreign.jax_notes import Call
-from engine.foreign.jax_runner import Runner, is_float
+from engine.foreign.jax_runner import Runner
+from engine.foreign.jax_second import RuleGradient
 from engine.foreign.operation import (
     Array,
     Cotangents,
@@ -52,6 +53,7 @@ class RuleOperation(Operation):
         self._asked = asked
         base = [as_floats(values[i]) for i in runner.moving]
         self._base = base
+        self._zero: set[int] = set()
         if not base:
             self.inputs, self.outputs = (), ()
             return
@@ -77,7 +79,7 @@ class RuleOperation(Operation):
     def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
         """The gradient by the rule."""
         found = self.runner.vjp(self._values, self._moved(inputs), cotangents, lifted)
-        return [found[k] for k in self._kept]
+        return [None if k in self._zero else found[k] for k in self._kept]
 
     def variations(self) -> Sequence[Variation]:
         """A cotangent of another size."""
@@ -89,6 +91,22 @@ class RuleOperation(Operation):
         if not self.runner.is_vjp:
             return ()  # it is what JAX makes of a rule for tangents
         return (Variation("for a cotangent of another size: it is not linear in it", vjp),)
+
+    def second(self) -> Operation | None:
+        """The rule's gradient as an operation."""
+        return RuleGradient.of(self)
+
+    def second_vjp(
+        self, inputs: Sequence[Array], w: Sequence[Array], cotangents: Cotangents, lifted: bool
+    ) -> Gradients:
+        """The derivative of the rule's gradient, by inputs and by cotangents of the outputs."""
+        moved = self._moved(inputs)
+        every = [np.zeros(x.shape) for x in self._base]
+        for k, c in zip(self._kept, cotangents, strict=True):
+            every[k] = every[k] if c is None else c
+        found = self.runner.second_vjp(self._values, moved, w, every, lifted)
+        count = len(self._base)
+        return [*(found[k] for k in self._kept), *found[count:]]
 
     def _moved(self, inputs: Sequence[Array]) -> list[Array]:
         out = list(self._base)
@@ -105,21 +123,28 @@ class RuleOperation(Operation):
         except OperationFailed:
             return False
 
-    def _gradients(self, lifted: bool, seed: int = 1) -> Gradients:
+    def _gradients(
+        self, lifted: bool, seed: int = 1, at: Sequence[Array] | None = None
+    ) -> Gradients:
         """The gradients by all inputs at some cotangents."""
         rng = np.random.default_rng(seed)
         w = [rng.standard_normal(y.value.shape) for y in self.outputs]
-        return self.runner.vjp(self._values, self._base, w, lifted)
+        return self.runner.vjp(self._values, at or self._base, w, lifted)
 
     def _leave_unasked(self) -> None:
         """Leaves out what the rule gives no gradient of and nobody asks for."""
-        if self._asked is None or not any(self._asked):
-            return
-        unasked = [k for k, i in enumerate(self.runner.moving) if not self._asked[i]]
-        if not unasked:
-            return
         found = self._gradients(False)
-        out = {k for k in unasked if (g := found[k]) is None or not np.any(g)}
+        if self._asked is None or not any(self._asked):
+            out = {k for k, g in enumerate(found) if g is None}
+        else:
+            unasked = [k for k, i in enumerate(self.runner.moving) if not self._asked[i]]
+            out = {k for k in unasked if (g := found[k]) is None or not np.any(g)}
+        self._zero = {k for k, g in enumerate(found) if g is not None and not np.any(g)} - out
+        if self._zero:  # at other inputs, too, it is as good as none
+            rng = np.random.default_rng(3)
+            moved = [x * (1 + 0.01 * rng.uniform(0.5, 1.0, x.shape)) for x in self._base]
+            again = self._gradients(False, 4, moved)
+            self._zero = {k for k in self._zero if (g := again[k]) is not None and not np.any(g)}
         self._kept = [k for k in self._kept if k not in out]
         self.inputs = [self._all[k] for k in self._kept]
 
@@ -137,8 +162,13 @@ class RuleOperation(Operation):
                 raise
             if self._asked is not None and any(self._asked):
                 raise  # the program itself ran it
-            return f"it cannot be differentiated: {error}"
-        return self._other_results() or ("" if self.runner.is_vjp else self._bent())
+            return f"its rule raises {error}"
+        if other := self._other_results():
+            if self.runner.is_vjp:
+                code = code_of(self.runner.rule.fwd)
+                self.span = self.span if code is None else definition(code)
+            return other
+        return "" if self.runner.is_vjp else self._bent()
 
     def _other_results(self) -> str:
         """Says where the rule gives other results than the function."""
@@ -215,8 +245,9 @@ def definition(code: Any) -> Span:
             begin = len(text) - len(text.lstrip()) + 1
             return Span(file, n, begin, n, len(text.rstrip()) + 1)
         if "lambda" in text:
-            at = text.index("lambda") + 1
-            return Span(file, n, at, n, len(text.rstrip()) + 1)
+            places = [(p[2], p[3]) for p in code.co_positions() if p[0] == n and p[2] and p[3]]
+            first, last = min(p[0] for p in places), max(p[1] for p in places)
+            return Span(file, n, max(0, text.rfind("lambda", 0, first)) + 1, n, last + 1)
         if not text:
             break
     return Span(file, line, 1, line, 1)
@@ -254,6 +285,3 @@ def parameters(f: Any) -> list[str]:
 def as_floats(x: Any) -> Array:
     """A value as an array of float64."""
     return np.asarray(x).astype(np.float64)
-
-
-__all__ = ["RuleOperation", "is_float"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.foreign.jax_cells import with_cells
 from engine.foreign.jax_hooks import JaxHooks
+from engine.foreign.jax_leaves import arrays, as_jax, first_line, floats, is_float, nones
 from engine.foreign.jax_notes import Call
 from engine.foreign.operation import Array, Cotangents, Gradients, OperationFailed
 
@@ -74,10 +75,12 @@ class Runner:
     ) -> Gradients:
         """The gradient by the rule: by all leaves that are floats, None where it gives none."""
         import jax
+        import jax.numpy as jnp
 
         def run(leaves: Any, given: Any) -> list[Any]:
             out, pull = jax.vjp(self._moving(leaves), *(leaves[i] for i in self.moving))
-            return list(pull([w.astype(y.dtype) for w, y in zip(given, out, strict=True)]))
+            pairs = zip(given, out, strict=True)
+            return list(pull([jnp.asarray(w, jnp.asarray(y).dtype) for w, y in pairs]))
 
         def spread(*flat: Any) -> list[Any]:
             count = len(self.call.leaves)
@@ -93,6 +96,33 @@ class Runner:
             return self._by_columns(values, moved, given, lifted)
         out = arrays(found)
         return [None if i in self.none else g for i, g in zip(self.moving, out, strict=True)]
+
+    def second_vjp(
+        self, values: Sequence[Any], moved: Sequence[Array], w: Sequence[Array],
+        cotangents: Sequence[Array], lifted: bool,
+    ) -> list[Array]:  # fmt: skip
+        """The derivative of the gradient by the rule: by what moves, and by its cotangents w."""
+        import jax
+        import jax.numpy as jnp
+
+        count, own = len(self.call.leaves), len(w)
+
+        def run(*flat: Any) -> list[Any]:
+            leaves, given, more = flat[:count], flat[count : count + own], flat[count + own :]
+            at = [leaves[i] for i in self.moving]
+            out = jax.eval_shape(self._moving(leaves), *at)
+            cast = [jnp.asarray(b, y.dtype) for b, y in zip(given, out, strict=True)]
+
+            def gradient(at: Any, given: Any) -> Any:
+                return jax.vjp(self._moving(leaves), *at)[1](given)
+
+            found, pull = jax.vjp(gradient, at, cast)
+            more = tuple(jnp.asarray(c, g.dtype) for c, g in zip(more, found, strict=True))
+            by_inputs, by_cotangents = pull(more)
+            return [*by_inputs, *by_cotangents]
+
+        flat = (*self._leaves(values, moved, lifted), *w, *cotangents)
+        return arrays(self._ran("second", run, flat, lifted))
 
     def jvp(
         self, values: Sequence[Any], moved: Sequence[Array], tangents: Sequence[Array], lifted: bool
@@ -182,7 +212,7 @@ class Runner:
             out = rule.bwd(*args)
             with contextlib.suppress(Exception):  # JAX will say what is wrong with it
                 none.clear()
-                none.update(_nones(treedef, out))
+                none.update(nones(treedef, out))
             return out
 
         spied = jax.custom_vjp(rule.fun, nondiff_argnums=rule.nondiff_argnums)
@@ -245,56 +275,3 @@ class Runner:
             contextlib.redirect_stdout(mute), contextlib.redirect_stderr(mute),
         ):  # fmt: skip
             yield
-
-
-def as_jax(x: Any) -> Any:
-    """An argument as JAX has it."""
-    import jax
-
-    return jax.numpy.asarray(x) if isinstance(x, np.ndarray | np.generic) else x
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, on one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
-def is_float(dtype: Any) -> bool:
-    """Whether a type is one of real floats."""
-    import jax
-
-    return bool(jax.dtypes.issubdtype(dtype, np.floating))
-
-
-def floats(tree: Any) -> list[Any]:
-    """The leaves that are real floats."""
-    import jax
-
-    leaves = jax.tree_util.tree_leaves(tree)
-    out = [jax.numpy.asarray(x) if isinstance(x, float | np.generic) else x for x in leaves]
-    return [x for x in out if hasattr(x, "dtype") and is_float(x.dtype)]
-
-
-def arrays(found: Sequence[Any]) -> list[Array]:
-    """Results as NumPy arrays of float64."""
-    return [np.asarray(x).astype(np.float64) for x in found]
-
-
-def _nones(treedef: Any, out: Any) -> Iterator[int]:
-    """The numbers of the leaves for which a backward rule gives nothing."""
-    import jax
-
-    tree = jax.tree_util
-    flags: list[bool] = []
-
-    def append(x: Any, part: Any) -> Any:
-        count = len(tree.tree_leaves(part))
-        if x is not None or part is not None:
-            flags.extend([x is None or type(x).__name__ == "SymbolicZero"] * count)
-        return x
-
-    entries = tuple(out) if isinstance(out, list) else out
-    dummy = tree.tree_unflatten(treedef, [object()] * treedef.num_leaves)
-    tree.tree_map(append, entries, dummy, is_leaf=lambda x: x is None)
-    yield from (i for i, none in enumerate(flags) if none)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,3 @@ def _made(leaf: Any, rng: np.random.Generator) -> Any:
     if leaf.dtype == np.bool_:
         return rng.random(leaf.shape) < 0.5
     return np.zeros(leaf.shape, leaf.dtype)
-
-
-def known(values: Sequence[Any]) -> bool:
-    """Whether all are finite."""
-    return all(np.all(np.isfinite(np.asarray(v).astype(np.float64))) for v in values)

@@ -13,6 +13,7 @@ from engine.lang.numbers import exact, misfit, number_kind, numbers
 from engine.lang.structs import ElementType, StructType, record_dtype
 from engine.lang.types import BFLOAT16, BY_NAME, ScalarType, scalar_of, shape_of
 from engine.logger import log_warning
+from engine.runtime import cuda_interface
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.foreign import plain
 from engine.runtime.launch_errors import fail, size_text
@@ -88,6 +89,9 @@ def to_numpy(data: Any, kind: ElementType | None) -> NumpyArray:
     if isinstance(kind, StructType):
         return _to_records(data, kind)
     data = plain(data)
+    if not isinstance(data, (np.ndarray, list, tuple)) and hasattr(data, cuda_interface.NAME):
+        why = cuda_interface.refusal(data)
+        raise fail(why.code, f"{why.got} cannot be made into an array", help=why.help)
     try:
         if _only_dlpack(data):
             found = np.from_dlpack(data)

@@ -24,10 +24,12 @@ from engine.lang.types import (
     shape_of,
 )
 from engine.logger import log_warning
+from engine.runtime import cuda_interface
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
 from engine.runtime.foreign import Described, plain
+from engine.runtime.mismatch import Mismatch as Mismatch
 from engine.runtime.outside import misfit
 from engine.runtime.storage import wrap
 
@@ -38,19 +40,6 @@ _CODES = {
 }  # fmt: skip
 
 Packer = Callable[[Any], bytes]
-
-
-class Mismatch(Exception):
-    """A value does not fit a parameter: an error code, what was got, and a way out.
-
-    wanted: what fits, where the type of the parameter does not say it best.
-    """
-
-    def __init__(self, code: str, got: str, help: str = "", wanted: str = "") -> None:
-        self.wanted = wanted
-        self.code = code
-        self.got = got
-        self.help = help
 
 
 def pack_arguments(kinds: Sequence[Type], values: Sequence[Any]) -> bytes:
@@ -203,8 +192,8 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         return made
     if isinstance(value, Described):
         return as_array(value.as_array(kind), kind)
-    if hasattr(value, "__cuda_array_interface__"):
-        raise Mismatch("E204", "memory of a GPU", "copy it to the CPU first")
+    if hasattr(value, cuda_interface.NAME):
+        raise cuda_interface.refusal(value)
     shares = hasattr(value, "__array_interface__")
     if not shares and not hasattr(value, "__dlpack__"):
         raise Mismatch("E202", shown_value(value), "make an array of it: array(data, dtype=...)")

@@ -354,7 +354,9 @@ def test_unknown_device():
 
 def test_memory_of_a_gpu():
     class OnGpu:
-        __cuda_array_interface__ = {"shape": (3,)}  # noqa: RUF012
+        __cuda_array_interface__ = {  # noqa: RUF012
+            "version": 3, "shape": (3,), "typestr": "<f4", "data": (4096, False),
+        }  # fmt: skip
 
     x, _ = arrays()
     with pytest.raises(LaunchError) as e:

@@ -1,0 +1,110 @@
+"""`__cuda_array_interface__`: memory of a GPU as other libraries describe it, field by field."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.lang.foreign import Memory
+from engine.lang.strided import byte_range
+from engine.lang.types import BY_NAME
+from engine.runtime.mismatch import Mismatch
+
+NAME = "__cuda_array_interface__"
+_KNOWN = range(4)  # versions
+
+
+def described(value: Any, device: str = "cuda:0") -> Memory:
+    """The memory that an object says it has. device: where.
+
+    Raises Mismatch: E206 for an interface with a fault, by the field; E202 for a type of numbers
+    that there are no arrays of.
+    """
+    who = f"a {type(value).__name__}"
+    found = getattr(value, NAME)
+    if not isinstance(found, dict):
+        raise Mismatch("E206", f"{who} whose {NAME} is no dictionary: {found!r:.60}")
+    for field in ("version", "shape", "typestr", "data"):
+        if field not in found:
+            raise _fault(who, field, "it is missing")
+    _check_version(who, found["version"])
+    shape = _numbers(who, "shape", found["shape"])
+    if any(n < 0 for n in shape):
+        raise _fault(who, "shape", f"{shape} has a negative number")
+    dtype = _dtype(who, found["typestr"])
+    steps = tuple(dtype.itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape)))
+    strides = found.get("strides")
+    strides = steps if strides is None else _numbers(who, "strides", strides)
+    if len(strides) != len(shape):
+        raise _fault(who, "strides", f"{strides} are not one for each of {len(shape)} dimensions")
+    address, read_only = _data(who, found["data"], math.prod(shape))
+    if found.get("mask") is not None:
+        raise _fault(who, "mask", "an array with a mask has no place here", "fill it first")
+    _check_stream(who, found.get("stream"))
+    lo, hi = byte_range(address, shape, strides, dtype.itemsize)
+    return Memory(address, shape, strides, BY_NAME[dtype.name], value, not read_only, device, lo,
+                  hi - lo)  # fmt: skip
+
+
+def refusal(value: Any) -> Mismatch:
+    """Why an object with such an interface cannot be used by what runs on the CPU."""
+    try:
+        found = described(value)
+    except Mismatch as e:
+        return e
+    return Mismatch("E204", f"memory of a GPU ({found.scalar}, shape {found.shape})",
+                    "copy it to the CPU first: kernels run there in this version")  # fmt: skip
+
+
+def _fault(who: str, field: str, why: str, help: str = "") -> Mismatch:
+    text = f"{who} whose {NAME} has no valid {field!r}: {why}"
+    return Mismatch("E206", text, help or "it has to follow version 3 of the interface, or before")
+
+
+def _check_version(who: str, version: object) -> None:
+    if type(version) is not int or version < 0:
+        raise _fault(who, "version", f"{version!r} is no number")
+    if version not in _KNOWN:
+        raise _fault(who, "version", f"{version} is later than 3")
+
+
+def _numbers(who: str, field: str, value: object) -> tuple[int, ...]:
+    if not isinstance(value, tuple) or not all(type(n) is int for n in value):
+        raise _fault(who, field, f"{value!r} is no tuple of integers")
+    return value
+
+
+def _dtype(who: str, typestr: object) -> np.dtype[Any]:
+    try:
+        if not isinstance(typestr, str):
+            raise TypeError
+        dtype = np.dtype(typestr)
+    except TypeError:
+        raise _fault(who, "typestr", f"{typestr!r} names no type") from None
+    if dtype.name not in BY_NAME or not dtype.isnative:
+        raise Mismatch("E202", f"{who} of {typestr!r}, which there are no arrays of",
+                       "convert it to a type that arrays have")  # fmt: skip
+    return dtype
+
+
+def _data(who: str, data: object, size: int) -> tuple[int, bool]:
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise _fault(who, "data", f"{data!r} is no pair of an address and a truth value")
+    address, read_only = data
+    if address is None and not size:
+        address = 0
+    if type(address) is not int or address < 0 or not isinstance(read_only, (bool, int)):
+        raise _fault(who, "data", f"{data!r} is no pair of an address and a truth value")
+    if size and not address:
+        raise _fault(who, "data", "its address is 0, and there are elements")
+    return address, bool(read_only)
+
+
+def _check_stream(who: str, stream: object) -> None:
+    if stream is None:
+        return
+    if type(stream) is not int or stream < 1:
+        raise _fault(who, "stream", f"{stream!r} is no stream: 1 is the legacy default one, 2 that "
+                     "of each thread")  # fmt: skip
