@@ -17,6 +17,7 @@ from engine.foreign.jax_samples import made_up
 from engine.foreign.jax_values import values_of
 from engine.foreign.operation import OperationFailed
 
+COMPLEX = "derivatives by complex numbers, and of them, are not checked"
 MOST = 3  # values of one call in a traced program that are looked at
 
 
@@ -66,7 +67,10 @@ class Watcher:
                 name, f"it cannot be run by itself: {why}", call.place, number
             )
             return False
-        self.collection.add(number, operation)
+        if runner.complex:
+            self.collection.leave_out(name, COMPLEX, call.place, number)
+        if (operation.inputs and operation.outputs) or not runner.complex:
+            self.collection.add(number, operation)
         return True
 
     def _make_up(self, number: int, call: Call) -> bool:

@@ -30,6 +30,13 @@ def is_float(dtype: Any) -> bool:
     return bool(jax.dtypes.issubdtype(dtype, np.floating))
 
 
+def is_complex(dtype: Any) -> bool:
+    """Whether a type is one of complex numbers."""
+    import jax
+
+    return bool(jax.dtypes.issubdtype(dtype, np.complexfloating))
+
+
 def floats(tree: Any) -> list[Any]:
     """The leaves that are real floats."""
     import jax

@@ -155,6 +155,11 @@ class RuleOperation(Operation):
 
     @cached_property
     def _wrong(self) -> str:
+        if other := self._other_results():
+            if self.runner.is_vjp:
+                code = code_of(self.runner.rule.fwd)
+                self.span = self.span if code is None else definition(code)
+            return other
         try:
             self._gradients(False)
         except OperationFailed as error:
@@ -163,11 +168,6 @@ class RuleOperation(Operation):
             if self._asked is not None and any(self._asked):
                 raise  # the program itself ran it
             return f"its rule raises {error}"
-        if other := self._other_results():
-            if self.runner.is_vjp:
-                code = code_of(self.runner.rule.fwd)
-                self.span = self.span if code is None else definition(code)
-            return other
         return "" if self.runner.is_vjp else self._bent()
 
     def _other_results(self) -> str:
@@ -182,6 +182,8 @@ class RuleOperation(Operation):
         rtol = SAME if lifted else max(1e-3, 16.0 * eps)
         first = "the first result of `{}`"
         rule = first.format(self.gradient if not self.runner.is_vjp else self.forward)
+        if len(ours) != len(theirs):
+            return f"{rule} has {len(ours)} arrays of floats, and `{self.name}` gives {len(theirs)}"
         for v, a, b in zip(self.outputs, ours, theirs, strict=True):
             if a.shape != b.shape:
                 return f"{rule} has shape {a.shape}, and `{self.name}` gives {b.shape}"

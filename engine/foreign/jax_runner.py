@@ -11,7 +11,15 @@ import numpy as np
 
 from engine.foreign.jax_cells import with_cells
 from engine.foreign.jax_hooks import JaxHooks
-from engine.foreign.jax_leaves import arrays, as_jax, first_line, floats, is_float, nones
+from engine.foreign.jax_leaves import (
+    arrays,
+    as_jax,
+    first_line,
+    floats,
+    is_complex,
+    is_float,
+    nones,
+)
 from engine.foreign.jax_notes import Call
 from engine.foreign.operation import Array, Cotangents, Gradients, OperationFailed
 
@@ -34,6 +42,7 @@ class Runner:
         self.moving = [i for i, x in enumerate(call.leaves) if is_float(x.dtype)]
         self.plain = {i: v for i, v in enumerate(values) if isinstance(v, SIMPLE)}
         self.none: set[int] = set()
+        self.complex = any(is_complex(x.dtype) for x in call.leaves)
         self._names: list[tuple[str, str]] = []
         self._compiled: dict[tuple[str, bool], Any] = {}
         self._eager: set[tuple[str, bool]] = set()
@@ -176,6 +185,8 @@ class Runner:
             names.clear()
             for path, y in jax.tree_util.tree_flatten_with_path(self.function(leaves))[0]:
                 y = jax.numpy.asarray(y) if isinstance(y, float | np.generic) else y
+                if hasattr(y, "dtype") and is_complex(y.dtype):
+                    self.complex = True
                 if hasattr(y, "dtype") and is_float(y.dtype):
                     names.append((RESULT + jax.tree_util.keystr(path), str(y.dtype)))
             return []
