@@ -13,6 +13,7 @@ from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
 from engine.runtime.descriptors import described
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
+from engine.runtime.storage import adopt
 
 if TYPE_CHECKING:
     import torch
@@ -215,7 +216,7 @@ def from_torch(
 
 
 def _quick_structure(t: Any) -> Any:
-    """A tensor without a gradient as a structure. What it is, a launch looks at."""
+    """A tensor without a gradient as a structure, of which a launch makes the array."""
     scalar = _scalars().get(t.dtype)
     plain = type(t) in _plain()
     if scalar is None or not plain or not t.is_cpu or not 0 < t.dim() <= MAX_DIMS:
@@ -224,8 +225,17 @@ def _quick_structure(t: Any) -> Any:
         address, steps = t.data_ptr(), t.stride()
     except RuntimeError:
         return exchange.structure(ADAPTER, t, None, False, None)
-    size = scalar.size
-    return described(address, 0, t.shape, [s * size for s in steps], lambda: ADAPTER.share(t))
+    if t.is_neg():
+        return exchange.structure(ADAPTER, t, None, False, None)
+    shape, size = tuple(t.shape), scalar.size
+    strides = tuple([s * size for s in steps])
+
+    def made() -> array:
+        block = t.untyped_storage()
+        storage = adopt(block, block.data_ptr(), block.nbytes())
+        return array._make(storage, address, shape, strides, scalar)
+
+    return described(address, 0, shape, strides, made)
 
 
 def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
