@@ -14,6 +14,7 @@ from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
 from engine.locks import Lock
 from engine.runtime.array import array
+from engine.runtime.mismatch import Mismatch
 
 _lock = Lock()
 
@@ -147,7 +148,10 @@ class SharedGradient:
 
     def _same(self, g: Any) -> bool:
         """Whether a gradient is the last one, by another object, as some frameworks give it."""
-        seen, last = self._adapter.memory(g), self._adapter.memory(self._last)
+        try:
+            seen, last = self._adapter.memory(g), self._adapter.memory(self._last)
+        except Mismatch:  # the last one is empty by now
+            return False
         return seen is not None and last is not None and seen[:4] == last[:4]
 
     def _is(self, a: array, g: Any) -> bool:

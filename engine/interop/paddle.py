@@ -51,15 +51,15 @@ class Paddle(Adapter):
         scalar = _scalars().get(value.dtype)
         if scalar is None or not value.is_dense():
             raise Mismatch(*_unfit(value))
-        shape, size, place = tuple(value.shape), scalar.size, value.place
+        shape, size = tuple(value.shape), scalar.size
+        if not value._is_initialized() and 0 not in shape:
+            raise Mismatch("E202", "a Paddle tensor without memory", "give it values first")
+        place = value.place
         strides = tuple([s * size for s in value.strides])
         device = "cpu"
         if not place.is_cpu_place() and not place.is_cuda_pinned_place():
             device = str(place).removeprefix("Place(").removesuffix(")")
         address = value.data_ptr() or 0
-        if not address and 0 not in shape:
-            raise Mismatch("E202", "a Paddle tensor without memory",
-                           "give it values first")  # fmt: skip
         # What it keeps alive is the memory, whatever happens to the tensor.
         return Memory(address, shape, strides, scalar, value.detach(), True, device)
 

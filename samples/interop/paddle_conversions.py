@@ -1,7 +1,7 @@
 """One tensor, launched many times: what each way to pass it costs.
 
-Convert once where a tensor stays the same. Where each step has tensors of its own, pass them as they
-are, or as the structure of C that `return_ctype=True` gives.
+Convert once where a tensor stays the same. Where each step has tensors of its own, pass them as
+they are, or as the structure of C that `return_ctype=True` gives.
 """
 # needs: paddle
 # check: no tape

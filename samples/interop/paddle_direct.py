@@ -1,7 +1,7 @@
 """Tensors are passed to launches as they are: the masses of a lever that is to be in balance.
 
-A tensor whose `stop_gradient` is False that a launch on a tape gets has its gradient in `tensor.grad`, as an
-array of it would. Tensors can also be the loss, and cotangents.
+A tensor that a launch on a tape gets has its gradient in `tensor.grad`, as an array of it would,
+unless it says `stop_gradient`. Tensors can also be the loss, and cotangents.
 """
 # needs: paddle
 # check: passes

@@ -1,7 +1,8 @@
 """Points are drawn to a circle: Paddle's Adam moves tensors, a kernel gives their gradients.
 
-`from_paddle` makes arrays of the tensors' memory, with the tensors' gradients. What a tape adds to an
-array's gradient is in `tensor.grad`, and what the optimizer does to a tensor, the next launch sees.
+`from_paddle` makes arrays of the tensors' memory, with the tensors' gradients. What a tape adds to
+an array's gradient is in `tensor.grad`, and what the optimizer does to a tensor, the next launch
+sees.
 """
 # needs: paddle
 # check: passes

@@ -1,6 +1,6 @@
 """A curve is fitted to points: its coefficients are an array, which Paddle's Adam moves.
 
-One call of `to_paddle` is all: the tensor is the array's memory, and its `grad` the array's gradient.
+One call of `to_paddle` is all: the tensor is the array's memory, its `grad` the array's gradient.
 """
 # needs: paddle
 # check: passes

@@ -1,7 +1,8 @@
 """Points are drawn to a circle: PyTorch's Adam moves tensors, a kernel gives their gradients.
 
-`from_torch` makes arrays of the tensors' memory, with the tensors' gradients. What a tape adds to an
-array's gradient is in `tensor.grad`, and what the optimizer does to a tensor, the next launch sees.
+`from_torch` makes arrays of the tensors' memory, with the tensors' gradients. What a tape adds to
+an array's gradient is in `tensor.grad`, and what the optimizer does to a tensor, the next launch
+sees.
 """
 # needs: torch
 # check: passes
