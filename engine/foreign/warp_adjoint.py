@@ -25,18 +25,28 @@ class WarpRun:
         self._arrays = {p: make.arrays[p] for p in own_paths(launch) if make.arrays[p].size}
         self._before = {p: view(a).copy() for p, a in self._arrays.items()}
 
-    def forward(self) -> dict[str, Array]:
-        """What its arrays hold after it."""
-        self._put(self._before)
+    def moving(self) -> dict[str, Array]:
+        """What those arrays of floats held before it that have a gradient."""
+        wanted = ((p, x) for p, x in self._before.items() if self._arrays[p].requires_grad)
+        found = (leaf for p, x in wanted for leaf in leaves(x, p))
+        return {name: x for name, x in found if x.dtype.kind == "f"}
+
+    def forward(self, inputs: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """What its arrays hold after it. inputs: what some hold before it, not their own."""
+        self._begin(inputs)
         self._run()
         return _read(self._arrays)
 
-    def gradients(self, seeds: Mapping[str, Array], at: Contents | None = None) -> dict[str, Array]:
+    def gradients(
+        self, seeds: Mapping[str, Array], at: Contents | None = None,
+        inputs: Mapping[str, Array] | None = None,
+    ) -> dict[str, Array]:  # fmt: skip
         """What its adjoint makes of cotangents.
 
-        at: contents of arrays while the adjoint runs; the launch's own for those left out.
+        at: contents of arrays while the adjoint runs; the launch's own for those left out. inputs:
+        as for `forward`.
         """
-        self._put(self._before)
+        self._begin(inputs)
         tape = self._warp.Tape()
         with tape:
             self._run()
@@ -51,6 +61,18 @@ class WarpRun:
         tape.backward()
         return _read({p: a.grad for p, a in moving.items()})
 
+    def repeats(self) -> bool:
+        """Whether it leaves what the recorded launch left, but for rounding."""
+        found = self.forward()
+        for path in self._arrays:
+            then = self._launch.after.get(path)
+            for name, x in leaves(then, path) if then is not None else ():
+                with np.errstate(all="ignore"):
+                    near = np.isclose(found[name], x, rtol=1e-4, atol=1e-6, equal_nan=True)
+                if not np.all(near):
+                    return False
+        return True
+
     def cotangents(self, rng: np.random.Generator) -> dict[str, Array]:
         """Random ones of everything that it changes and that has a gradient."""
         after = self.forward()
@@ -62,9 +84,17 @@ class WarpRun:
             if n in wanted and x.dtype.kind == "f" and not np.array_equal(x, before[n])
         }  # fmt: skip
 
+    def _begin(self, inputs: Mapping[str, Array] | None) -> None:
+        self._put(self._before)
+        for path, a in self._arrays.items() if inputs else ():
+            for name, part in leaves(view(a), path):
+                if inputs and name in inputs:
+                    part[...] = inputs[name].reshape(part.shape)
+
     def _run(self) -> None:
+        more = {"block_dim": self._launch.block_dim} if self._launch.block_dim > 1 else {}
         self._warp.launch(
-            self._launch.kernel, dim=self._launch.dim, inputs=self._args, device="cpu"
+            self._launch.kernel, dim=self._launch.dim, inputs=self._args, device="cpu", **more
         )
 
     def _put(self, contents: Contents) -> None:

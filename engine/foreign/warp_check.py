@@ -86,7 +86,7 @@ class Watcher:
                     steps.next(key)
                     chosen = not options.launches or index in options.launches
                     if chosen and options.wants(key):
-                        found.append(check.check(index, launch, options.of_launch(key)))
+                        found.append(check.check(index, launch, options))
                 result = _result(number, tape, found)
                 if options.partial:
                     return result
@@ -126,4 +126,15 @@ def _result(
         )
         for site in tape.functions
     ]  # fmt: skip
+    if tape.functions:  # which may solve for what a launch computes the residual of
+        meant = [f for f in lost if f.kind == "outside"]
+        lost = tuple(f for f in lost if f not in meant)
+        unchecked += [
+            Unchecked(
+                -1, f"what kernel {f.kernel} reads as `{f.argument}`",
+                "it holds something else where the tape runs backward, and the functions recorded "
+                "with Tape.record_func may want it so", f.site,
+            )
+            for f in meant
+        ]  # fmt: skip
     return TapeResult(number, tuple(found), tuple(unchecked), overwritten=lost)

@@ -24,10 +24,13 @@ from engine.autograd.launch.experience import Experience
 from engine.autograd.launch.paths import faithful
 from engine.autograd.launch.recorded_arguments import NotRepeatable, recorded_launch
 from engine.autograd.results import Entry, LaunchResult, PairResult
+from engine.autograd.tape.options import Options
 from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import EngineError, Span
+from engine.foreign.check import Seen
 from engine.foreign.warp_adjoint import WarpRun
 from engine.foreign.warp_kernels import Translation, Untranslatable
+from engine.foreign.warp_operation import check_alone
 from engine.foreign.warp_reasons import reasons
 from engine.foreign.warp_tapes import WarpLaunch
 from engine.foreign.warp_values import Array, for_engine
@@ -69,10 +72,12 @@ class LaunchCheck:
         self.warp = warp
         self.translation = translation
         self.experience = experience
+        self._seen = Seen()
         self._peer = Peer("Warp", str(getattr(warp, "__version__", "")))
 
-    def check(self, index: int, launch: WarpLaunch, options: LaunchOptions) -> LaunchResult:
+    def check(self, index: int, launch: WarpLaunch, options: Options) -> LaunchResult:
         """What is found of a launch."""
+        how = options.of_launch(launch.kernel.key)
         site = launch.site.span if launch.site is not None else None
         result = LaunchResult(
             index,
@@ -84,19 +89,27 @@ class LaunchCheck:
             peer=self._peer,
         )
         try:
+            _refuse_overlaps(launch)
+            try:
+                self.translation.kernel(launch.kernel)
+            except Untranslatable as why:
+                if launch.kept is None:
+                    raise
+                run = WarpRun(self.warp, launch)
+                return check_alone(run, launch, result, str(why), options, self._seen)
             record = self.record(launch)
         except Untranslatable as why:
             return replace(result, skipped=str(why))
         except EngineError as error:
             first = error.diagnostics[0]
             return replace(result, skipped=f"the engine does not run it: {first.message}")
-        base = check_launch(index, record, options, self.experience).result
+        base = check_launch(index, record, how, self.experience).result
         base = replace(base, site=site, kernel=launch.kernel.key, peer=self._peer)
         if base.skipped:
             return base
         try:
             with faithful(recorded_launch(record)) as evaluated:
-                return self._compared(base, launch, evaluated, options)
+                return self._compared(base, launch, evaluated, how)
         except (NotRepeatable, Untranslatable) as why:
             return replace(base, pairs=(), skipped=str(why))
         except EvaluationFailed as why:
@@ -197,7 +210,8 @@ class _Differing:
         off = np.where(finite, np.abs(got - np.where(finite, exact, 0.0)), 0.0)
         slack = np.where(np.isfinite(own) & finite, np.abs(own - exact), 0.0)
         scale = largest(exact)
-        allowed = RTOL * np.abs(np.where(finite, exact, 0.0)) + FLOOR * scale + 1e-30
+        near = max(scale, pair.scale)
+        allowed = RTOL * np.abs(np.where(finite, exact, 0.0)) + FLOOR * near + 1e-30
         allowed += ROUNDING * np.maximum(slack, 1e-2 * largest(slack))
         excess = off / allowed
         if not excess.size:

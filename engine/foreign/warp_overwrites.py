@@ -23,7 +23,7 @@ def overwritten(warp: Any, tape: WarpTape, writes: Sequence[Written]) -> Iterato
         return
     for index, launch in enumerate(tape.launches):
         lost = _lost(launch)
-        if not lost:
+        if not lost or launch.kept is None:
             continue
         try:
             run = WarpRun(warp, launch)

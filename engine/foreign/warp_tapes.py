@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from engine.diagnostics.site import Site, call_site, is_own
+from engine.foreign.warp_handles import CLASSES, Handles
 from engine.foreign.warp_kernels import Translation, kind_of
 from engine.foreign.warp_values import (
     Array,
@@ -60,6 +61,9 @@ class WarpLaunch:
     present: dict[str, Array | None] = field(default_factory=dict)
     site: Site | None = None
     order: int = 0
+    block_dim: int = 0
+    # The objects that it refers to by numbers, kept; None where one is not known.
+    kept: list[Any] | None = None
     # The arrays themselves, as long as their tape lives.
     live: Callable[[], Sequence[Any] | None] = lambda: None
 
@@ -120,6 +124,7 @@ class WarpWatch:
         self.snapshots = Snapshots(take)
         self.wants = wants
         self.warp: Any = None
+        self._handles = Handles()
         self._by_tape: dict[int, tuple[weakref.ref[Any], WarpTape]] = {}
         self._active: list[WarpTape] = []
         self._pending: list[WarpLaunch] = []
@@ -147,6 +152,9 @@ class WarpWatch:
             ("reset", self._reset),
         ):  # fmt: skip
             self._put(tape, name, make(getattr(tape, name)))
+        for name in CLASSES:
+            if (cls := getattr(warp, name, None)) is not None and "__init__" in vars(cls):
+                self._put(cls, "__init__", self._handles.making(cls.__init__))
         copy = self._writing(warp.copy, "copy")
         if getattr(inner, "copy", None) is warp.copy:
             self._put(inner, "copy", copy)
@@ -300,6 +308,7 @@ class WarpWatch:
         size = (dim,) if isinstance(dim, int) else tuple(dim)
         launch = WarpLaunch(kernel, tuple(map(int, size)), trees, {})
         launch.before = self._contents(launch, given)
+        launch.kept = self._handles.kept(kernel, trees)
         return launch
 
     def _contents(self, launch: WarpLaunch, given: Sequence[Any]) -> dict[str, Array | None]:
@@ -320,6 +329,7 @@ class WarpWatch:
             if self._pending:
                 launch = self._pending.pop()
                 launch.kernel = kernel  # of a generic one, the instance
+                launch.block_dim = int(named.get("block_dim", args[1] if len(args) > 1 else 0) or 0)
                 mine = self._of(tape)
                 given = [*inputs, *outputs]
                 launch.after = self._contents(launch, given)

@@ -21,6 +21,7 @@ from tests.foreign.warp_corpus import (
     energy,
     generic,
     of_a_mesh,
+    of_a_mesh_in_a_loop,
     squared,
     summed,
 )
@@ -169,17 +170,45 @@ def test_structs_in_arrays_and_generic_kernels() -> None:
     assert found.whole is not None and found.whole.verdict == "pass"
 
 
-def test_what_is_warps_own_is_left_unchecked_with_a_reason() -> None:
+def with_a_mesh(*kernels: Any) -> Callable[[], None]:
     def program() -> None:
-        corners = array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=wp.vec3)
+        corners = array([[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]], dtype=wp.vec3)
         mesh = wp.Mesh(corners, wp.array([0, 1, 2], dtype=int, device="cpu"))
-        x, y = array(np.ones((3, 3)), dtype=wp.vec3), zeros()
+        x = array(np.random.default_rng(4).uniform(0.5, 2.0, (3, 3)), dtype=wp.vec3)
+        with wp.Tape() as tape:
+            for kernel in kernels:
+                rounds = () if kernel is of_a_mesh else (3,)
+                launch(kernel, mesh.id, x, *rounds, y := zeros())
+        tape.backward(grads={y: array([1.0] * 3, grad=False)})
+
+    return program
+
+
+def test_what_the_engine_does_not_take_is_compared_with_warps_own_launches() -> None:
+    found = checked(with_a_mesh(of_a_mesh))
+    assert verdicts(found) == {"pass"}
+    assert found.whole is not None and "meshes" in found.whole.reason  # it is not replayed
+
+
+def test_what_is_plainly_wrong_is_seen_there_too() -> None:
+    right, wrong = checked(with_a_mesh(of_a_mesh, of_a_mesh_in_a_loop)).launches
+    assert {p.verdict for p in right.pairs} == {"pass"}
+    assert wrong.peer.wrong
+    assert {(p.input, p.verdict) for p in wrong.pairs} == {("x", "fail"), ("y", "pass")}
+    assert [r.kind for r in wrong.peer.reasons] == ["loop"]
+
+
+def test_what_nothing_can_be_said_of_has_a_reason() -> None:
+    def program() -> None:
+        x, y = array(), zeros()
         with wp.Tape():
-            launch(of_a_mesh, mesh.id, x, y)
+            launch(added, x[0:2], x[1:3], x[0:2], dim=2)
+            launch(squared, x, y)
 
     found = checked(program)
     (left,) = found.unchecked
-    assert "meshes" in left.reason and left.site is not None and left.site.file == __file__
+    assert "overlap in memory" in left.reason
+    assert left.site is not None and left.site.file == __file__
 
 
 def test_functions_on_a_tape_are_told_of() -> None:

@@ -306,6 +306,18 @@ def of_a_mesh(m: wp.uint64, x: wp.array(dtype=wp.vec3), y: wp.array(dtype=float)
     y[i] = wp.length(wp.mesh_eval_position(m, q.face, q.u, q.v) - x[i])
 
 
+@wp.kernel
+def of_a_mesh_in_a_loop(
+    m: wp.uint64, x: wp.array(dtype=wp.vec3), rounds: int, y: wp.array(dtype=float)
+):
+    i = wp.tid()
+    q = wp.mesh_query_point(m, x[i], 10.0)
+    d = wp.length(wp.mesh_eval_position(m, q.face, q.u, q.v) - x[i])
+    for _k in range(rounds):
+        d = wp.sin(d) * d + 0.3
+    y[i] = d
+
+
 Arguments = Callable[[np.random.Generator], list[Any]]
 
 
