@@ -173,6 +173,11 @@ def test_ctrl_c_in_a_function():
         time.sleep(5)
 
 
+def test_jax_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    told(lambda: wp.jax_kernel(scale, vmap_method=None), "pip install", kind=ImportError)
+
+
 def test_no_headers_of_xla(monkeypatch, tmp_path):
     from engine.interop.ffi import library
 
@@ -306,6 +311,12 @@ for check in (True, False):
     np.testing.assert_allclose(to_x, 6 * x)
     np.testing.assert_allclose(to_s, (x * x).sum())
     np.testing.assert_allclose(jax.jvp(g, (x, 3.0), (x, 1.0))[1], 7 * x * x)
+
+explicit = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+with jax.set_mesh(explicit):
+    split = jax.device_put(x, P("d"))
+    loss = jax.jit(jax.value_and_grad(lambda x: f(x, 1.0)[0].sum()))
+    np.testing.assert_allclose(loss(split)[1], 2 * x)
 
 def local(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     wp.launch(square, dim=x.shape, inputs=[x, 2.0], outputs=[y])
@@ -470,3 +481,24 @@ def test_the_older_form():
     np.testing.assert_array_equal(jax.grad(lambda a: old_jax_kernel(double)(a)[0].sum())(a),
                                   2 * ones())  # fmt: skip
     told(lambda: f(a, b, c, a, b), "E201")
+
+
+def test_programs_as_jax_keeps_them():
+    """Without jit, exported, with donated memory, and with other layouts."""
+    x = jnp.arange(8.0, dtype=jnp.float32)
+    f = wp.jax_kernel(scale, enable_backward=True)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(f(x, 2.0)[0], 2 * x)
+        np.testing.assert_array_equal(jax.grad(lambda x: f(x, 2.0)[0].sum())(x), 0 * x + 2)
+    from jax import export
+
+    known = export.DisabledSafetyCheck.custom_call("engine_kernel")
+    kept = export.export(jax.jit(lambda x: f(x, 3.0)[0]), disabled_checks=[known])(x)
+    np.testing.assert_array_equal(kept.call(x), 3 * x)
+    g = wp.jax_kernel(double, in_out_argnames=["y"])
+    y = 0 * x
+    np.testing.assert_array_equal(jax.jit(lambda x, y: g(x, y)[0], donate_argnums=1)(x, y), 2 * x)
+    assert y.is_deleted()
+    v = wp.jax_kernel(scale_vec)
+    x = x.reshape(2, 4)
+    np.testing.assert_array_equal(jax.jit(lambda x: v(x.T, 2.0)[0])(x), 2 * x.T)

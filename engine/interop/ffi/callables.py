@@ -64,9 +64,7 @@ def jax_callable(
     E213 (a graph mode that the CPU does not have). What the function raises arrives as an error of
     JAX with the message.
     """
-    import jax
-
-    del jax
+    sig.require_jax()
     what = f"jax_callable({getattr(func, '__name__', func)})"
     if not callable(func) or not hasattr(func, "__code__"):
         raise fail("E202", f"jax_callable takes a Python function, got {func!r:.80}")
@@ -191,7 +189,7 @@ class JaxCallable:
         op = Operation(
             base, "value", leads=((),) * len(operands), outs=((),) * len(outputs), vmap=vmap_method
         )
-        return primitive.bind(op, primitive.varying(operands))
+        return primitive.bind(op, primitive.aligned(operands))
 
     def _base(
         self, inputs: tuple[Slot, ...], outputs: tuple[Slot, ...], static: list[Any]

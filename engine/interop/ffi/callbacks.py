@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.interop.ffi.library import numbers_at, register, text_at
+from engine.interop.ffi.signature import require_jax
 from engine.lang.types import BFLOAT16
 from engine.runtime import recording
 from engine.runtime.device import HOST
@@ -50,6 +51,7 @@ def register_ffi_callback(
     what is no function, CompilerError as a launch does.
     """
     del graph_compatible
+    require_jax()
     if not isinstance(name, str) or not callable(func):
         raise fail("E202", "register_ffi_callback takes a name and a function, got "
                    f"{name!r:.40} and {func!r:.40}")  # fmt: skip

@@ -71,9 +71,7 @@ def jax_kernel(
     E205 (grid), KernelError and CompilerError, while JAX traces them; what fails while a kernel
     runs (E209, E210, E211) arrives as a JAX error with the message.
     """
-    import jax
-
-    del jax
+    sig.require_jax()
     if not isinstance(kernel, Kernel):
         raise fail("E202", f"jax_kernel takes a kernel, got {kernel!r:.80}",
                    help="decorate the function with @kernel")  # fmt: skip
@@ -171,7 +169,7 @@ class JaxKernel:
             op, operands = self._operation(args, launch_dims, output_dims, vmap_method)
             if key[-1] is not None:
                 self._operations[key] = op
-        return primitive.bind(op, primitive.varying(operands))
+        return primitive.bind(op, primitive.aligned(operands))
 
     def _operation(
         self, args: Sequence[Any], launch_dims: Any, output_dims: Any, method: str | None

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine.compile.cpu.shared import load
-from engine.diagnostics import CompilerError, Diagnostic
+from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.locks import Lock
 
 _SOURCE = Path(__file__).parent / "native" / "handler.cpp"
@@ -37,6 +37,11 @@ class Program(Protocol):
     def run(self, pointers: tuple[int, ...]) -> None:
         """Runs it on the addresses of all operands, then of all results."""
 
+
+_UNKNOWN = Diagnostic(
+    "E201", "a compiled JAX function calls a kernel that this process has not traced",
+    help="functions that were exported or kept need the same call made, or traced, here first",
+)  # fmt: skip
 
 # By the numbers that compiled JAX functions know them by, which may be called until the process
 # ends.
@@ -63,7 +68,10 @@ def message_of(e: BaseException) -> str:
 def _entered(call: int, pointers: int, count: int, words: int, room: int) -> int:
     try:
         addresses = struct.unpack(f"{count}Q", ctypes.string_at(pointers, 8 * count))
-        _programs[call].run(addresses)
+        program = _programs.get(call)
+        if program is None:
+            raise LaunchError(_UNKNOWN)
+        program.run(addresses)
     except BaseException as e:  # nothing may pass through XLA
         said = message_of(e).encode("utf-8", "replace")[: room - 1]
         ctypes.memmove(words, said + b"\0", len(said) + 1)

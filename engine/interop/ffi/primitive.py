@@ -31,20 +31,28 @@ def bind(op: Operation, operands: Sequence[Any]) -> list[Any]:
 @cache
 def primitive() -> Any:
     """The primitive, made when first asked for."""
-    import jax
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
 
     made = Primitive("engine_kernel")
     made.multiple_results = True
-    made.def_impl(lambda *operands, op: _jitted(op)(*operands))
+    made.def_impl(_alone)
     made.def_effectful_abstract_eval(_abstract)
     ad.primitive_jvps[made] = _jvp
     ad.primitive_transposes[made] = _transpose
     batching.primitive_batchers[made] = _batch
     mlir.register_lowering(made, mlir.lower_fun(_called, multiple_results=True), platform="cpu")
-    del jax
     return made
+
+
+def _alone(*operands: Any, op: Operation) -> Any:
+    """Runs an operation on arrays."""
+    import jax
+
+    if jax.config.jax_disable_jit:  # of the program's own functions
+        with jax.disable_jit(False):
+            return _jitted(op)(*operands)
+    return _jitted(op)(*operands)
 
 
 @lru_cache(maxsize=4096)
@@ -333,11 +341,20 @@ def prepared(op: Operation) -> tuple[int, Compiled]:
     return number, compiled
 
 
-def varying(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands that all vary over the same axes of a mesh, as a call in `shard_map` needs them."""
+def aligned(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands as one call needs them: whole, and varying over the same axes in `shard_map`."""
     import jax
 
+    if jax.sharding.get_abstract_mesh().empty:
+        return operands
     types = [jax.typeof(x) for x in operands]
+    split = [any(axis is not None for axis in t.sharding.spec) for t in types]
+    if any(split):  # by axes of the mesh that are explicit
+        operands = [
+            jax.sharding.reshard(x, jax.P()) if s else x
+            for x, s in zip(operands, split, strict=True)
+        ]
+        types = [jax.typeof(x) for x in operands]
     axes = varying_axes(types)
     if not axes:
         return operands

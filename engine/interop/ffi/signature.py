@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.diagnostics import LaunchError
+from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
 from engine.interop.ffi.operation import Slot
 from engine.interop.ffi.primitive import METHODS
 from engine.interop.ffi.program import Shape
@@ -28,6 +29,22 @@ from engine.runtime.annotation import describe
 from engine.runtime.launch_errors import fail
 
 FLOATS = "f"
+
+
+class JaxMissing(LaunchError, ImportError):
+    """JAX is not there."""
+
+
+def require_jax() -> None:
+    """Raises JaxMissing (a LaunchError E202, and an ImportError) where JAX is not installed."""
+    try:
+        import jax
+    except ImportError as e:
+        raise JaxMissing(
+            Diagnostic("E202", f"kernels in JAX need the package jax: {e}", call_span(),
+                       help="pip install 'adtool[jax]'")
+        ) from None  # fmt: skip
+    del jax
 
 
 @dataclass(frozen=True)
