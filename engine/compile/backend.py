@@ -114,12 +114,14 @@ class Backend(ABC):
 
     @abstractmethod
     def view(
-        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
+        self, owner: object, address: int, shape: Sequence[int],
+        strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> Any:  # fmt: skip
         """Memory as an array of the library that computes there (NumPy, CuPy), without a copy.
 
-        owner: what must live as long as the array or a view of it does.
+        owner: what must live as long as the array or a view of it does. strides: in bytes, None for
+        elements side by side in the order of rows.
         """
 
     @abstractmethod

@@ -88,6 +88,8 @@ def to_value_type(obj: object) -> t.ValueType:
 
 def to_element_type(obj: object) -> ElementType:
     """Like `to_ir_type`, for the elements of arrays, structs included: arrays are refused."""
+    if obj.__class__ is type and obj in _PYTHON:
+        return _PYTHON[obj]
     kind = to_ir_type(obj)
     if isinstance(kind, ARRAYS):
         raise LaunchError(Diagnostic("E202", "the dtype of an array cannot itself be an array"))

@@ -51,10 +51,11 @@ class ElementInfo:
     strides of the components. dtype: the class of values. arrays: the type of arrays by
     number of dimensions. floating: whether a gradient can flow to elements. linked: whether
     elements hold arrays. typestr: the component's type, as the array interface writes it.
+    opaque: whether that says no more than how many bytes it has.
     """
 
-    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "size", "steps",
-                 "typestr")  # fmt: skip
+    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "opaque",
+                 "size", "steps", "typestr")  # fmt: skip
 
     def __init__(self, kind: ElementType) -> None:
         self.kind = kind
@@ -68,6 +69,7 @@ class ElementInfo:
             self.numpy = scalar_of(kind).numpy
             self.inner = shape_of(kind)
         self.typestr = self.numpy.str
+        self.opaque = self.numpy.kind == "V"
         self.steps: tuple[int, ...] = np.empty(self.inner, self.numpy).strides
         self.dtype = value_class(kind)
         self.arrays: tuple[Any, ...] = tuple(_type_of_arrays(kind, n) for n in range(MAX_DIMS + 1))

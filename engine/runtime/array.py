@@ -98,7 +98,8 @@ class array(ArrayBase, Operators):
             self.grad = grad
         elif requires_grad:
             self.requires_grad = True
-        self.retain_grad = retain_grad
+        if retain_grad:
+            self.retain_grad = True
         for b in bystanders:
             b.made(self)
 
@@ -116,8 +117,10 @@ class array(ArrayBase, Operators):
             fits = info is not None and info.numpy is data.dtype and not info.inner
             if info is not None and fits and data.ndim and data.flags.aligned:
                 d.check_dimensions(data.shape)
-                address = data.__array_interface__["data"][0]
-                self._set(wrap(data), address, data.shape, data.strides, info.kind)
+                storage = wrap(data)
+                whole = data.base is None and data.flags.c_contiguous
+                address = storage.lo if whole else data.__array_interface__["data"][0]
+                self._set(storage, address, data.shape, data.strides, info.kind)
                 return
         if isinstance(data, array):
             kind = kind or data._ir.element
@@ -176,12 +179,15 @@ class array(ArrayBase, Operators):
 
         On the CPU it is a writable view without a copy.
         """
-        self._lend()
+        if bystanders:
+            self._lend()
         out = self._fresh_view()
-        if not self.device.backend.on_host:
-            return self.device.backend.to_host(out)
+        backend = self.storage.device.backend
+        if not backend.on_host:
+            return backend.to_host(out)
         # Records are seen through a view, and users' views of that hold on to what is below.
-        self.storage.expose(out.base if isinstance(out.base, np.ndarray) else out)
+        seen: Any = out.base if self._info.opaque else out
+        self.storage.expose(seen)
         return out
 
     def _lend(self, part: array | None = None) -> None:
@@ -193,18 +199,21 @@ class array(ArrayBase, Operators):
     @property
     def __array_interface__(self) -> dict[str, Any]:
         info = self._info
-        if info.numpy.kind == "V" and info.numpy.names is None:
+        if info.opaque and info.numpy.names is None:
             # NumPy asks __array__ then, which has the word that the interface has not.
             raise AttributeError("there is no array interface of bfloat16: call numpy()")
-        self._lend()
-        self.storage.expose_for_ever()
-        if info.numpy.kind == "V":
+        storage = self.storage
+        if bystanders:
+            self._lend()
+        if not storage.external or storage._hold is not None:
+            storage.expose_for_ever()
+        if info.opaque:
             return dict(self._parts.__array_interface__)
         return {
             "version": 3,
-            "shape": self.shape + info.inner,
+            "shape": self.shape + info.inner if info.inner else self.shape,
             "typestr": info.typestr,
-            "data": (self.ptr, not self.storage.writable),
+            "data": (self.ptr, not storage.writable),
             "strides": None if self.is_contiguous else self.strides + info.steps,
         }
 

@@ -151,10 +151,13 @@ class ArrayBase:
 
     def _fresh_view(self) -> d.NumpyArray:
         """A new NumPy array over the elements, component axes last."""
-        info = self._info
-        shape, strides = self.shape + info.inner, self.strides + info.steps
-        out: d.NumpyArray = self.storage.view(self.ptr, shape, strides, info.numpy)
-        return out if info.numpy.kind != "V" else out.view(info.numpy)
+        info, storage = self._info, self.storage
+        out: d.NumpyArray = storage.device.backend.view(
+            storage, self.ptr, self.shape + info.inner if info.inner else self.shape,
+            None if self.is_contiguous else self.strides + info.steps, info.typestr,
+            storage.writable,
+        )  # fmt: skip
+        return out.view(info.numpy) if info.opaque else out
 
     @classmethod
     def _make(

@@ -95,7 +95,8 @@ class Storage:
         """Notes that user code got `view`, through which it may write at any time."""
         self._let_go()
         seen = weakref.ref(view)
-        self._views = [r for r in self._views if r is not seen and r() is not None]
+        if self._views:
+            self._views = [r for r in self._views if r is not seen and r() is not None]
         self._views.append(seen)
 
     def expose_for_ever(self) -> None:
@@ -105,9 +106,11 @@ class Storage:
 
     def _let_go(self) -> None:
         """To be called before user code can change the memory unseen."""
+        if self._hold is None:
+            return
         if _exposed_bytes():
             self._release_hold()
-        elif self._hold is not None and (hold := self._hold()) is not None:
+        elif (hold := self._hold()) is not None:
             hold.unseen = True
 
     @property

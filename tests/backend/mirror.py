@@ -61,7 +61,8 @@ class Mirror(Cpu):
         self.runs = 0
 
     def view(
-        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
+        self, owner: object, address: int, shape: Sequence[int],
+        strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> Any:  # fmt: skip
         return super().view(owner, address, shape, strides, dtype, writable).view(Foreign)

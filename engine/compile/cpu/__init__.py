@@ -75,7 +75,8 @@ class Cpu(Backend):
         return memory, address + -address % ALIGNMENT
 
     def view(
-        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
+        self, owner: object, address: int, shape: Sequence[int],
+        strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> np.ndarray[Any, Any]:  # fmt: skip
         interface = {

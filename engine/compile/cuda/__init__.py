@@ -83,7 +83,8 @@ class Cuda(Backend):
         _not_yet()
 
     def view(
-        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int],
+        self, owner: object, address: int, shape: Sequence[int],
+        strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> Any:  # fmt: skip
         _not_yet()
