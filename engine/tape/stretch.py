@@ -35,6 +35,10 @@ class Stretch(ABC):
         """The results."""
 
     @abstractmethod
+    def remember(self) -> None:
+        """From now on, `run` finds what it holds beside its inputs as that is at present."""
+
+    @abstractmethod
     def vjp(
         self, values: Values, cotangents: Values, wanted: Sequence[bool], own: bool
     ) -> list[NumpyArray | None]:

@@ -42,6 +42,7 @@ def run(record: StretchRecord, results: Values, tape: Tape | None, began: float)
         a.storage.before_write(a.lo, a.hi)
         a._put(x)
     if captured:
+        record.stretch.remember()
         record.results = [np.array(x) for x in results]
     tape._append(record, perf_counter() - began)
     overwrites.wrote(changes)

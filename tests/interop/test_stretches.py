@@ -200,6 +200,19 @@ def test_what_depends_on_something_else_is_not_accused() -> None:
     assert "depends on what is not among its inputs" in found.reason
 
 
+def test_parameters_that_have_moved_since_are_remembered() -> None:
+    torch.manual_seed(3)
+    net, weight = torch.nn.Linear(3, 1), torch.ones(1)
+    x = leaf()
+    with wp.capturing() as capture, wp.Tape() as tape:
+        loss = wp.record_torch(lambda x: torch.tanh(net(x)) * weight, [x])
+    tape.backward(loss)
+    torch.optim.SGD(net.parameters(), lr=1.0).step()
+    weight *= 3.0
+    found = check_tape(capture.tapes[0]).whole
+    assert found is not None and found.verdict == "pass", found
+
+
 # ---- what is refused
 
 

@@ -26,6 +26,9 @@ class JaxStretch(Stretch):
         with _wide(values):
             return [np.array(y) for y in self._call(*_given(values))]
 
+    def remember(self) -> None:
+        """Arrays of JAX stay as they are."""
+
     def vjp(
         self, values: Values, cotangents: Values, wanted: Sequence[bool], own: bool
     ) -> list[NumpyArray | None]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.interop.ops.functions import as_tuple, definition, name_of
+from engine.interop.ops.held import copies, held_by
 from engine.lang.types import BFLOAT16
 from engine.tape.stretch import NumpyArray, Stretch, Values
 
@@ -27,6 +28,7 @@ class TorchStretch(Stretch):
         self._state = torch.get_rng_state()
         self._began = False
         self._dtypes: Sequence[Any] = ()
+        self._held: list[tuple[Any, Any]] = []
 
     def run(self, values: Values) -> list[NumpyArray]:
         tensors = [_tensor(x) for x in values]
@@ -37,6 +39,9 @@ class TorchStretch(Stretch):
         with self._again(tensors):
             return [_numpy(t) for t in self._call(tensors)]
 
+    def remember(self) -> None:
+        self._held = copies(held_by(self.function))
+
     def vjp(
         self, values: Values, cotangents: Values, wanted: Sequence[bool], own: bool
     ) -> list[NumpyArray | None]:
@@ -46,7 +51,7 @@ class TorchStretch(Stretch):
         for t, want in zip(leaves, wanted, strict=True):
             t.requires_grad_(want and t.is_floating_point())
         asked = [t for t in leaves if t.requires_grad]
-        with self._again(leaves):
+        with self._again(leaves, own):
             # What the function changes in place is no leaf.
             made = self._call([t.clone() if t.requires_grad else t for t in leaves])
             seeds = [
@@ -92,8 +97,11 @@ class TorchStretch(Stretch):
         return as_tuple(self.function, found, torch.Tensor, "a tensor")
 
     @contextmanager
-    def _again(self, tensors: Sequence[Any]) -> Iterator[None]:
-        """Has it do what it did, in the precision of these tensors."""
+    def _again(self, tensors: Sequence[Any], own: bool = False) -> Iterator[None]:
+        """Has it do what it did, in the precision of these tensors.
+
+        own: with the tensors that it holds themselves, and not as they were.
+        """
         import torch
 
         floats = zip(tensors, self._dtypes, strict=True)
@@ -101,37 +109,44 @@ class TorchStretch(Stretch):
         with ExitStack() as stack:
             stack.enter_context(torch.random.fork_rng(devices=[]))
             torch.set_rng_state(self._state)
-            if lifted:
-                stack.enter_context(_lifting())
+            held = {} if own else {id(t): was for t, was in self._held}
+            if held or lifted:
+                stack.enter_context(_other_tensors(held, lifted))
             yield
 
 
 @contextmanager
-def _lifting() -> Iterator[None]:
-    """What functions of PyTorch get and make is float64: also what a function holds."""
+def _other_tensors(held: dict[int, Any], lifted: bool) -> Iterator[None]:
+    """Functions of PyTorch get other tensors for those in `held`, by identity.
+
+    lifted: what they get and make is float64, too.
+    """
     import torch
     from torch.overrides import TorchFunctionMode
     from torch.utils._pytree import tree_map
 
     narrow = (torch.float16, torch.bfloat16, torch.float32)
+    narrowing = dict.fromkeys(("float", "half", "bfloat16"), torch.Tensor.double) if lifted else {}
 
-    def wide(x: Any) -> Any:
+    def other(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
-            return x.to(torch.float64) if x.dtype in narrow else x
-        return torch.float64 if isinstance(x, torch.dtype) and x in narrow else x
+            x = held.get(id(x), x)
+            return x.to(torch.float64) if lifted and x.dtype in narrow else x
+        return torch.float64 if lifted and isinstance(x, torch.dtype) and x in narrow else x
 
-    class Lifting(TorchFunctionMode):  # type: ignore[misc]
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-                               ) -> Any:  # fmt: skip
+    class Others(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             with torch._C.DisableTorchFunction():
-                args, kwargs = tree_map(wide, args), tree_map(wide, kwargs or {})
-            return _NARROWING.get(func.__name__, func)(*args, **kwargs)
+                args, kwargs = tree_map(other, args), tree_map(other, kwargs or {})
+            return narrowing.get(func.__name__, func)(*args, **kwargs)
 
-    _NARROWING = dict.fromkeys(("float", "half", "bfloat16"), torch.Tensor.double)
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
+    if lifted:
+        torch.set_default_dtype(torch.float64)
     try:
-        with Lifting():
+        with Others():
             yield
     finally:
         torch.set_default_dtype(before)
