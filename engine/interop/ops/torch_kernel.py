@@ -36,13 +36,15 @@ def torch_kernel(
         num_outputs: how many results there are, those of `in_out_argnames` included.
         launch_dims: the grid; the shape of the first array where left out.
         output_dims: the shape of the outputs, or a dictionary with some of them; the grid where
-            left out. Both can be given in a call, too.
+            left out, or the shape of the first array where the grid has other dimensions. Axes of
+            components may be left out. Both can be given in a call, too.
         in_out_argnames: parameters that the kernel changes. The tensor that is passed stays as
             it is, and a changed copy is a result, before the outputs.
         order: how often it can be differentiated.
         name: of the operator, as "namespace::name"; one of its own where left out.
 
-    The result is called with the kernel's arguments up to the outputs, tensors and numbers. It
+    The result is called with the kernel's arguments up to the outputs, tensors and numbers, and
+    gives a tensor, or a tuple of several. It
     works under `torch.compile(fullgraph=True)`, `torch.func` (grad, vjp, jvp, jacrev, jacfwd,
     vmap), forward mode, checkpointing. Values that the kernel overwrites and its adjoint needs are
     saved by a second run in the backward pass.
@@ -128,9 +130,13 @@ class TorchKernel:
         found = self._output_dims if output_dims is None else self._shapes(output_dims)
         shapes = []
         for shape, ndim in zip(found, self._ndims):  # noqa: B905 (compiled graphs know no strict)
-            shapes += list(dim if shape is None else shape)
-            if shape is None and len(dim) != ndim:
-                raise self._no_shape(dim)
+            if shape is None:
+                shape = dim
+                if len(dim) != ndim:
+                    shape = self._first_shape(args)
+                    if len(shape) != ndim:
+                        raise self._no_shape(dim)
+            shapes += list(shape)
         flat = [_components(args[k]) if self._flat[k] else args[k] for k in self._order]
         return self._operators.forward(*flat, dim, shapes)
 
@@ -153,7 +159,11 @@ class TorchKernel:
         if self._first < 0:
             raise fail("E205", f"the operator of kernel {self.kernel.key!r} has no tensor to take "
                        "its grid from", help="give `launch_dims`")  # fmt: skip
-        return list(args[self._first].shape[: self._first_ndim])
+        return self._first_shape(args)
+
+    def _first_shape(self, args: Sequence[Any]) -> list[Any]:
+        """The shape of the first array, without the axes of components."""
+        return list(args[self._first].shape[: self._first_ndim]) if self._first >= 0 else []
 
     def _shapes(self, given: Any) -> list[list[int] | None]:
         """The shape of each output, None where it is the grid."""
@@ -171,8 +181,10 @@ class TorchKernel:
             return None
         shape = list(grid(given, self.kernel))
         assert p.array_kind is not None
-        if len(shape) != p.array_kind.ndim:
-            inner = inner_of(p.array_kind)
+        inner, ndim = inner_of(p.array_kind), p.array_kind.ndim
+        if inner and len(shape) == ndim + len(inner) and tuple(shape[ndim:]) == inner:
+            return shape[:ndim]
+        if len(shape) != ndim:
             more = " (axes of components are not counted)" if inner else ""
             raise fail(
                 "E203", f"kernel {self.kernel.key!r}: output {p.name!r} has {p.array_kind.ndim} "
