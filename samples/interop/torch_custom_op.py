@@ -1,7 +1,8 @@
 """Rosenbrock's valley by operators of PyTorch, in a graph that `torch.compile` makes whole.
 
 The kernel and its adjoint are operators by `torch.library.custom_op`, each with a fake form that
-tells shapes, and the one is registered as the derivative of the other.
+tells shapes, and the one is registered as the derivative of the other. `adtool check` verifies them
+where they are called outside of the compiled graph.
 """
 
 # needs: torch
@@ -68,6 +69,9 @@ def total(xy):
 def main():
     start = np.random.default_rng(42).normal(size=(POINTS, 2))
     xy = torch.tensor(start, dtype=torch.float32, requires_grad=True)
+    (plain,) = torch.autograd.grad(valley_op(xy).sum(), xy)
+    (compiled,) = torch.autograd.grad(total(xy), xy)
+    assert torch.equal(plain, compiled)
     search = torch.optim.LBFGS([xy], max_iter=400, line_search_fn="strong_wolfe",
                                tolerance_change=1e-12)  # fmt: skip
 
