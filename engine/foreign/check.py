@@ -48,6 +48,8 @@ def check_operation(
     second derivative is checked, too, where the options' order is 2.
     """
     options = options or Options()
+    if (own := op.own_check(options)) is not None:
+        return replace(own, index=index)
     told = Handwritten(op.framework, op.what, op.gradient, changes=tuple(op.changes))
     site = op.site
     result = LaunchResult(index, op.name, (), (), op.span, site, by_hand=told)

@@ -10,6 +10,7 @@ from typing import Any
 from engine.foreign.collection import Collection
 from engine.foreign.jax_functions import rule_name, rule_place
 from engine.foreign.jax_hooks import JaxHooks
+from engine.foreign.jax_kernels import KernelCall
 from engine.foreign.jax_notes import Call
 from engine.foreign.jax_rules import RuleOperation
 from engine.foreign.jax_runner import Runner
@@ -18,6 +19,7 @@ from engine.foreign.jax_values import values_of
 from engine.foreign.operation import OperationFailed
 
 COMPLEX = "derivatives by complex numbers, and of them, are not checked"
+UNSEEN = "it was traced, and never run where its values can be seen"
 MOST = 3  # values of one call in a traced program that are looked at
 
 
@@ -56,6 +58,9 @@ class Watcher:
 
     def _add(self, number: int, call: Call, values: list[Any], cells: list[Any]) -> bool:
         """Adds an operation. Says whether it could be made."""
+        if call.launched is not None:
+            self.collection.add(number, KernelCall(call, call.launched, values))
+            return True
         name = rule_name(call.rule)
         try:
             runner = Runner(self.hooks, call, values, cells)
@@ -74,6 +79,9 @@ class Watcher:
         return True
 
     def _make_up(self, number: int, call: Call) -> bool:
+        if call.launched is not None:
+            self.collection.leave_out(call.launched.kernel.key, UNSEEN, call.place, number)
+            return True
         name = rule_name(call.rule)
         if call.cells:
             self.collection.leave_out(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import linecache
 import sysconfig
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
+
+from engine.diagnostics import Span
 
 _LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
 _INSTALLED = ("site-packages", "dist-packages")
@@ -102,3 +105,20 @@ def is_own_file(file: str) -> bool:
     if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen ")):
         return False
     return not any(part in file for part in _INSTALLED)
+
+
+def definition(code: Any) -> Span:
+    """Where the code of a function begins: its `def`, after decorators."""
+    file, line = str(code.co_filename), int(code.co_firstlineno)
+    for n in range(line, line + 50):
+        text = linecache.getline(file, n)
+        if text.lstrip().startswith(("def ", "async def ")):
+            begin = len(text) - len(text.lstrip()) + 1
+            return Span(file, n, begin, n, len(text.rstrip()) + 1)
+        if "lambda" in text:
+            places = [(p[2], p[3]) for p in code.co_positions() if p[0] == n and p[2] and p[3]]
+            first, last = min(p[0] for p in places), max(p[1] for p in places)
+            return Span(file, n, max(0, text.rfind("lambda", 0, first)) + 1, n, last + 1)
+        if not text:
+            break
+    return Span(file, line, 1, line, 1)

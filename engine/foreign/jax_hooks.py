@@ -23,7 +23,10 @@ from engine.foreign.jax_functions import (
     rule_name,
     rule_place,
 )
+from engine.foreign.jax_kernels import Launched
 from engine.foreign.jax_notes import Call, Held, Leaf, Link, Lost, Notes, Slot, Source, variables
+from engine.interop.ffi.kernels import JaxKernel
+from engine.interop.ffi.signature import is_traced
 
 _PROGRAMS = ("jaxpr", "cond_jaxpr", "body_jaxpr", "branches")
 
@@ -47,6 +50,7 @@ class JaxHooks:
         traceback_util.register_exclusion(__file__)
         self._tracer = core.Tracer
         self._literal = core.Literal
+        self._replace(JaxKernel, "__call__", self._launching)
         for cls in (jax.custom_vjp, jax.custom_jvp):
             self._replace(cls, "__call__", self._calling)
         self._replace(pjit, "_pjit_call_impl_python", self._running)
@@ -120,6 +124,42 @@ class JaxHooks:
         kept = tuple(Leaf(s, *t) for s, t in zip(held, types, strict=True))
         static = {i: args[i] for i in fixed}
         call = Call(rule, static, treedef, kept, site, x64_enabled(), cells)
+        self.notes.add(number, call, kind, key)
+
+    def _launching(self, was: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(was)
+        def called(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.silent and kernel.enable_backward:
+                with contextlib.suppress(Exception):  # the call will say what is wrong with it
+                    self._note_kernel(kernel, args, **kwargs)
+            return was(kernel, *args, **kwargs)
+
+        return called
+
+    def _note_kernel(
+        self, called: Any, args: tuple[Any, ...], launch_dims: Any = None, output_dims: Any = None,
+        vmap_method: Any = None,
+    ) -> None:  # fmt: skip
+        """Notes a call of a kernel."""
+        kernel, site = called.kernel, _site()
+        if not kernel.enable_backward or site is None or kernel.is_generic:
+            return
+        static = {i: a for i, a in enumerate(args) if not is_traced(a)}
+        given = [a for i, a in enumerate(args) if i not in static]
+        sources, types = [self.source(x) for x in given], [_type(x) for x in given]
+        kind = (kernel, tuple(types), repr(launch_dims), repr(output_dims))
+        key = tuple(s.key for s in sources), tuple(map(id, static.values()))
+        if self.notes.again(kind, key):
+            return
+        number = self.collection.number(kernel.key, kind, _nbytes(sources, types), site.span)
+        if number < 0:
+            return
+        dims = called.launch_dims if launch_dims is None else launch_dims
+        shapes = called.output_dims if output_dims is None else output_dims
+        base = called._operation(args, dims, shapes, vmap_method or called.vmap_method)[0].base
+        launched = Launched(kernel, base.dim, tuple((s.name, s.shape) for s in base.outputs))
+        leaves = tuple(Leaf(s, *t) for s, t in zip(sources, types, strict=True))
+        call = Call(called, static, None, leaves, site, x64_enabled(), launched=launched)
         self.notes.add(number, call, kind, key)
 
     def _cells(self, rule: Any) -> Iterator[tuple[Any, Source]]:

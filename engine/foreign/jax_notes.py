@@ -88,7 +88,8 @@ class Call:
     """A call of a rule.
 
     static: arguments that are no arrays, by their places. treedef, leaves: all other arguments.
-    cells: what the functions of the rule have captured of traced programs.
+    cells: what the functions of the rule have captured of traced programs. launched: of a kernel
+    (`jax_kernels.Launched`), that has no rule.
     """
 
     rule: Any
@@ -98,6 +99,7 @@ class Call:
     site: Site | None
     x64: bool
     cells: tuple[tuple[Any, Source], ...] = ()
+    launched: Any = None
 
     @property
     def place(self) -> Span | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,13 @@ import numpy as np
 
 from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import Span
-from engine.foreign.jax_functions import code_of, is_own_file, rule_codes, rule_name
+from engine.foreign.jax_functions import (
+    code_of,
+    definition,
+    is_own_file,
+    rule_codes,
+    rule_name,
+)
 from engine.foreign.jax_notes import Call
 from engine.foreign.jax_runner import Runner
 from engine.foreign.jax_second import RuleGradient
@@ -236,23 +241,6 @@ def gradient_of(rule: Any) -> tuple[str, Span]:
     own = [c for c in codes if is_own_file(c.co_filename)]
     code = (own or codes)[0]
     return code.co_name, definition(code)
-
-
-def definition(code: Any) -> Span:
-    """Where the code of a function begins: its `def`, after decorators."""
-    file, line = str(code.co_filename), int(code.co_firstlineno)
-    for n in range(line, line + 50):
-        text = linecache.getline(file, n)
-        if text.lstrip().startswith(("def ", "async def ")):
-            begin = len(text) - len(text.lstrip()) + 1
-            return Span(file, n, begin, n, len(text.rstrip()) + 1)
-        if "lambda" in text:
-            places = [(p[2], p[3]) for p in code.co_positions() if p[0] == n and p[2] and p[3]]
-            first, last = min(p[0] for p in places), max(p[1] for p in places)
-            return Span(file, n, max(0, text.rfind("lambda", 0, first)) + 1, n, last + 1)
-        if not text:
-            break
-    return Span(file, line, 1, line, 1)
 
 
 def leaf_names(call: Call) -> list[str]:
