@@ -11,20 +11,24 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from engine.diagnostics.site import call_site
 from engine.foreign.collection import Collection
+from engine.foreign.jax_arguments import (
+    caller,
+    copied,
+    leaf_type,
+    nbytes_of,
+    source,
+    x64_enabled,
+)
 from engine.foreign.jax_functions import (
     captured,
-    is_own_file,
     is_own_rule,
     rule_codes,
     rule_name,
     rule_place,
 )
 from engine.foreign.jax_kernels import Launched
-from engine.foreign.jax_notes import Call, Held, Leaf, Link, Lost, Notes, Slot, Source, variables
+from engine.foreign.jax_notes import Call, Held, Leaf, Link, Notes, Source, variables
 from engine.interop.ffi.kernels import JaxKernel
 from engine.interop.ffi.signature import is_traced
 
@@ -106,21 +110,21 @@ class JaxHooks:
         fixed = {i % len(args) for i in rule.nondiff_argnums} if args else set()
         moving = tuple(a for i, a in enumerate(args) if i not in fixed)
         leaves, treedef = jax.tree_util.tree_flatten(moving)
-        sources = [self.source(x) for x in leaves]
-        types = [_type(x) for x in leaves]
+        sources = [source(x) for x in leaves]
+        types = [leaf_type(x) for x in leaves]
         cells = tuple(self._cells(rule))
         statics = tuple(repr(type(args[i])) for i in sorted(fixed))
         kind = (*rule_codes(rule), treedef, tuple(types), statics)
         key = tuple(s.key for s in sources), tuple(id(args[i]) for i in sorted(fixed))
         if self.notes.again(kind, key):
             return
-        site = _site()
-        number = self.collection.number(
-            rule_name(rule), kind, _nbytes(sources, types), site and site.span
-        )
+        site = caller()
+        place = None if site is None else site.span
+        nbytes = nbytes_of(sources, types)
+        number = self.collection.number(rule_name(rule), kind, nbytes, place)
         if number < 0:
             return
-        held = [_copied(s) if isinstance(s, Held) else s for s in sources]
+        held = [copied(s) if isinstance(s, Held) else s for s in sources]
         kept = tuple(Leaf(s, *t) for s, t in zip(held, types, strict=True))
         static = {i: args[i] for i in fixed}
         call = Call(rule, static, treedef, kept, site, x64_enabled(), cells)
@@ -141,17 +145,17 @@ class JaxHooks:
         vmap_method: Any = None,
     ) -> None:  # fmt: skip
         """Notes a call of a kernel."""
-        kernel, site = called.kernel, _site()
+        kernel, site = called.kernel, caller()
         if not kernel.enable_backward or site is None or kernel.is_generic:
             return
         static = {i: a for i, a in enumerate(args) if not is_traced(a)}
         given = [a for i, a in enumerate(args) if i not in static]
-        sources, types = [self.source(x) for x in given], [_type(x) for x in given]
+        sources, types = [source(x) for x in given], [leaf_type(x) for x in given]
         kind = (kernel, tuple(types), repr(launch_dims), repr(output_dims))
         key = tuple(s.key for s in sources), tuple(map(id, static.values()))
         if self.notes.again(kind, key):
             return
-        number = self.collection.number(kernel.key, kind, _nbytes(sources, types), site.span)
+        number = self.collection.number(kernel.key, kind, nbytes_of(sources, types), site.span)
         if number < 0:
             return
         dims = called.launch_dims if launch_dims is None else launch_dims
@@ -166,32 +170,7 @@ class JaxHooks:
         """Variables of traced programs that the functions of a rule have captured."""
         for cell, x in captured(rule):
             if isinstance(x, self._tracer):
-                yield cell, self.source(x)
-
-    def source(self, x: Any) -> Source:
-        """Where a value comes from."""
-        lanes: list[int | None] = []
-        while isinstance(x, self._tracer):
-            if hasattr(x, "batch_dim"):
-                if not isinstance(x.batch_dim, int | None):
-                    return Lost()
-                lanes.append(x.batch_dim)
-                x = x.val
-            elif hasattr(x, "primal"):
-                x = x.primal
-            elif type(x).__name__ == "DynamicJaxprTracer":
-                atom: Any = x.val
-                if isinstance(atom, self._literal):
-                    x = atom.val
-                    break
-                known = x._trace.frame.constvar_to_val.get(atom)
-                if known is None or isinstance(known, self._tracer):
-                    return Slot(atom, tuple(lanes))
-                x = getattr(known, "canonical", known)
-                break
-            else:
-                return Lost()
-        return Held(x, tuple(lanes))
+                yield cell, source(x)
 
     def _running(self, was: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(was)
@@ -225,7 +204,7 @@ class JaxHooks:
                     continue
                 donated = params.get("donated_invars") or (False,) * len(args)
                 sources = tuple(
-                    _copied(s, lent) if isinstance(s := self.source(a), Held) else s
+                    copied(s, lent) if isinstance(s := source(a), Held) else s
                     for a, lent in zip(args, donated, strict=True)
                 )
                 link = Link(
@@ -284,40 +263,3 @@ def _primitives() -> list[Any]:
     from jax._src.lax.control_flow import conditionals, loops
 
     return [pjit.jit_p, loops.scan_p, loops.while_p, conditionals.cond_p, ad_checkpoint.remat_p]
-
-
-def x64_enabled() -> bool:
-    """Whether JAX has numbers of 64 bits here."""
-    import jax
-
-    return bool(jax.config.jax_enable_x64)
-
-
-def _site() -> Any:
-    import sys
-
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and not is_own_file(frame.f_code.co_filename):
-        depth, frame = depth + 1, frame.f_back
-    return call_site(depth + 1) if is_own_file(frame.f_code.co_filename) else None
-
-
-def _nbytes(sources: Sequence[Source], types: Sequence[Any]) -> int:
-    """Memory that a call keeps."""
-    held = [t for s, t in zip(sources, types, strict=True) if isinstance(s, Held)]
-    return sum(int(np.prod(shape)) * getattr(dtype, "itemsize", 8) for shape, dtype, _ in held)
-
-
-def _type(x: Any) -> tuple[tuple[int, ...], Any, bool]:
-    from jax._src import core
-
-    aval = core.typeof(x)
-    return tuple(aval.shape), aval.dtype, bool(getattr(aval, "weak_type", False))
-
-
-def _copied(source: Held, lent: bool = False) -> Held:
-    """What stays as it is: arrays of JAX do, unless they are given away."""
-    value = source.value
-    if isinstance(value, np.ndarray) or (lent and hasattr(value, "__array__")):
-        return Held(np.array(value, copy=True), source.lanes)
-    return source

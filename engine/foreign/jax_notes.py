@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from engine.diagnostics import Site, Span
 
 KEPT = 4  # calls of one traced program whose arguments are kept
@@ -25,7 +27,9 @@ class Held:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for the same array."""
+        """Equal for the same array, unless it is one that the program may change."""
+        if isinstance(self.value, np.ndarray):
+            return (object(),)
         return id(self.value), self.lanes
 
 

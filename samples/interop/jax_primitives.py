@@ -5,7 +5,7 @@ call with three arguments has two outputs. It always returns a list.
 """
 
 # needs: jax
-# check: no tape
+# check: passes
 
 import jax
 import jax.numpy as jnp

@@ -5,7 +5,7 @@ and in reverse, and Newton's method, which needs the Hessian, finds where a sour
 """
 
 # needs: jax
-# check: no tape
+# check: passes
 
 from functools import partial
 

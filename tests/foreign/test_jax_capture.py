@@ -249,3 +249,52 @@ def test_a_version_of_jax_that_is_not_known(
     monkeypatch.setattr(JaxHooks, "install", install)
     watched = run(tmp_path, RIGHT + "f(x, x)")
     assert any("were not looked at" in n and jax.__version__ in n for n in watched.notes)
+
+
+KERNEL = """
+import engine as wp
+
+@wp.func
+def cube(x: float):
+    return x * x * x
+
+@wp.func_grad(cube)
+def adj_cube(x: float, adj_ret: float):
+    wp.adjoint[x] += {} * x * x * adj_ret
+
+@wp.kernel
+def scaled(x: wp.array(dtype=wp.vec2), s: float, y: wp.array(dtype=wp.vec2)):
+    i = wp.tid()
+    y[i] = s * wp.vec2(cube(x[i][0]), x[i][0] * x[i][1])
+
+f = wp.jax_kernel(scaled, enable_backward=True)
+x = jnp.arange(1.0, 7.0).reshape(3, 2)
+jax.jit(jax.grad(lambda x, s: f(2.0 * x, s)[0].sum()))(x, 3.0)
+"""
+
+
+def test_kernels_are_checked_like_launches(tmp_path: Path) -> None:
+    """At the values that they were called with; what is wrong inside is told as on a tape."""
+    watched = run(tmp_path, KERNEL.format("3.0"))
+    (c,) = watched.found
+    (operation,) = [op for _, op in c.operations]
+    assert [np.asarray(a).tolist() for a in operation._args] == [
+        [[2.0, 4.0], [6.0, 8.0], [10.0, 12.0]], 3.0
+    ]  # fmt: skip
+    (result,) = watched.results()
+    (launch,) = result.launches
+    assert launch.kernel == "scaled"
+    assert [(p.input, p.verdict) for p in launch.pairs] == [("x", "pass")]
+
+    (result,) = run(tmp_path, KERNEL.format("2.0")).results()
+    (launch,) = result.launches
+    assert [p.verdict for p in launch.pairs] == ["fail"]
+    assert [b.derivative for b in launch.blame] == ["adj_cube"]
+
+
+def test_a_kernel_without_values_is_told(tmp_path: Path) -> None:
+    call = "jax.make_jaxpr(lambda x: f(x, 1.0))(x)"
+    text = "\n".join(KERNEL.format("3.0").splitlines()[:-1]) + "\n" + call
+    (result,) = run(tmp_path, text).results()
+    assert not result.launches
+    assert ["never run" in u.reason for u in result.unchecked] == [True]
