@@ -62,4 +62,11 @@ def _of(t: Any, tree: Any) -> Iterator[int]:
 def _holds(dtype: Any) -> bool:
     if kind_of(dtype) == "Struct":
         return any(_holds(v.type) for v in dtype.vars.values())
-    return getattr(dtype, "__name__", "") == "uint64"
+    return getattr(dtype, "__name__", "") == "uint64" or "array" in kind_of(dtype).lower()
+
+
+def links(dtype: Any) -> bool:
+    """Whether elements of an array refer to other arrays."""
+    if kind_of(dtype) == "Struct":
+        return any(links(v.type) for v in dtype.vars.values())
+    return "array" in kind_of(dtype).lower()

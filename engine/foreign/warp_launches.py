@@ -29,6 +29,7 @@ from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import EngineError, Span
 from engine.foreign.check import Seen
 from engine.foreign.warp_adjoint import WarpRun
+from engine.foreign.warp_handles import links
 from engine.foreign.warp_kernels import Translation, Untranslatable
 from engine.foreign.warp_operation import check_alone
 from engine.foreign.warp_reasons import reasons
@@ -90,6 +91,8 @@ class LaunchCheck:
         )
         try:
             _refuse_overlaps(launch)
+            if linked := next((a.path for a in launch.arrays if links(a.dtype)), ""):
+                raise Untranslatable(f"argument {linked!r} is an array of structs that hold arrays")
             try:
                 self.translation.kernel(launch.kernel)
             except Untranslatable as why:
