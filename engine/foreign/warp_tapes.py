@@ -24,6 +24,7 @@ from engine.foreign.warp_values import (
     arrays_of,
     described,
     live_arrays,
+    with_gradients_of,
 )
 
 # Packages of Warp that are programs, and no part of it.
@@ -230,11 +231,12 @@ class WarpWatch:
             loss = named.get("loss", args[0] if args else None)
             seeds = named.get("grads", args[1] if len(args) > 1 else None) or {}
             found: dict[Any, tuple[ArrayOf, Any]] = {}
+            self._seed(loss, seeds)
             for launch in mine.launches:
                 given = launch.live() or ()
+                launch.args = self._graded(launch, given)
                 launch.present = self._contents(launch, given)
                 found.update(self._with_gradients(launch, given))
-            self._seed(loss, seeds)
             before = {key: self._held(a.grad) for key, (_, a) in found.items()}
             out = call(tape, *args, **named)
             for key, (spec, a) in found.items():
@@ -252,6 +254,12 @@ class WarpWatch:
         specs = ((spec, live.get(spec.path)) for spec in launch.arrays if spec.grad)
         return {(s.key, s.grad): (s, a) for s, a in specs if a is not None and a.grad is not None}
 
+    def _graded(self, launch: WarpLaunch, given: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments: cotangents for an array give it a gradient."""
+        names = [a.label for a in launch.kernel.adj.args]
+        live = dict(x for v, n in zip(given, names, strict=False) for x in live_arrays(v, n))
+        return tuple(with_gradients_of(tree, live) for tree in launch.args)
+
     def _seed(self, loss: Any, seeds: Any) -> None:
         """Puts cotangents where the backward pass is about to put them, too."""
         self._copying += 1
@@ -259,7 +267,9 @@ class WarpWatch:
             if loss is not None and loss.size == 1 and loss.grad is not None:
                 loss.grad.fill_(1.0)
             for a, g in seeds.items():
-                if a.grad is not None:
+                if a.grad is None:
+                    a.grad = g
+                else:
                     a.grad.assign(g)
         finally:
             self._copying -= 1

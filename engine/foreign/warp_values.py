@@ -7,7 +7,7 @@ nothing has changed between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,17 @@ def arrays_of(tree: Any) -> Iterator[ArrayOf]:
     elif isinstance(tree, StructOf):
         for field in tree.fields.values():
             yield from arrays_of(field)
+
+
+def with_gradients_of(tree: Any, live: Mapping[str, Any]) -> Any:
+    """The description of an argument, with the gradients that its arrays have by now."""
+    if isinstance(tree, StructOf):
+        fields = {n: with_gradients_of(f, live) for n, f in tree.fields.items()}
+        return StructOf(tree.struct, fields)
+    a = live.get(tree.path) if isinstance(tree, ArrayOf) and not tree.grad else None
+    if a is None or a.grad is None:
+        return tree
+    return replace(tree, grad=int(a.grad.ptr or 0))
 
 
 def live_arrays(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -137,6 +137,18 @@ def test_arrays_made_on_the_way_are_no_fault() -> None:
     assert found.whole is not None and found.whole.verdict == "pass"
 
 
+def test_a_cotangent_gives_an_array_a_gradient() -> None:
+    def program() -> None:
+        x, y = array(), zeros(3, grad=False)
+        with wp.Tape() as tape:
+            launch(squared, x, y)
+        tape.backward(grads={y: array([1.0, 2.0, 3.0], grad=False)})
+
+    found = checked(program)
+    assert verdicts(found) == {"pass"}
+    assert found.whole is not None and found.whole.verdict == "pass"
+
+
 def test_rows_of_one_array() -> None:
     def program() -> None:
         big, out = array(np.arange(1.0, 13.0).reshape(4, 3)), zeros()
