@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Any
 from weakref import ref
 
+import numpy as np
+
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 from engine.interop.gradients import join, shared_gradient
@@ -27,7 +29,7 @@ from engine.logger import log_warning
 from engine.runtime.annotation import MAX_DIMS, ElementInfo, array_type, describe, element_info
 from engine.runtime.array import array
 from engine.runtime.pack import Mismatch
-from engine.runtime.recording import active
+from engine.runtime.recording import active, bystanders
 from engine.runtime.storage import Storage, adopt, known_as
 
 __all__ = [
@@ -216,7 +218,7 @@ class Adapter:
         """The memory of an array on the host. Raises Mismatch."""
         found = self.memory(value)
         if found is None:
-            raise Mismatch("E202", f"a {type(value).__name__} of {self.title}",
+            raise Mismatch("E202", f"an object of type {type(value).__name__}",
                            f"pass {self._a}")  # fmt: skip
         if found.device != "cpu":
             raise Mismatch("E204", f"{self._a} on device {found.device!r}",
@@ -325,6 +327,11 @@ def lend(a: array) -> Any:
     has to see to, the memory counts as one that may change unseen. An array that the library gives
     back has the storage that this one has.
     """
-    view = a.numpy()
-    known_as(a.storage, a.lo, a.hi - a.lo)
+    if bystanders:
+        a._lend()
+    view, storage = a._fresh_view(), a.storage
+    # Types of more than one number are seen through a view, which holds on to what is below.
+    below = view.base
+    storage.expose(below if isinstance(below, np.ndarray) else view)
+    known_as(storage, a.lo, a.hi - a.lo)
     return view

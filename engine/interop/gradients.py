@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Protocol
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
@@ -59,7 +59,9 @@ class SharedGradient:
 
     def __init__(self, adapter: Gradients, tensor: Any, own: array | None = None) -> None:
         self._adapter = adapter
-        self._tensors: list[Callable[[], Any]] = [(lambda: tensor) if own is None else ref(tensor)]
+        self._tensors: list[Callable[[], Any]] = [
+            (lambda: tensor) if own is None else _weak(tensor)
+        ]
         self._own = own
         # The gradient seen last, and as arrays by their elements.
         self._last: Any = None
@@ -71,10 +73,18 @@ class SharedGradient:
         """Whether it is the gradient of a tensor, and not of an earlier one in its place."""
         return any(get() is tensor for get in self._tensors)
 
-    def add(self, tensor: Any) -> None:
-        """Another tensor that is made of the array."""
-        self._tensors = [t for t in self._tensors if t() is not None]
-        self._tensors.append(ref(tensor))
+    def add(self, a: array, tensor: Any) -> None:
+        """Another tensor that is made of the array `a`.
+
+        It gets the gradient first: a tensor without one would mean that it is to be zero.
+        """
+        own, last = self.of(a), self._last
+        known = last is not None and own is not None and self._is(own, last)
+        self._adapter.set_gradient(tensor, last if known else own)
+        if not known:
+            self._last = self._adapter.gradient_of(tensor)
+        self._tensors = [get for get in self._tensors if get() is not None]
+        self._tensors.append(_weak(tensor))
 
     def of(self, a: array, make: bool = True) -> array | None:
         """The gradient of an array. make: else None where the tensor has none at the moment."""
@@ -158,18 +168,41 @@ class SharedGradient:
         return a.ptr == self._adapter.address(g) or a.size == 0
 
 
-# By identity of the tensor. Those of arrays do not keep it alive: see `has`.
-_shared: WeakValueDictionary[int, SharedGradient] = WeakValueDictionary()
+# By identity of the tensor, as long as both live. Those of arrays do not keep it alive: see `has`.
+_shared: dict[int, ref[SharedGradient]] = {}
+
+
+def _known(tensor: Any) -> SharedGradient | None:
+    at = _shared.get(id(tensor))
+    found = None if at is None else at()
+    return found if found is not None and found.has(tensor) else None
+
+
+def _weak(tensor: Any) -> Callable[[], Any]:
+    """A reference that does not keep it alive; nothing is known of it when it is gone."""
+    number = id(tensor)
+    return ref(tensor, lambda _: _shared.pop(number, None))
+
+
+def _note(tensor: Any, gradient: SharedGradient) -> None:
+    number = id(tensor)
+
+    def gone(dead: ref[SharedGradient]) -> None:
+        if _shared.get(number) is dead:
+            del _shared[number]
+
+    _shared[number] = ref(gradient, gone)
 
 
 def shared_gradient(adapter: Gradients, tensor: Any) -> SharedGradient:
     """The one for a tensor."""
-    found = _shared.get(id(tensor))
-    if found is None or not found.has(tensor):
+    found = _known(tensor)
+    if found is None:
         with _lock:
-            found = _shared.get(id(tensor))
-            if found is None or not found.has(tensor):
-                found = _shared[id(tensor)] = SharedGradient(adapter, tensor)
+            found = _known(tensor)
+            if found is None:
+                found = SharedGradient(adapter, tensor)
+                _note(tensor, found)
     return found
 
 
@@ -187,10 +220,9 @@ def give(adapter: Gradients, a: array, tensor: Any) -> None:
             adapter.set_gradient(tensor, own)
             a._shared = SharedGradient(adapter, tensor, own)
             a._grad = None
-        else:  # first what it is, since a tensor without one would mean that it is to be zero
-            adapter.set_gradient(tensor, a._shared.of(a))
-            a._shared.add(tensor)
-        _shared[id(tensor)] = a._shared
+        else:
+            a._shared.add(a, tensor)
+        _note(tensor, a._shared)
 
 
 def join(made: array, shared: SharedGradient) -> array:

@@ -29,6 +29,7 @@ from engine.logger import log_warning
 from engine.runtime import modules
 from engine.runtime.annotation import ArrayAnnotation, describe
 from engine.runtime.base import ArrayBase
+from engine.runtime.foreign import is_foreign
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import descriptor
 from engine.runtime.pack import Mismatch, packer, shown_value
@@ -289,6 +290,9 @@ def _converted(value: Any, t: FieldType) -> Any:
         if isinstance(value, np.ndarray):
             raise Mismatch("E202", "a NumPy array", "make an array of it: array(data, dtype=...)")
         have = getattr(value, "_ir", None)
+        if is_foreign(value):
+            raise Mismatch("E202", f"a {type(value).__name__}",
+                           "make an array of it first: from_torch(t) and its like")  # fmt: skip
         if have is None:
             raise Mismatch("E202", shown_value(value))
         if have.element != t.element:
