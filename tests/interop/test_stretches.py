@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -211,6 +215,54 @@ def test_parameters_that_have_moved_since_are_remembered() -> None:
     weight *= 3.0
     found = check_tape(capture.tapes[0]).whole
     assert found is not None and found.verdict == "pass", found
+
+
+PROGRAM = """
+import torch
+import engine as wp
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        return FACTOR * ctx.saved_tensors[0] ** 2 * g
+
+
+def energy(x):
+    return (Cube.apply(x) * OTHER).sum()
+
+
+x = wp.array([0.5, 1.0, 1.5], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.copy(y, x)
+    loss = wp.record_torch(energy, [y])
+tape.backward(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "other", "line"),
+    [("2.0", "1.0", "def backward(ctx, g):"), ("3.0", "x.detach()", "def energy(x):")],
+)
+def test_a_fault_is_said_once_at_its_cause(
+    tmp_path: Path, factor: str, other: str, line: str
+) -> None:
+    """At the function of PyTorch that is wrong; at the stretch, where that is all that is known."""
+    text = PROGRAM.replace("FACTOR", factor).replace("OTHER", other)
+    (tmp_path / "program.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "adtool", "check", "--format", "json", str(tmp_path / "program.py")],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    (found,) = [f for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"]
+    assert found["code"] == "G001", done.stdout
+    assert text.splitlines()[found["line"] - 1].strip() == line
 
 
 # ---- what is refused
