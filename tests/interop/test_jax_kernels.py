@@ -394,11 +394,12 @@ def test_vmap(method):
     close(twice(g)(a, b), jnp.einsum("xij,yjk->xyik", a, b))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_derivatives_of_batches_and_batches_of_derivatives(method):
+# A batch of six is one launch, one of three a launch for each.
+@pytest.mark.parametrize("method, size", [*((m, 3) for m in METHODS), ("broadcast_all", 6)])
+def test_derivatives_of_batches_and_batches_of_derivatives(method, size):
     f = kernel(decay, num_outputs=2, in_out_argnames=["z"], vmap_method=method)
     g, r = lambda z, x: tuple(f(z, x)), decay_jnp
-    z, x = f32(3, 4), f32(4)
+    z, x = f32(size, 4), f32(4)
 
     def both(h):
         def loss(z, x):
@@ -424,10 +425,22 @@ def test_derivatives_of_batches_and_batches_of_derivatives(method):
 
 def test_a_batch_does_not_reach_into_its_neighbours():
     f = kernel(gather, vmap_method="broadcast_all")
-    table, index = f32(3, 4), jnp.asarray(rng.integers(0, 4, (3, 5)), jnp.int32)
+    table, index = f32(7, 4), jnp.asarray(rng.integers(0, 4, (7, 5)), jnp.int32)
     g, r = lambda t, i: f(t, i, launch_dims=5)[0], lambda t, i: t[i] ** 2
     close(jax.vmap(g)(table, index), jax.vmap(r)(table, index))
     close(jax.vmap(g, (None, 0))(table[0], index), jax.vmap(r, (None, 0))(table[0], index))
+
+
+@wp.kernel
+def checked(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.expect_eq(x.shape[0], 2)
+    y[i] = x[i] * float(x.shape[0])
+
+
+def test_a_kernel_that_has_no_form_for_batches():
+    x = f32(6, 2)
+    close(jax.vmap(lambda x: wp.jax_kernel(checked)(x)[0])(x), 2 * x)
 
 
 def test_vmap_without_a_method():

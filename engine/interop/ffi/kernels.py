@@ -50,9 +50,9 @@ def jax_kernel(
     Args:
         kernel: what `@kernel` made.
         num_outputs: how many parameters are outputs, those of `in_out_argnames` among them.
-        vmap_method: how `vmap` runs a batch: "broadcast_all" and "expand_dims" by one call that
-            launches the kernel for each of it, "sequential" by a loop of JAX, "sequential_unrolled"
-            by that written out. Results are the same.
+        vmap_method: how `vmap` runs a batch: "broadcast_all" and "expand_dims" by one launch with
+            one more axis, or one call that makes a launch for each; "sequential" by a loop of JAX,
+            "sequential_unrolled" by that written out. Results are the same.
         launch_dims: the grid; the shape of the first input array for None.
         output_dims: the shape of outputs, of all or by name, with or without components; for None
             that of the grid, or of the first input array where the grid has other dimensions.

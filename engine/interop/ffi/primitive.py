@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.interop.ffi.batched import fused
 from engine.interop.ffi.library import TARGET, library, publish, published
 from engine.interop.ffi.operation import Compiled, Operation
 
@@ -268,7 +269,10 @@ def _batch(operands: Sequence[Any], dims: Sequence[Any], *, op: Operation) -> An
     import jax.numpy as jnp
 
     (size,) = {x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None}
-    moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
+    moved = [
+        jnp.asarray(x) if d is None else jnp.moveaxis(x, d, 0)  # JAX may give numbers, too
+        for x, d in zip(operands, dims, strict=True)
+    ]
     if op.vmap in ("sequential", "sequential_unrolled"):
         lanes = [x for x, d in zip(moved, dims, strict=True) if d is not None]
 
@@ -291,6 +295,15 @@ def _batch(operands: Sequence[Any], dims: Sequence[Any], *, op: Operation) -> An
                 help="pass vmap_method='broadcast_all', 'expand_dims' or 'sequential'",
             )
         )  # fmt: skip
+    whole = fused(op, size, [d is not None for d in dims])
+    if whole is not None:
+        one_op, full = whole
+        given = [
+            jnp.broadcast_to(x, (size, *x.shape)) if f and d is None else x
+            for x, d, f in zip(moved, dims, full, strict=True)
+        ]
+        made = bind(one_op, given)
+        return made, (0,) * len(made)
     consumed = op.consumed
     batched = [d is not None or k in consumed for k, d in enumerate(dims)]
     given = []
@@ -299,8 +312,7 @@ def _batch(operands: Sequence[Any], dims: Sequence[Any], *, op: Operation) -> An
             given.append(x)
         else:
             given.append(jnp.broadcast_to(x, (size if k in consumed else 1, *x.shape)))
-    full = [True] * len(op.outs)
-    made = bind(op.batched(size, batched, full), given)
+    made = bind(op.batched(size, batched, [True] * len(op.outs)), given)
     return made, (0,) * len(made)
 
 
