@@ -43,6 +43,7 @@ T = TypeVar("T")
 _COMPOUND = (StructType, StructArrayType, IndexedArrayType)
 # Plain Python classes mean what they mean in kernels.
 _PYTHON: dict[Any, t.ScalarType] = {float: t.FLOAT32, int: t.INT32, builtins.bool: t.BOOL}
+_BY_CLASS = {**_PYTHON, **{c: k for k, c in SCALAR_CLASSES.items()}}
 
 
 def to_ir_type(obj: object) -> FieldType:
@@ -88,8 +89,10 @@ def to_value_type(obj: object) -> t.ValueType:
 
 def to_element_type(obj: object) -> ElementType:
     """Like `to_ir_type`, for the elements of arrays, structs included: arrays are refused."""
-    if obj.__class__ is type and obj in _PYTHON:
-        return _PYTHON[obj]
+    if obj.__class__ is type:
+        known = _BY_CLASS.get(obj)
+        if known is not None:
+            return known
     kind = to_ir_type(obj)
     if isinstance(kind, ARRAYS):
         raise LaunchError(Diagnostic("E202", "the dtype of an array cannot itself be an array"))

@@ -19,7 +19,7 @@ from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.recording import bystanders, graph, reading
-from engine.runtime.storage import Storage, known_memory, wrap
+from engine.runtime.storage import Storage, known_memory, wrap, wrap_own
 
 
 class array(ArrayBase, Operators):
@@ -113,13 +113,13 @@ class array(ArrayBase, Operators):
         device: Device,
     ) -> None:  # fmt: skip
         if not copy and dims is None and data.__class__ is np.ndarray and device is HOST:
-            info = None if kind is None else element_info(kind)
+            wanted = kind or d.SCALARS.get(data.dtype)
+            info = None if wanted is None else element_info(wanted)
             fits = info is not None and info.numpy is data.dtype and not info.inner
             if info is not None and fits and data.ndim and data.flags.aligned:
                 d.check_dimensions(data.shape)
-                storage = wrap(data)
-                whole = data.base is None and data.flags.c_contiguous
-                address = storage.lo if whole else data.__array_interface__["data"][0]
+                address = data.__array_interface__["data"][0]
+                storage = wrap(data) if data.base is not None else wrap_own(data, address)
                 self._set(storage, address, data.shape, data.strides, info.kind)
                 return
         if isinstance(data, array):
@@ -198,24 +198,28 @@ class array(ArrayBase, Operators):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        info = self._info
+        info, storage = self._info, self.storage
+        if (
+            self._interface is not None and storage.external and storage._hold is None
+            and not bystanders
+        ):  # fmt: skip
+            return self._interface  # nobody has to be told
         if info.opaque and info.numpy.names is None:
             # NumPy asks __array__ then, which has the word that the interface has not.
             raise AttributeError("there is no array interface of bfloat16: call numpy()")
-        storage = self.storage
         if bystanders:
             self._lend()
-        if not storage.external or storage._hold is not None:
-            storage.expose_for_ever()
+        storage.expose_for_ever()
         if info.opaque:
             return dict(self._parts.__array_interface__)
-        return {
+        found = self._interface = {
             "version": 3,
             "shape": self.shape + info.inner if info.inner else self.shape,
             "typestr": info.typestr,
             "data": (self.ptr, not storage.writable),
             "strides": None if self.is_contiguous else self.strides + info.steps,
         }
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> d.NumpyArray:
         """As NumPy asks for it: a view, or a copy where `copy` or another dtype wants one.

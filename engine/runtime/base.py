@@ -55,6 +55,7 @@ class ArrayBase:
         "_grad",
         "_grad_view",
         "_info",
+        "_interface",
         "_ir",
         "_origin",
         "_outline",
@@ -94,6 +95,8 @@ class ArrayBase:
     # What tapes keep of it after it is gone: see `engine.tape.outline`.
     _outline: Any
     _info: ElementInfo
+    # `__array_interface__`, once it was asked for.
+    _interface: dict[str, Any] | None
     _ir: Any  # an ArrayType or StructArrayType
     # What gives it the gradient of another library's array, asked each time (`engine.interop`).
     _shared: Any
@@ -124,7 +127,7 @@ class ArrayBase:
         self._ir = info.arrays[n]
         self.dtype = info.dtype
         self._packed = HEADER[n](ptr, *shape, *strides)
-        self._own_view = self._outline = None
+        self._own_view = self._outline = self._interface = None
         self._retain = self._flag = False
         self._grad = self._grad_view = None
         self._origin = None
@@ -193,6 +196,7 @@ class ArrayBase:
         out.lo, out.hi = (self.lo + offset, self.hi - after) if self.size else (out.ptr, out.ptr)
         out._packed = HEADER[self.ndim](out.ptr, *self.shape, *self.strides)
         out._own_view = out._outline = out._grad = out._grad_view = out._origin = None
+        out._interface = None
         out._shared = None
         out._retain = out._flag = False
         out._whole = self

@@ -23,6 +23,8 @@ from engine.runtime.outside import misfit as misfit_of_memory
 NumpyArray = np.ndarray[Any, Any]
 
 MAX_EXTENT = (1 << 31) - 1
+# The types of numbers by NumPy's, but for bfloat16.
+SCALARS = {t.numpy: t for t in BY_NAME.values() if t != BFLOAT16}
 
 
 def shape_from(shape: Any) -> tuple[int, ...]:

@@ -40,6 +40,7 @@ _WATCHED_BYTES = 64 << 20
 # Memory that came from outside, by address, size and whether it may be written: wrappers of one
 # piece of memory share one Storage.
 _external: dict[tuple[int, int, bool], weakref.ref[Storage]] = {}
+_noted = [1 << 12]  # from how many on those that are gone are looked for
 
 
 class Storage:
@@ -95,8 +96,11 @@ class Storage:
         """Notes that user code got `view`, through which it may write at any time."""
         self._let_go()
         seen = weakref.ref(view)
-        if self._views:
-            self._views = [r for r in self._views if r is not seen and r() is not None]
+        views = self._views
+        if len(views) == 1 and views[0]() is None:
+            views[0] = seen  # as it is where somebody looks again and again
+            return
+        self._views = [r for r in views if r is not seen and r() is not None]
         self._views.append(seen)
 
     def expose_for_ever(self) -> None:
@@ -325,6 +329,8 @@ def wrap(data: NumpyArray, immutable: str = "") -> Storage:
 
     immutable: who takes it to be so, where it does not say so itself.
     """
+    if data.base is None:
+        return wrap_own(data, data.__array_interface__["data"][0])
     root: Any = data
     base = root.base
     while isinstance(base, np.ndarray):
@@ -347,6 +353,16 @@ def wrap(data: NumpyArray, immutable: str = "") -> Storage:
     return adopt(root, lo, nbytes, writable, immutable)
 
 
+def wrap_own(data: NumpyArray, address: int) -> Storage:
+    """The same for an array that owns its memory, which begins at `address`."""
+    flags = data.flags
+    nbytes: int = data.nbytes
+    if not flags.c_contiguous:
+        lo, hi = byte_range(address, data.shape, data.strides, data.itemsize)
+        nbytes = hi - lo
+    return adopt(data, address, nbytes, flags.writeable)
+
+
 def adopt(
     owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = ""
 ) -> Storage:
@@ -362,7 +378,7 @@ def adopt(
     if found is None:
         found = Storage(owner, lo, nbytes, HOST, external=True, writable=writable)
         if nbytes:
-            _external[key] = weakref.ref(found, partial(_forget, key))
+            _note(key, found)
     if immutable and found.guard is None:
         found.guard = Guard(immutable, None)
     return found
@@ -374,9 +390,12 @@ def known_as(storage: Storage, lo: int, nbytes: int) -> None:
         key = (lo, nbytes, storage.writable)
         held = _external.get(key)
         if held is None or held() is not storage:
-            _external[key] = weakref.ref(storage, partial(_forget, key))
+            _note(key, storage)
 
 
-def _forget(key: tuple[int, int, bool], gone: weakref.ref[Storage]) -> None:
-    if _external.get(key) is gone:
-        del _external[key]
+def _note(key: tuple[int, int, bool], storage: Storage) -> None:
+    if len(_external) >= _noted[0]:
+        for k in [k for k, r in list(_external.items()) if r() is None]:
+            _external.pop(k, None)
+        _noted[0] = max(_noted[0], 2 * len(_external))
+    _external[key] = weakref.ref(storage)

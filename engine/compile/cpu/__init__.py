@@ -83,7 +83,7 @@ class Cpu(Backend):
             "version": 3,
             "shape": shape,
             "strides": strides,
-            "typestr": _typestr(dtype),
+            "typestr": dtype if dtype.__class__ is str else _typestr(dtype),
             "data": (address, not writable),
         }
         return np.asarray(Exported(owner, interface))
