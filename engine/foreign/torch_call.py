@@ -30,6 +30,7 @@ from engine.foreign.torch_running import (
     undisturbed,
 )
 
+SMALL = 1 << 16  # elements
 MOST = 4  # inputs that are asked for by themselves
 # Makes a tensor of a cotangent, given one of its shape and type.
 Layout = Callable[[Any], Any]
@@ -40,7 +41,8 @@ class Called:
     """What was called, and how it is told of.
 
     call: takes the same arguments. span: of what was written by hand; names: of the arguments;
-    results: names the results, given how many there are.
+    results: names the results, given how many there are. once: whether the gradient says that it
+    cannot be differentiated.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Called:
     call: Callable[..., Any]
     names: Sequence[str]
     results: Callable[[int], list[str]]
+    once: bool = False
 
 
 @dataclass
@@ -105,6 +108,14 @@ class TorchCall(Operation):
         return list(dict.fromkeys(self.found))
 
     @cached_property
+    def small(self) -> bool:
+        """Whether several threads would only wait for each other."""
+        import torch
+
+        tensors = (t for t in (*self.args, *self.returned) if isinstance(t, torch.Tensor))
+        return bool(sum(t.numel() for t in tensors) < SMALL)
+
+    @cached_property
     def inputs(self) -> list[Value]:  # type: ignore[override]
         return [
             Value(self.called.names[k], numbers(t), name_of(t.dtype))
@@ -120,7 +131,7 @@ class TorchCall(Operation):
         ]
 
     def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
-        with undisturbed(self.state, lifted):
+        with undisturbed(self.state, lifted, self.small):
             outputs, _ = self._run(inputs, lifted, self.wanted)
             return [numbers(y) for y in outputs]
 
@@ -184,7 +195,7 @@ class TorchCall(Operation):
     def second(self) -> Operation | None:
         from engine.foreign.torch_second import TorchGradient
 
-        return TorchGradient.of(self)
+        return None if self.called.once else TorchGradient.of(self)
 
     # ---- runs
 
@@ -203,7 +214,7 @@ class TorchCall(Operation):
         """The gradients. zeros: stand for cotangents that are None."""
         import torch
 
-        with undisturbed(self.state, lifted):
+        with undisturbed(self.state, lifted, self.small):
             outputs, leaves = self._run(inputs, lifted, self.wanted if wanted is None else wanted)
             given = []
             for y, w in zip(outputs, cotangents, strict=True):
@@ -292,6 +303,8 @@ def _strided(t: Any) -> Any:
     """The same numbers, every other element of memory, with the dimensions the other way round."""
     import torch
 
+    if not t.dim():
+        return t
     wide = torch.zeros((*reversed(t.shape), 2), dtype=t.dtype, device=t.device)
     out = wide[..., 0].permute(*reversed(range(t.dim())))
     return out.copy_(t)

@@ -252,8 +252,16 @@ def _called(cls: Any, count: int) -> Called | None:
     name = cls.__qualname__.rpartition("<locals>.")[2]
     return Called(
         name, "function", f"{name}.{word}", definition(backward) if own else class_line(cls),
-        cls.apply, names, lambda n: results(cls.forward, n, names),
+        cls.apply, names, lambda n: results(cls.forward, n, names), _once(backward),
     )  # fmt: skip
+
+
+def _once(backward: Any) -> bool:
+    """Whether PyTorch's `once_differentiable` is around it."""
+    import torch
+
+    file = torch.autograd.function.once_differentiable.__code__.co_filename
+    return hasattr(backward, "__wrapped__") and backward.__code__.co_filename == file
 
 
 def _overrides(cls: Any, name: str) -> bool:

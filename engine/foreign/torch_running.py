@@ -43,14 +43,16 @@ class RandomState:
 
 
 @contextlib.contextmanager
-def undisturbed(state: RandomState, lifted: bool) -> Iterator[None]:
+def undisturbed(state: RandomState, lifted: bool, small: bool = False) -> Iterator[None]:
     """Runs the user's code with these random numbers, and leaves all as it was.
 
-    lifted: new tensors are float64 unless their code says something else.
+    lifted: new tensors are float64 unless their code says something else. small: one thread does,
+    and waits for no other.
     """
     import torch
 
     before, dtype = RandomState.now(), torch.get_default_dtype()
+    threads = torch.get_num_threads()
     silence = io.StringIO()
     quiet.on = True
     try:
@@ -59,6 +61,8 @@ def undisturbed(state: RandomState, lifted: bool) -> Iterator[None]:
             torch.inference_mode(False), torch.enable_grad(),
             torch.autograd.set_detect_anomaly(False),
         ):  # fmt: skip
+            if small and threads > 1:
+                torch.set_num_threads(1)
             state.restore()
             if lifted:
                 torch.set_default_dtype(torch.float64)
@@ -66,6 +70,8 @@ def undisturbed(state: RandomState, lifted: bool) -> Iterator[None]:
     finally:
         quiet.on = False
         torch.set_default_dtype(dtype)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
         before.restore()
 
 
@@ -93,7 +99,7 @@ def tensor_of(values: Array, like: Any, lifted: bool) -> Any:
     dtype = torch.float64 if lifted else like.dtype
     out = torch.empty_like(like, dtype=dtype, memory_format=torch.preserve_format)
     with torch.no_grad():
-        out.copy_(torch.from_numpy(np.ascontiguousarray(values, np.float64)))
+        out.copy_(torch.from_numpy(np.array(values, np.float64, order="C")))
     return out.detach()
 
 

@@ -18,11 +18,13 @@ from typing import Any, Protocol
 
 from engine import config
 from engine.autograd.comparison.tolerance import Tolerance
+from engine.autograd.facts import Handwritten
 from engine.autograd.results import LaunchResult, TapeResult
 from engine.autograd.tape.check import CheckInterrupted
 from engine.autograd.tape.options import Options
 from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
+from engine.foreign.operation import Operation
 
 # The module that a program imports, the file here that watches it, and the framework's name.
 FRAMEWORKS = (
@@ -124,12 +126,23 @@ def _checked(
         for count, (k, op) in enumerate(chosen):
             if progress is not None:
                 progress(count, len(chosen), op.name)
-            done.append(check_operation(op, options, k, seen))
+            done.append(_one(op, options, k, seen))
         if progress is not None and chosen:
             progress(len(chosen), len(chosen), "")
     except KeyboardInterrupt:
         raise CheckInterrupted(TapeResult(number, tuple(done), tuple(c.unchecked))) from None
     return TapeResult(number, tuple(done), tuple(c.unchecked))
+
+
+def _one(op: Operation, options: Options, number: int, seen: Seen) -> LaunchResult:
+    try:
+        return check_operation(op, options, number, seen)
+    except MemoryError:
+        why = "its check does not fit into memory"
+    except Exception as error:  # of a framework, that no one has met yet
+        why = f"its check could not run: {type(error).__name__}: {error}"
+    return LaunchResult(number, op.name, (), (), op.span, op.site, skipped=why,
+                        by_hand=Handwritten(op.framework, op.what, op.gradient))  # fmt: skip
 
 
 @contextmanager

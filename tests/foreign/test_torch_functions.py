@@ -1,0 +1,599 @@
+"""Functions of PyTorch with a backward of their own: the right ones pass, spoiled ones do not."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.foreign import watching
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from tests.foreign.torch_right import CASES, Cube, Product, _some  # noqa: E402
+
+Function = torch.autograd.Function
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(3)
+
+
+def launches(run: Callable[[], Any], **options: Any) -> list[Any]:
+    """The checks of what ran."""
+    with watching() as watched:
+        run()
+    return [x for result in watched.results(**options) for x in result.launches]
+
+
+def passed(out: Any) -> None:
+    """Runs a backward pass from all results."""
+    every = out if isinstance(out, tuple) else (out,)
+    sum(y.sum() for y in every if y.requires_grad).backward()
+
+
+def verdicts(run: Callable[[], Any], **options: Any) -> dict[tuple[str, str], str]:
+    (launch,) = launches(run, **options)
+    assert not launch.skipped
+    return {(p.input, p.output): p.verdict for p in launch.pairs}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_right_ones_pass(case) -> None:
+    cls, arguments = CASES[case]
+    args = arguments()
+    (launch,) = launches(lambda: passed(cls.apply(*args)))
+    assert launch.kernel == cls.__name__ and launch.pairs
+    assert {p.verdict for p in launch.pairs} == {"pass"}, launch.pairs
+    assert launch.by_hand.missing == () and launch.by_hand.changes == ()
+
+
+def spoiled(cls: type, change: Callable[[tuple], tuple]) -> type:
+    """A function whose backward gives something else."""
+
+    def backward(ctx, *grads):
+        found = cls.backward(ctx, *grads)
+        return change(found if isinstance(found, tuple) else (found,))
+
+    return type("Spoiled", (cls,), {"backward": staticmethod(backward)})
+
+
+def each(f: Callable[[Any], Any]) -> Callable[[tuple], tuple]:
+    return lambda grads: tuple(None if g is None else f(g) for g in grads)
+
+
+def one_entry(g):
+    out = g.clone()
+    out.view(-1)[0] *= 1.01
+    return out
+
+
+SPOILS = {
+    "times 1.001": each(lambda g: 1.001 * g),
+    "sign": each(lambda g: -g),
+    "plus one": each(lambda g: g + 1),
+    "one entry": each(one_entry),
+    "zeros": each(torch.zeros_like),
+}
+# Of float32 alone less can be told; and large ones take long.
+SPOILED = [
+    c for c in CASES
+    if not c.startswith("Single") and "half" not in c and ("large" not in c or "Soft" in c)
+    and "1e5" not in c
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("case", SPOILED)
+def test_spoiled_ones_fail(case, spoil) -> None:
+    cls, arguments = CASES[case]
+    args = arguments()
+    found = verdicts(lambda: passed(spoiled(cls, SPOILS[spoil]).apply(*args)))
+    assert "fail" in found.values(), found
+
+
+@pytest.mark.parametrize("case", ["Product", "Polar"])
+def test_gradients_in_the_wrong_order(case) -> None:
+    cls, arguments = CASES[case]
+    args = arguments()
+    found = verdicts(lambda: passed(spoiled(cls, lambda g: g[::-1]).apply(*args)))
+    assert set(found.values()) == {"fail"}
+
+
+def test_none_for_an_input_that_matters() -> None:
+    cls = spoiled(Product, lambda g: (g[0], None))
+    (launch,) = launches(lambda: passed(cls.apply(_some(5), _some(5))))
+    assert launch.by_hand.missing == ("y",)
+
+
+def test_a_transposed_gradient() -> None:
+    cls, _ = CASES["MatMul"]
+    wrong = spoiled(cls, lambda g: (g[0].t().contiguous(), g[1]))
+    found = verdicts(lambda: passed(wrong.apply(_some(3, 3), _some(3, 3))))
+    assert found == {("a", "out"): "fail", ("b", "out"): "pass"}
+
+
+def test_a_shape_that_is_summed_up_without_a_word() -> None:
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x, b):
+            return x * b
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad  # PyTorch sums the second one over its first dimension
+
+    found = verdicts(lambda: passed(Wrong.apply(_some(4, 3), _some(3))))
+    assert set(found.values()) == {"fail"}
+
+
+class Held(Function):
+    """Keeps a tensor on the context, and lets others at it."""
+
+    held: Any = None
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        Held.held = ctx.y
+        return ctx.y.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.y
+
+
+def test_what_was_kept_is_changed_before_the_backward_pass() -> None:
+    def run():
+        out = Held.apply(_some(4))
+        Held.held.mul_(2)
+        out.sum().backward()
+
+    (launch,) = launches(run)
+    (change,) = launch.by_hand.changes
+    assert (change.kind, change.name, change.wrong) == ("saved", "ctx.y", True)
+
+
+def test_what_was_kept_and_is_left_alone() -> None:
+    (launch,) = launches(lambda: passed(Held.apply(_some(4))))
+    assert launch.by_hand.changes == () and launch.pairs[0].verdict == "pass"
+
+
+def test_an_argument_is_changed_without_a_word() -> None:
+    class Silent(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    (launch,) = launches(lambda: passed(Silent.apply(_some(4).clone())))
+    assert [(c.kind, c.name) for c in launch.by_hand.changes] == [("input", "x")]
+
+
+def test_the_backward_changes_what_it_was_given() -> None:
+    class Taking(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.mul_(3)
+
+    (launch,) = launches(lambda: Taking.apply(_some(4)))
+    assert "cotangent" in [c.kind for c in launch.by_hand.changes]
+
+
+def test_the_backward_changes_what_was_kept() -> None:
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.k = torch.full_like(x, 3.0)
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            out = grad * ctx.k
+            ctx.k.mul_(2)
+            return out
+
+    (launch,) = launches(lambda: passed(Once.apply(_some(4))))
+    assert [c.kind for c in launch.by_hand.changes] == ["kept"]
+    assert launch.pairs[0].verdict == "pass"
+
+
+def test_wrong_for_cotangents_that_are_not_contiguous() -> None:
+    class Raw(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            # As a kernel does that takes a pointer and no strides.
+            size = grad.numel()
+            memory = grad.as_strided((size,), (1,)) if grad.stride() != (0, 0) else grad
+            return 2 * memory.reshape(grad.shape)
+
+    (launch,) = launches(lambda: Raw.apply(_some(3, 4)))
+    (pair,) = launch.pairs
+    assert pair.verdict == "fail" and "not contiguous" in pair.reason
+
+
+def test_wrong_where_one_input_is_asked_for_alone() -> None:
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            if not ctx.needs_input_grad[1]:
+                return x * grad, None
+            return y * grad, x * grad
+
+    (launch,) = launches(lambda: Both.apply(_some(4), _some(4)))
+    by = {p.input: p for p in launch.pairs}
+    assert by["x"].verdict == "fail" and "where only `x` needs" in by["x"].reason
+    assert by["y"].verdict == "pass"
+
+
+def test_a_backward_that_fails_where_one_input_is_asked_for_alone() -> None:
+    class Needs(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            if not all(ctx.needs_input_grad):
+                raise ValueError("both, please")
+            x, y = ctx.saved_tensors
+            return y * grad, x * grad
+
+    (launch,) = launches(lambda: Needs.apply(_some(4), _some(4)))
+    assert {p.verdict for p in launch.pairs} == {"inconclusive"}
+    assert all("both, please" in p.reason for p in launch.pairs)
+
+
+def test_a_wrong_count_of_gradients() -> None:
+    class Short(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    (launch,) = launches(lambda: Short.apply(_some(4), _some(4)))
+    assert {p.verdict for p in launch.pairs} == {"fail"}
+    assert "incorrect number of gradients" in launch.pairs[0].reason
+
+
+def test_nan_at_zero() -> None:
+    class Root(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.sqrt()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            return grad / (2 * y)
+
+    x = torch.tensor([0.0, 1.0, 4.0], requires_grad=True)
+    assert verdicts(lambda: Root.apply(x)) == {("x", "y"): "nan"}
+
+
+class Relu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x > 0)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("size", [10, 5000])
+@pytest.mark.parametrize("factor, expected", [(1.0, "kink"), (1.01, "fail")])
+def test_corners(size, factor, expected) -> None:
+    x = torch.randn(size).round().requires_grad_()
+    cls = spoiled(Relu, each(lambda g: factor * g))
+    assert set(verdicts(lambda: cls.apply(x)).values()) == {expected}
+
+
+@pytest.mark.parametrize("size", [6, 3000])
+def test_intended_errors_are_errors(size) -> None:
+    class Straight(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    assert set(verdicts(lambda: Straight.apply(_some(size))).values()) == {"fail"}
+
+
+def test_results_of_another_generator() -> None:
+    draw = np.random.default_rng(1)
+
+    class Noisy(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * draw.random()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    assert set(verdicts(lambda: Noisy.apply(_some(4))).values()) == {"nondeterministic"}
+
+
+def test_what_reads_a_setting_that_has_changed() -> None:
+    setting = [1.0]
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * setting[0]
+
+    def run():
+        passed(Scaled.apply(_some(4)))
+        setting[0] = 2.0
+
+    (launch,) = launches(run)
+    assert launch.pairs[0].verdict == "inconclusive"
+    assert "changed since" in launch.pairs[0].reason
+
+
+# ---- second derivatives
+
+
+def test_second_derivatives() -> None:
+    found = verdicts(lambda: Cube.apply(_some(4)), order=2)
+    assert found == {
+        ("x", "out"): "pass", ("x", "adj_x"): "pass", ("adj_out", "adj_x"): "pass",
+    }  # fmt: skip
+
+
+def test_second_derivatives_that_are_cut() -> None:
+    class Cut(Cube):
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x.detach() ** 2 * grad
+
+    found = verdicts(lambda: Cut.apply(_some(4)), order=2)
+    assert found[("x", "adj_x")] == "fail" and found[("adj_out", "adj_x")] == "pass"
+
+
+def test_once_differentiable() -> None:
+    class Once(Cube):
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * grad
+
+    (launch,) = launches(lambda: Once.apply(_some(4)), order=2)
+    assert launch.no_second and [p.verdict for p in launch.pairs] == ["pass"]
+
+
+# ---- what is looked at
+
+
+def test_not_looked_at_without_a_gradient() -> None:
+    def run():
+        with torch.no_grad():
+            Cube.apply(_some(4))
+        Cube.apply(torch.randn(4))
+
+    assert launches(run) == []
+
+
+def test_complex_numbers_are_left_out_with_words() -> None:
+    x = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+    with watching() as watched:
+        Cube.apply(x)
+    (result,) = watched.results()
+    assert not result.launches and "complex" in result.unchecked[0].reason
+
+
+def test_of_equal_calls_a_few_are_checked() -> None:
+    def run():
+        for _ in range(20):
+            Cube.apply(_some(4))
+        Cube.apply(_some(5))
+
+    found = launches(run)
+    assert [x.index for x in found] == [0, 1, 4, 16, 20]
+
+
+def test_apply_that_was_taken_before() -> None:
+    cube = Cube.apply
+    assert set(verdicts(lambda: cube(_some(4))).values()) == {"pass"}
+
+
+def test_inside_of_a_module() -> None:
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.randn(4))
+
+        def forward(self, x):
+            return Product.apply(x, self.w)
+
+    assert verdicts(lambda: passed(Module()(torch.randn(4)))) == {("y", "out"): "pass"}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_inside_of_compiled_code_is_told() -> None:
+    @torch.compile(backend="eager")
+    def f(x):
+        return Cube.apply(x).sum()
+
+    with watching() as watched:
+        f(_some(4)).backward()
+    assert any("torch.compile" in n for n in watched.notes) or watched.found
+
+
+def test_the_place_and_the_call() -> None:
+    (launch,) = launches(lambda: Cube.apply(_some(4)))
+    assert launch.span.file.endswith("torch_right.py") and launch.site.file == __file__
+    line = linecache.getline(launch.span.file, launch.span.line)
+    assert line.strip() == "def backward(ctx, grad):"
+    assert launch.by_hand.gradient == "Cube.backward"
+
+
+# ---- the program is as it would be
+
+
+def test_the_state_of_the_program_is_left_alone() -> None:
+    def program():
+        torch.manual_seed(1)
+        np.random.seed(1)
+        random.seed(1)
+        cls, _ = CASES["Dropout"]
+        x = torch.randn(6, requires_grad=True)
+        y = cls.apply(x, 0.5)
+        numbers = x._version, y._version, y.detach().tolist()
+        y.sum().backward()
+        grads = x.grad.tolist()
+        return numbers, grads, torch.rand(1).item(), np.random.rand(), random.random()
+
+    plain = program()
+    with watching() as watched:
+        seen = program()
+        list(watched.results())
+        after = torch.rand(1).item(), np.random.rand(), random.random()
+    assert seen == plain
+    program()
+    assert after == (torch.rand(1).item(), np.random.rand(), random.random())
+
+
+def test_no_graph_is_kept(monkeypatch) -> None:
+    import gc
+    import weakref
+
+    with watching():
+        x = _some(4)
+        y = Product.apply(x, x)
+        node = weakref.ref(y.grad_fn)
+        passed(y)
+        del y
+        gc.collect()
+        assert node() is None
+
+
+def test_what_the_program_raises_goes_through() -> None:
+    class Failing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise KeyError("mine")
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    with watching(), pytest.raises(KeyError, match="mine") as caught:
+        Failing.apply(_some(4))
+    assert caught.traceback[-1].name == "forward"
+
+
+def test_nothing_is_printed_twice(capfd) -> None:
+    class Talking(Function):
+        @staticmethod
+        def forward(ctx, x):
+            print("forward")
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            print("backward")
+            return grad
+
+    launches(lambda: passed(Talking.apply(_some(3))))
+    assert capfd.readouterr().out.split() == ["forward", "backward"]
+
+
+def test_afterwards_nothing_is_left() -> None:
+    function = Function.apply.__func__
+    before = function.__code__
+    with watching():
+        assert function.__code__ is not before
+        with watching():
+            pass
+        assert function.__code__ is not before
+    assert function.__code__ is before
+
+
+# ---- operators
+
+
+@pytest.fixture(scope="module")
+def operators() -> Any:
+    @torch.library.custom_op("adtooltest::sine", mutates_args=())
+    def sine(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+        return torch.sin(k * x)
+
+    def setup(ctx, inputs, output):
+        ctx.x, ctx.k = inputs
+
+    def sine_backward(ctx, grad):
+        return grad * ctx.k * torch.cos(ctx.k * ctx.x), None
+
+    sine.register_autograd(sine_backward, setup_context=setup)
+
+    library = torch.library.Library("adtooltest", "FRAGMENT")
+    library.define("wave(Tensor x, Tensor y) -> (Tensor, Tensor)")
+    library.impl("wave", lambda x, y: (x * y, x + y), "CompositeExplicitAutograd")
+
+    def wave_backward(ctx, first, second):
+        x, y = ctx.saved_tensors
+        return first * y + second, first * y + second  # the second one should be x
+
+    torch.library.register_autograd(
+        "adtooltest::wave", wave_backward,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs), lib=library,
+    )  # fmt: skip
+    yield sine, torch.ops.adtooltest.wave
+    library._destroy()
+
+
+def test_a_custom_op_that_is_right(operators) -> None:
+    (launch,) = launches(lambda: passed(operators[0](_some(5))))
+    assert launch.kernel == "adtooltest::sine" and launch.by_hand.what == "custom op"
+    assert launch.by_hand.gradient == "sine_backward"
+    assert [(p.input, p.output, p.verdict) for p in launch.pairs] == [("x", "out", "pass")]
+    assert launch.site.file == __file__
+
+
+def test_an_operator_that_is_wrong(operators) -> None:
+    found = verdicts(lambda: passed(operators[1](_some(5), _some(5))))
+    assert found == {
+        ("x", "out0"): "pass", ("x", "out1"): "pass",
+        ("y", "out0"): "fail", ("y", "out1"): "pass",
+    }  # fmt: skip
