@@ -18,6 +18,7 @@ from engine.foreign.operation import Array
 
 # Up to this many scalars on a side, entries are compared one by one.
 SIDE = 128
+JUDGED = 256  # entries that are looked at closely
 SAMPLED = 4  # columns of a larger one
 UNSAMPLED = Judgement("fail", "seen along random directions; the entries that were sampled agree")
 
@@ -64,15 +65,19 @@ def compare_block(
         diff = np.abs(ad - ref)
     finite = np.isfinite(ad)
     judgements = [PASS] if np.all(finite) else [not_finite(e, i)]
-    for k, m in np.argwhere(finite & ~(diff <= allowed)):
+    bad = np.argwhere(finite & ~(diff <= allowed))
+    with np.errstate(all="ignore"):
+        far = np.argsort([-float(diff[k, m] / allowed[k, m]) for k, m in bad])
+    for k, m in bad[far[:JUDGED]]:  # the furthest off first, up to a failure
         value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
         found = Slope(ref[k : k + 1, m], error[k : k + 1, m])
         verdict = settled(
             e, value, e.scale(i, cols[m]), float(ad[k, m]), found, float(allowed[k, m])
         )
         judgements.append(verdict)
-        if verdict.verdict != "fail":
-            diff[k, m] = 0.0
+        if verdict.verdict == "fail":
+            break
+        diff[k, m] = 0.0
     diff = np.where(np.isfinite(diff), diff, 0.0)
     with np.errstate(all="ignore"):
         excess = np.where(finite, diff / allowed, np.inf if NAN in judgements else -1.0)

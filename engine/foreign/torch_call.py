@@ -70,7 +70,7 @@ class TorchCall(Operation):
 
     args, kwargs: as given, with copies in place of tensors. wanted: which of `args` ask for a
     gradient. returned: copies of the results that have one; places: where they are among all
-    results. seen: backward passes of the program.
+    results. seen: backward passes of the program. drawn: whether it draws random numbers.
     """
 
     called: Called
@@ -84,6 +84,7 @@ class TorchCall(Operation):
     count: int = 1
     seen: list[Backward] = field(default_factory=list)
     found: list[Change] = field(default_factory=list)
+    drawn: bool | None = None
 
     framework = "PyTorch"
 
@@ -130,9 +131,16 @@ class TorchCall(Operation):
             for place, t in zip(self.places, self.returned, strict=True)
         ]
 
+    @property
+    def random(self) -> RandomState | None:
+        """The random numbers that a run begins with; None where it is known to draw none."""
+        return None if self.drawn is False else self.state
+
     def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
-        with undisturbed(self.state, lifted, self.small):
+        with undisturbed(self.random, lifted, self.small):
             outputs, _ = self._run(inputs, lifted, self.wanted)
+            if self.drawn is None:
+                self.drawn = not self.state.same()
             return [numbers(y) for y in outputs]
 
     def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
@@ -214,7 +222,7 @@ class TorchCall(Operation):
         """The gradients. zeros: stand for cotangents that are None."""
         import torch
 
-        with undisturbed(self.state, lifted, self.small):
+        with undisturbed(self.random, lifted, self.small):
             outputs, leaves = self._run(inputs, lifted, self.wanted if wanted is None else wanted)
             given = []
             for y, w in zip(outputs, cotangents, strict=True):

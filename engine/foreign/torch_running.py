@@ -26,6 +26,14 @@ class RandomState:
     numpy: Any
     python: Any
 
+    def same(self) -> bool:
+        """Whether no random number was drawn since."""
+        import torch
+
+        now = RandomState.now()
+        numpy = all(np.array_equal(a, b) for a, b in zip(now.numpy, self.numpy, strict=True))
+        return torch.equal(now.torch, self.torch) and numpy and now.python == self.python
+
     @staticmethod
     def now() -> RandomState:
         """As it is."""
@@ -43,15 +51,18 @@ class RandomState:
 
 
 @contextlib.contextmanager
-def undisturbed(state: RandomState, lifted: bool, small: bool = False) -> Iterator[None]:
+def undisturbed(state: RandomState | None, lifted: bool, small: bool = False) -> Iterator[None]:
     """Runs the user's code with these random numbers, and leaves all as it was.
+
+    state: None for what draws no numbers.
 
     lifted: new tensors are float64 unless their code says something else. small: one thread does,
     and waits for no other.
     """
     import torch
 
-    before, dtype = RandomState.now(), torch.get_default_dtype()
+    before = None if state is None else RandomState.now()
+    dtype = torch.get_default_dtype()
     threads = torch.get_num_threads()
     silence = io.StringIO()
     quiet.on = True
@@ -63,7 +74,8 @@ def undisturbed(state: RandomState, lifted: bool, small: bool = False) -> Iterat
         ):  # fmt: skip
             if small and threads > 1:
                 torch.set_num_threads(1)
-            state.restore()
+            if state is not None:
+                state.restore()
             if lifted:
                 torch.set_default_dtype(torch.float64)
             yield
@@ -72,7 +84,8 @@ def undisturbed(state: RandomState, lifted: bool, small: bool = False) -> Iterat
         torch.set_default_dtype(dtype)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
-        before.restore()
+        if before is not None:
+            before.restore()
 
 
 def copied(tensor: Any) -> Any:
