@@ -1,0 +1,95 @@
+"""`adtool check` on scripts with functions of PyTorch that have a backward of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+CUBE = """
+import torch
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return {factor} * x ** 2 * grad
+
+cube = Cube.apply
+x = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
+cube(x).sum().backward()
+print("gradient", x.grad.tolist())
+"""
+
+TAPE = """
+import engine as wp
+
+@wp.kernel
+def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+a = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+b = wp.zeros(2, dtype=float, requires_grad=True)
+with wp.Tape():
+    wp.launch(double, dim=2, inputs=[a], outputs=[b])
+"""
+
+
+def test_a_right_function_alone_is_a_success(adtool: Any) -> None:
+    adtool.script(CUBE.format(factor=3))
+    done = adtool("check", "script.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("gradient [3.0, 12.0, 0.75]") == 1
+    assert "1 call of PyTorch functions" in done.stdout and "passed" in done.stdout
+    assert "as wholes" not in done.stdout
+
+
+def test_a_wrong_one_is_an_error_at_its_backward(adtool: Any) -> None:
+    path = adtool.script(CUBE.format(factor=2))
+    done = adtool("check", "--format", "json", "script.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = adtool.report("script.py")
+    (finding,) = report["findings"]
+    assert (finding["code"], finding["kernel"]) == ("G001", "Cube")
+    line = path.read_text().splitlines()[finding["line"] - 1]
+    assert line.strip() == "def backward(ctx, grad):"
+    (launch,) = report["launches"]
+    assert launch["framework"] == "PyTorch" and launch["pairs"][0]["verdict"] == "fail"
+    assert "function `Cube`" in finding["message"]
+
+
+def test_a_comment_suppresses_what_is_meant(adtool: Any) -> None:
+    text = CUBE.format(factor=2).replace(
+        "def backward(ctx, grad):", "def backward(ctx, grad):  # adtool: ignore[G001]"
+    )
+    adtool.script(text)
+    assert adtool("check", "script.py").returncode == 0
+
+
+def test_tapes_and_functions_in_one_report(adtool: Any) -> None:
+    adtool.script(TAPE + CUBE.format(factor=3))
+    report = adtool.report("script.py")
+    assert report["ok"] and report["tapes"] == 2
+    assert [(x["tape"], x["kernel"], x["framework"]) for x in report["launches"]] == [
+        (0, "double", ""), (1, "Cube", "PyTorch"),
+    ]  # fmt: skip
+
+
+def test_functions_are_chosen_as_kernels_are(adtool: Any) -> None:
+    adtool.script(TAPE + CUBE.format(factor=2))
+    assert adtool("check", "--skip-kernel", "Cube", "script.py").returncode == 0
+    assert adtool("check", "--kernel", "Cube", "script.py").returncode == 1
+
+
+def test_torch_without_a_function_of_its_own_is_nothing_to_check(adtool: Any) -> None:
+    adtool.script("import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n")
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 2 and report["error"]["kind"] == "no-tape"
