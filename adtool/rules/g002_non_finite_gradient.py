@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adtool.report import Finding
+from adtool.rules import peers
 from adtool.rules.base import (
     Hit,
     Manual,
@@ -118,6 +119,8 @@ class NonFiniteGradient(Rule):
 
 def _advice(hit: Hit) -> str:
     at = hit.pair.nonfinite
+    if peer := peers.wrong_peer(hit.launch):
+        return peers.told(peer)
     if hit.launch.by_hand is not None:
         return (
             f"`{hit.launch.by_hand.gradient}` divides by zero, or takes a function where its slope "
