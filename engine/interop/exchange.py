@@ -48,10 +48,15 @@ def structure(adapter: Adapter, t: Any, dtype: Any, requires_grad: bool | None, 
 def given(adapter: Adapter, a: Any, requires_grad: bool | None) -> tuple[Any, bool]:
     """A tensor over an array, and whether it is to have a gradient. Raises InteropError."""
     if not isinstance(a, array):
-        raise refused("E202", f"to_{adapter.package} takes an array, got {type(a).__name__}",
-                      help="make an array of it first: array(data), or indexed.contiguous()"
-                      )  # fmt: skip
+        raise no_array(adapter, a)
     return adapter.tensor(a), a.requires_grad if requires_grad is None else requires_grad
+
+
+def no_array(adapter: Adapter, a: Any) -> Exception:
+    """The error for what is no array."""
+    return refused("E202", f"to_{adapter.package} takes an array, got {type(a).__name__}",
+                   help="make an array of it first: array(data), or indexed.contiguous()"
+                   )  # fmt: skip
 
 
 def parts(adapter: Adapter, a: array) -> Any:

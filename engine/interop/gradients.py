@@ -211,18 +211,22 @@ def give(adapter: Gradients, a: array, tensor: Any) -> None:
 
     A tensor of a view has the gradient as it is now: that is a part of another one.
     """
-    with _lock:
+    shared = a._shared
+    if shared is None:
         if a._origin is not None:
             adapter.set_gradient(tensor, a.grad)
             return
-        if a._shared is None:
-            own = a.grad
-            adapter.set_gradient(tensor, own)
-            a._shared = SharedGradient(adapter, tensor, own)
-            a._grad = None
-        else:
-            a._shared.add(a, tensor)
-        _note(tensor, a._shared)
+        with _lock:
+            shared = a._shared
+            if shared is None:
+                own = a.grad
+                adapter.set_gradient(tensor, own)
+                shared = a._shared = SharedGradient(adapter, tensor, own)
+                a._grad = None
+                _note(tensor, shared)
+                return
+    shared.add(a, tensor)
+    _note(tensor, shared)
 
 
 def join(made: array, shared: SharedGradient) -> array:

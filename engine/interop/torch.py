@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from engine.interop import exchange, gradients
-from engine.interop.base import Adapter, Memory, Mismatch, compatible, refused
+from engine.interop.base import Adapter, Memory, Mismatch, compatible, lend, refused
 from engine.lang.types import BY_NAME, ScalarType, scalar_of
 from engine.lang.values import to_value_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe
@@ -126,8 +126,11 @@ class Torch(Adapter):
         return found
 
     def tensor(self, a: array) -> Any:
-        seen, torch = exchange.parts(self, a), _lib()
+        torch = _lib()
         try:
+            if a._info.numpy.kind != "V" and a.storage.writable:
+                return torch.from_numpy(lend(a))
+            seen = exchange.parts(self, a)
             if seen.dtype.kind == "V":
                 return torch.from_numpy(seen.view("int16")).view(torch.bfloat16)
             return torch.from_numpy(seen)
@@ -250,10 +253,12 @@ def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
     Raises LaunchError (E206) for arrays of structs, read-only memory, and steps that tensors do not
     have (`a[::-1]`).
     """
-    t, wanted = exchange.given(ADAPTER, a, requires_grad)
-    if wanted:
+    if not isinstance(a, array):
+        raise exchange.no_array(ADAPTER, a)
+    t, own = ADAPTER.tensor(a), a.requires_grad
+    if own if requires_grad is None else requires_grad:
         t.requires_grad_(True)
-        if a.requires_grad:
+        if own:
             gradients.give(ADAPTER, a, t)
     return t
 
