@@ -181,6 +181,27 @@ def _jax(values: NumpyArray) -> Any:
     return lib("jax").numpy.asarray(values.copy())
 
 
+def _refused_by_jax() -> dict[str, Callable[[], Any]]:
+    def deleted() -> Any:
+        x = lib("jax").numpy.zeros(3)
+        x.delete()
+        return x
+
+    def traced() -> Any:
+        kept: list[Any] = []
+        lib("jax").make_jaxpr(lambda x: kept.append(x) or x)(1.0)
+        return kept[0]
+
+    return {
+        "complex": lambda: lib("jax").numpy.zeros(3, "complex64"),
+        "int4": lambda: lib("jax").numpy.zeros(3, "int4"),
+        "float8": lambda: lib("jax").numpy.zeros(3, "float8_e5m2"),
+        "keys": lambda: lib("jax").random.key(0),
+        "deleted": deleted,
+        "traced": traced,
+    }
+
+
 DRIVERS = [
     Driver("numpy", "", np.copy, np.asarray, _numpy_take, lambda a: a.numpy(), frozen=_frozen),
     Driver("dlpack", "", lambda v: ByDlpack(v.copy()), lambda x: x.data, wp.from_dlpack,
@@ -200,5 +221,5 @@ DRIVERS = [
     Driver("jax", "jax", _jax, np.asarray, lambda x, **kw: wp.from_jax(x, **kw),
            lambda a: wp.to_jax(a), kinds=tuple(k for k in ALL if not k.endswith("64")),
            written=False, sliced=None, frozen=_jax,
-           refused={"complex": lambda: lib("jax").numpy.zeros(3, "complex64")}),
+           refused=_refused_by_jax()),
 ]  # fmt: skip
