@@ -11,6 +11,7 @@ from engine.foreign.collection import Collection
 from engine.foreign.jax_functions import rule_name, rule_place
 from engine.foreign.jax_hooks import JaxHooks
 from engine.foreign.jax_kernels import KernelCall
+from engine.foreign.jax_leaves import first_line
 from engine.foreign.jax_notes import Call
 from engine.foreign.jax_rules import RuleOperation
 from engine.foreign.jax_runner import Runner
@@ -43,7 +44,9 @@ class Watcher:
         open_: list[tuple[int, Call]] = []
         with self.hooks.pause(), contextlib.redirect_stdout(io.StringIO()):
             for number, call in notes.calls:
-                found = values_of(call, notes, MOST)
+                found = []
+                with contextlib.suppress(Exception):  # another version of JAX
+                    found = values_of(call, notes, MOST)
                 if not found:
                     open_.append((number, call))
                 for k, (values, cells) in enumerate(found):
@@ -65,12 +68,12 @@ class Watcher:
         try:
             runner = Runner(self.hooks, call, values, cells)
             runner = self._runners.setdefault(runner.form, runner)
-            asked = self.hooks.notes.asked.get(rule_place(call.rule))
+            asked = self.hooks.notes.asked_of(rule_place(call.rule), len(call.leaves))
             operation = RuleOperation(runner, call, values, asked)
-        except OperationFailed as why:
-            self.collection.leave_out(
-                name, f"it cannot be run by itself: {why}", call.place, number
-            )
+        except Exception as why:  # whatever it does, the program has run, and others are checked
+            told = str(why) if isinstance(why, OperationFailed) else first_line(why)
+            reason = f"it cannot be run by itself: {told}"
+            self.collection.leave_out(name, reason, call.place, number)
             return False
         if runner.complex:
             self.collection.leave_out(name, COMPLEX, call.place, number)

@@ -11,12 +11,16 @@ from engine.foreign.jax_functions import is_rule
 from engine.foreign.jax_notes import Call
 
 
-def with_cells(call: Call, cells: Sequence[Any]) -> Any:
-    """The rule of a call; with values in the place of traced variables that it has captured."""
+def with_cells(call: Call, cells: Sequence[Any]) -> tuple[Any, dict[int, Any]]:
+    """The rule of a call, and its static arguments.
+
+    With values in the place of traced variables that functions have captured.
+    """
     if not call.cells:
-        return call.rule
+        return call.rule, call.static
     values = {id(cell): x for (cell, _), x in zip(call.cells, cells, strict=True)}
-    return _Refilled(values).rule(call.rule)
+    refilled = _Refilled(values)
+    return refilled.rule(call.rule), {i: refilled.function(x) for i, x in call.static.items()}
 
 
 class _Refilled:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import os
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
 from engine.diagnostics import Span
 
 _LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
+_CUSTOM = os.path.join("jax", "_src", "custom_derivatives.py")
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGE = __file__[: -len("foreign/jax_functions.py")]
 
@@ -23,9 +25,12 @@ def functions_of(rule: Any) -> list[Any]:
     return [g for f in given if f is not None for g in (unwrapped(f), *_single(f))]
 
 
-def captured(rule: Any) -> Iterator[tuple[Any, Any]]:
-    """The cells of all functions of a rule and of functions in these, with what they hold."""
-    seen, open_ = set[int](), list(functions_of(rule))
+def captured(rule: Any, others: Sequence[Any] = ()) -> Iterator[tuple[Any, Any]]:
+    """The cells of all functions of a rule and of functions in these, with what they hold.
+
+    others: static arguments of the call, of which some may be functions.
+    """
+    seen, open_ = set[int](), [*functions_of(rule), *others]
     while open_:
         for cell in getattr(open_.pop(), "__closure__", None) or ():
             if id(cell) in seen:
@@ -74,10 +79,18 @@ def unwrapped(f: Any) -> Any:
     while True:
         inner = getattr(f, "__wrapped__", None) or getattr(f, "func", None)
         if inner is None:
-            inner = getattr(f, "__func__", None)
+            inner = getattr(f, "__func__", None) or _of_custom_gradient(f)
         if inner is None:
             return f
         f = inner
+
+
+def _of_custom_gradient(f: Any) -> Any:
+    """What `jax.custom_gradient` was given, of a function that it made."""
+    code = getattr(f, "__code__", None)
+    if code is None or not code.co_filename.endswith(_CUSTOM) or "fun" not in code.co_freevars:
+        return None
+    return f.__closure__[code.co_freevars.index("fun")].cell_contents
 
 
 def code_of(f: Any) -> CodeType | None:

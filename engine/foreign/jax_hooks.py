@@ -112,7 +112,7 @@ class JaxHooks:
         leaves, treedef = jax.tree_util.tree_flatten(moving)
         sources = [source(x) for x in leaves]
         types = [leaf_type(x) for x in leaves]
-        cells = tuple(self._cells(rule))
+        cells = tuple(self._cells(rule, [args[i] for i in fixed]))
         statics = tuple(repr(type(args[i])) for i in sorted(fixed))
         kind = (*rule_codes(rule), treedef, tuple(types), statics)
         key = tuple(s.key for s in sources), tuple(id(args[i]) for i in sorted(fixed))
@@ -166,9 +166,9 @@ class JaxHooks:
         call = Call(called, static, None, leaves, site, x64_enabled(), launched=launched)
         self.notes.add(number, call, kind, key)
 
-    def _cells(self, rule: Any) -> Iterator[tuple[Any, Source]]:
+    def _cells(self, rule: Any, static: Sequence[Any]) -> Iterator[tuple[Any, Source]]:
         """Variables of traced programs that the functions of a rule have captured."""
-        for cell, x in captured(rule):
+        for cell, x in captured(rule, static):
             if isinstance(x, self._tracer):
                 yield cell, source(x)
 
@@ -250,10 +250,7 @@ class JaxHooks:
         flags = [type(t).__name__ not in ("Zero", "SymbolicZero") for _, t in pairs]
         if not any(flags):
             return ""
-        known = self.notes.asked.setdefault(place, [False] * len(flags))
-        if len(flags) > len(known):  # constants of a traced program come first
-            flags = flags[-len(known) :]
-        self.notes.asked[place] = [a or b for a, b in zip(known, flags, strict=True)]
+        self.notes.ask(place, flags)
         return place
 
 

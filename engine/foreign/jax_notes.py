@@ -115,16 +115,31 @@ class Call:
 class Notes:
     """All that was noted. wanted: the variables that somebody asks for, by their numbers.
 
-    asked: by the place of a backward rule, which of the leaves of its arguments a gradient was
-    asked for, in all its calls together.
+    asked: by the place of a backward rule and the number of leaves, of which of these a gradient
+    was asked for, in all its calls together.
     """
 
     calls: list[tuple[int, Call]] = field(default_factory=list)
     links: dict[int, list[Link]] = field(default_factory=dict)
     wanted: dict[int, Any] = field(default_factory=dict)
-    asked: dict[str, list[bool]] = field(default_factory=dict)
+    asked: dict[str, dict[int, list[bool]]] = field(default_factory=dict)
     _seen: dict[object, set[object]] = field(default_factory=dict)
     _programs: dict[int, int] = field(default_factory=dict)
+
+    def ask(self, place: str, flags: Sequence[bool]) -> None:
+        """Notes of which arguments' leaves a gradient is asked for, of the rule at that place."""
+        of_place = self.asked.setdefault(place, {})
+        known = of_place.get(len(flags), [False] * len(flags))
+        of_place[len(flags)] = [a or b for a, b in zip(known, flags, strict=True)]
+
+    def asked_of(self, place: str, count: int) -> list[bool] | None:
+        """What was asked for of so many leaves, in all calls; None where nothing was."""
+        out: list[bool] | None = None
+        for flags in self.asked.get(place, {}).values():
+            if len(flags) == count or (len(flags) > count and count not in self.asked[place]):
+                here = flags[len(flags) - count :]  # constants of a traced program come first
+                out = here if out is None else [a or b for a, b in zip(out, here, strict=True)]
+        return out
 
     def again(self, kind: object, key: object) -> bool:
         """Whether a call of this kind was kept that had the very same arguments."""

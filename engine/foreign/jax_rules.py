@@ -32,6 +32,8 @@ from engine.foreign.operation import (
 )
 
 OTHER = -2.5  # the size of a cotangent beside that of the first
+FAR = 0.1  # an input is moved by so much of itself, to see whether it matters
+STILL = 1e-5  # results that move by no more of themselves stay as they are
 SAME = 1e-6  # float64 of two ways to compute one thing may be so far apart
 UNBOUND = "unbound axis"  # of a function that runs on several devices
 
@@ -150,8 +152,31 @@ class RuleOperation(Operation):
             moved = [x * (1 + 0.01 * rng.uniform(0.5, 1.0, x.shape)) for x in self._base]
             again = self._gradients(False, 4, moved)
             self._zero = {k for k in self._zero if (g := again[k]) is not None and not np.any(g)}
+        nothing = {k for k, g in enumerate(found) if g is None} | self._zero
+        out |= {k for k in nothing - out if self._hardly_matters(k)}
         self._kept = [k for k in self._kept if k not in out]
         self.inputs = [self._all[k] for k in self._kept]
+
+    def _hardly_matters(self, k: int) -> bool:
+        """Whether an input moves the results by next to nothing.
+
+        So does the one at which an iteration begins, by what it stops at.
+        """
+        rng = np.random.default_rng(5)
+        x = self._base[k]
+        moved = list(self._base)
+        moved[k] = x + FAR * rng.uniform(0.5, 1.0, x.shape) * np.where(x == 0.0, 1.0, np.abs(x))
+        here = [v.value for v in self.outputs]
+        try:
+            there = self.runner.primal(self._values, moved, False)
+        except OperationFailed:
+            return False
+        with np.errstate(all="ignore"):
+            off = [
+                float(np.max(np.abs(b - a), initial=0.0)) for a, b in zip(here, there, strict=True)
+            ]
+            size = [STILL * float(np.max(np.abs(a), initial=0.0)) for a in here]
+        return any(off) and all(a <= b for a, b in zip(off, size, strict=True))
 
     @property
     def wrong(self) -> str:

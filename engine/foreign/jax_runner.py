@@ -37,7 +37,7 @@ class Runner:
     def __init__(self, hooks: JaxHooks, call: Call, values: Sequence[Any], cells: Sequence[Any]):
         self.hooks = hooks
         self.call = call
-        self.rule = with_cells(call, cells)
+        self.rule, self.static = with_cells(call, cells)
         self.is_vjp = hasattr(self.rule, "bwd")
         self.moving = [i for i, x in enumerate(call.leaves) if is_float(x.dtype)]
         self.plain = {i: v for i, v in enumerate(values) if isinstance(v, SIMPLE)}
@@ -171,8 +171,8 @@ class Runner:
 
         moving = list(jax.tree_util.tree_unflatten(self.call.treedef, leaves))
         args: list[Any] = []
-        for i in range(len(moving) + len(self.call.static)):
-            args.append(self.call.static[i] if i in self.call.static else moving.pop(0))
+        for i in range(len(moving) + len(self.static)):
+            args.append(self.static[i] if i in self.static else moving.pop(0))
         return (rule or self.rule.fun)(*args)
 
     def results(self, values: Sequence[Any]) -> list[tuple[str, str]]:

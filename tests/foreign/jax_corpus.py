@@ -370,6 +370,48 @@ take.defvjp(take_fwd, take_bwd)
 jax.grad(lambda x: (take(x, jnp.array([0, 2, 2])) ** 2).sum())(jnp.array([1.0, 2.0, 3.0]))
 """
 
+FUNCTION = """
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def fixed_point(f, a, x_guess):
+    def cond_fun(carry):
+        x_prev, x = carry
+        return jnp.abs(x_prev - x) > 1e-6
+    def body_fun(carry):
+        _, x = carry
+        return x, f(a, x)
+    _, x_star = jax.lax.while_loop(cond_fun, body_fun, (x_guess, f(a, x_guess)))
+    return x_star
+def fwd(f, a, x_init):
+    x_star = fixed_point(f, a, x_init)
+    return x_star, (a, x_star)
+def rev(f, res, x_star_bar):
+    a, x_star = res
+    _, vjp_a = jax.vjp(lambda a: f(a, x_star), a)
+    a_bar, = vjp_a(fixed_point(functools.partial(rev_iter, f), (a, x_star, x_star_bar), x_star_bar))
+    return a_bar, jnp.zeros_like(x_star)
+def rev_iter(f, packed, u):
+    a, x_star, x_star_bar = packed
+    _, vjp_x = jax.vjp(lambda x: f(a, x), x_star)
+    return x_star_bar + vjp_x(u)[0]
+fixed_point.defvjp(fwd, rev)
+def newton_sqrt(a):
+    update = lambda a, x: 0.5 * (x + a / x)
+    return fixed_point(update, a, a)
+jax.grad(newton_sqrt)(2.0)
+jax.jit(jax.vmap(jax.grad(newton_sqrt)))(jnp.array([1.0, 2.0, 3.0, 4.0]))
+def outer(b):
+    return fixed_point(lambda a, x: jnp.cos(x) * a + 0.1 * b, 0.5, 0.3)
+jax.jit(outer)(1.0)
+"""
+
+CUSTOM_GRADIENT = """
+@jax.custom_gradient
+def square(x):
+    return x**2, lambda g: (g * 2.0 * x,)
+
+jax.grad(square)(3.0)
+"""
+
 PROGRAMS = (
     Program("log1pexp", LOG1PEXP, (
         ("(1 - 1 / (1 + jnp.exp(x))) * t", "1.001 * (1 - 1 / (1 + jnp.exp(x))) * t"),
@@ -430,5 +472,10 @@ PROGRAMS = (
     ), ("kink",)),
     Program("keys", NOISE, (("return None, g * mask", "return None, g"),)),
     Program("captured", CAPTURED, (("g * jnp.cos(kept) * scale", "g * jnp.cos(kept)"),)),
+    Program("a function as argument", FUNCTION, (
+        ("return a_bar,", "return jax.tree.map(lambda g: 1.01 * g, a_bar),"),
+        ("return x_star_bar + vjp_x(u)[0]", "return x_star_bar + 0.9 * vjp_x(u)[0]"),
+    )),
+    Program("custom_gradient", CUSTOM_GRADIENT, (("g * 2.0 * x", "g * 2.02 * x"),)),
     Program("gather", GATHER, (("at[index].add(g)", "at[index].set(g)"),)),
 )  # fmt: skip
