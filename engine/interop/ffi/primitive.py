@@ -85,8 +85,10 @@ def result_types(operands: Sequence[Any]) -> Any:
     if mesh.empty:
         return jax.core.ShapedArray
     more: dict[str, Any] = {"sharding": jax.sharding.NamedSharding(mesh, jax.P())}
-    if varying:
+    if varying and hasattr(jax.sharding, "ManualAxisType"):
         more["manual_axis_type"] = jax.sharding.ManualAxisType(varying=varying)
+    elif varying:  # older versions
+        more["vma"] = varying
     return partial(jax.core.ShapedArray, **more)
 
 
@@ -371,7 +373,12 @@ def aligned(operands: Sequence[Any]) -> Sequence[Any]:
     if not axes:
         return operands
     own = [axes - varying_axes([t]) for t in types]
-    return [
-        jax.lax.pcast(x, tuple(sorted(a)), to="varying") if a else x
-        for x, a in zip(operands, own, strict=True)
-    ]
+    return [_vary(x, tuple(sorted(a))) if a else x for x, a in zip(operands, own, strict=True)]
+
+
+def _vary(x: Any, axes: tuple[str, ...]) -> Any:
+    import jax
+
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, axes, to="varying")
+    return jax.lax.pvary(x, axes)  # older versions
