@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import socket
@@ -168,8 +169,9 @@ def test_ctrl_c_in_a_function():
     def interrupted(x: wp.array(dtype=float), y: wp.array(dtype=float)):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
+    with pytest.raises(KeyboardInterrupt):  # after JAX's own error, if that is first
+        with contextlib.suppress(*FAILED):
+            jax.block_until_ready(wp.jax_callable(interrupted)(ones()))
         time.sleep(5)
 
 
