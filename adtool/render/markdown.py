@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adtool.places import short, shortened
 from adtool.render.characters import bounded
 from adtool.render.escapes import code, escaped, fenced, prose
-from adtool.render.rows import Row, TableData, left_to_wholes, tables, wholes
+from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
 from adtool.report import Failure, Finding, Report, at_gate, gate_words
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def _launches(report: Report) -> Iterator[str]:
         yield f"- {escaped(line)}"
     if left := left_to_wholes(report):
         yield f"- {escaped(left)}"
-    if report.end_to_end:
+    if few := sampled(report):
+        yield f"- {escaped(few)}"
+    if report.end_to_end or few:
         yield ""
 
 

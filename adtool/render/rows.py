@@ -124,6 +124,22 @@ def left_to_wholes(report: Report) -> str:
     )
 
 
+def sampled(report: Report) -> str:
+    """What is to be said of calls of functions of which few were looked at; empty for none."""
+    last: dict[int, tuple[str, int, int]] = {}
+    for x in report.launches:
+        if x.framework:
+            _, count, most = last.get(x.tape, ("", 0, 0))
+            last[x.tape] = x.framework, count + 1, max(most, x.index)
+    names = [name for name, count, most in last.values() if most >= count]
+    if not names:
+        return ""
+    return (
+        f"of equal calls of {' and '.join(dict.fromkeys(names))} functions, the first, the second, "
+        "the fifth, and so on were checked"
+    )
+
+
 def _table(tapes: list[int], launches: list[Launch], verbose: bool) -> TableData:
     items = [_Item(x, p) for x in launches for p in (x.pairs or (None,))]
     many = len(tapes) > 1

@@ -19,7 +19,7 @@ from rich.text import Text
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
-from adtool.render.rows import Row, TableData, left_to_wholes, tables, wholes
+from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
 from adtool.report import Duration, Failure, Finding, Problem, Report, at_gate
@@ -141,7 +141,9 @@ def _print_tables(report: Report, console: Console, verbose: bool) -> None:
         _wrapped(console, line)
     if left := left_to_wholes(report):
         _wrapped(console, left)
-    if report.end_to_end:
+    if few := sampled(report):
+        _wrapped(console, few)
+    if report.end_to_end or few:
         console.print()
     if any("d" in row.checked for t in shown for row in t.rows):
         words = "checked: Jacobian entries, and random directions (d) over the whole array"

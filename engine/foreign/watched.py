@@ -76,12 +76,6 @@ class Watched:
         out = []
         for c in self.collections:
             out += c.notes
-            left = c.calls - len(c.operations)
-            if c.operations and left > len(c.unchecked):
-                out.append(
-                    f"of {c.calls:,} calls of {c.framework} functions, {len(c.operations):,} were "
-                    "checked: of equal ones the first, the second, the fifth, and so on"
-                )
         return tuple(out)
 
     def results(
