@@ -62,18 +62,6 @@ def positive(x: wp.array(dtype=float), y: wp.array(dtype=float)):
 
 
 @wp.kernel
-def beyond(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i + 1]
-
-
-@wp.kernel
-def open_struct(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[n[i]]
-
-
-@wp.kernel
 def keeps(x: wp.array(dtype=float), y: float):
     wp.printf("%f", x[0] + y)
 
