@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -12,10 +11,14 @@ from engine.autograd.results import TapeResult, Unchecked
 from engine.autograd.tape.options import Options
 from engine.diagnostics import Span
 from engine.foreign.operation import Operation
+from engine.locks import Lock
 
 FULL = (
     "copies of what it was given would take more than config.snapshot_limit_bytes with the others"
 )
+
+
+_lock = Lock()
 
 
 class Tapes(Protocol):
@@ -45,11 +48,10 @@ class Budget:
 
     def __init__(self, limit: int) -> None:
         self._left = limit
-        self._lock = threading.Lock()
 
     def take(self, nbytes: int) -> bool:
         """Whether so much is left; it is taken then."""
-        with self._lock:
+        with _lock:
             if nbytes > self._left:
                 return False
             self._left -= nbytes
@@ -75,7 +77,6 @@ class Collection:
     calls: int = 0
     tapes: Tapes | None = None
     _counts: Counter[Hashable] = field(default_factory=Counter)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
     _said: set[Hashable] = field(default_factory=set)
 
     @property
@@ -89,7 +90,7 @@ class Collection:
 
         nbytes: what copies of it take. site: its place.
         """
-        with self._lock:
+        with _lock:
             number = self.calls
             self.calls += 1
             self.names[name] = None
@@ -104,12 +105,12 @@ class Collection:
 
     def add(self, number: int, operation: Operation) -> None:
         """Keeps the operation of that number."""
-        with self._lock:
+        with _lock:
             self.operations.append((number, operation))
 
     def leave_out(self, name: str, reason: str, site: Span | None = None, number: int = -1) -> None:
         """Says, once for each name and reason, that something is not checked."""
-        with self._lock:
+        with _lock:
             self.names[name] = None
             if (name, reason) not in self._said:
                 self._said.add((name, reason))
@@ -117,7 +118,7 @@ class Collection:
 
     def note(self, text: str) -> None:
         """Something to tell the user, once."""
-        with self._lock:
+        with _lock:
             if text not in self.notes:
                 self.notes.append(text)
 

@@ -7,7 +7,6 @@ same way, as functions that PyTorch makes for them.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
@@ -18,6 +17,7 @@ from engine.foreign.collection import Collection
 from engine.foreign.places import caller, class_line, definition, folder, parameters, results
 from engine.foreign.torch_call import Backward, Called, TorchCall
 from engine.foreign.torch_running import RandomState, copied, quiet
+from engine.locks import Lock
 
 GENERATED = "GeneratedBackwardFor_"
 PASSES = 2  # backward passes of the program that are compared, for each call
@@ -30,7 +30,7 @@ _COMPLEX = "it has complex numbers, of which no derivative is checked"
 _LAYOUT = "it has tensors of another layout or kind than plain dense ones"
 
 _watchers: list[Watcher] = []
-_lock = threading.Lock()
+_lock = Lock()
 _swapped: tuple[FunctionType, CodeType] | None = None
 _original: Callable[..., Any] | None = None
 

@@ -37,10 +37,13 @@ class _Described(Described):
 
     made: Callable[[], array]
     was: bytes
+    known: array | None = None
 
     def as_array(self, kind: ArrayType) -> array:
         if bytes(self) == self.was:  # type: ignore[call-overload]
-            return self.made()
+            if self.known is None:
+                self.known = self.made()
+            return self.known
         found: array = value_of(self, kind)
         return found
 

@@ -186,12 +186,12 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         raise Mismatch(code, describe(value._ir))
     if isinstance(value, np.ndarray):
         return _wrapped(value, kind)
+    if isinstance(value, Described):
+        return as_array(value.as_array(kind), kind)
     found = hooks.adapter(type(value))
     if found is not None:
         made: array = found.argument(value, kind)
         return made
-    if isinstance(value, Described):
-        return as_array(value.as_array(kind), kind)
     if hasattr(value, cuda_interface.NAME):
         raise cuda_interface.refusal(value)
     shares = hasattr(value, "__array_interface__")
@@ -216,8 +216,10 @@ def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:
     if found.strides[n:] != info.steps and found.size:
         raise Mismatch("E202", f"a NumPy array with strides {found.strides}",
                        "components must lie side by side in memory")  # fmt: skip
-    address = found.__array_interface__["data"][0]
-    return array._make(wrap(found), address, shape[:n], found.strides[:n], info.kind)
+    storage = wrap(found)
+    whole = found.base is None and found.flags.c_contiguous
+    address = storage.lo if whole else found.__array_interface__["data"][0]
+    return array._make(storage, address, shape[:n], found.strides[:n], info.kind)
 
 
 def shown_value(value: Any) -> str:

@@ -46,6 +46,7 @@ def values(dtype):
     return [v for v in ends if -(1 << 63) <= v < 1 << 64] + floats
 
 
+@pytest.mark.filterwarnings("ignore:.*copy=False. made a copy:UserWarning")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_an_integer_that_does_not_fit_is_refused(dtype, way):
