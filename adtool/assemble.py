@@ -145,6 +145,9 @@ def _nothing(
         )  # fmt: skip
     reasons = _reasons(launches)
     listed = "; ".join(f"{r} ({_count(n)})" for r, n in list(reasons.items())[:_REASONS])
+    if not reasons:
+        left_out = dict.fromkeys(u.reason for t in session.tapes for u in t.unchecked)
+        listed = "; ".join(list(left_out)[:_REASONS]) or "no call was kept"
     more = f"; and {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
     if any(p.verdict == "inconclusive" for launch in launches for p in launch.pairs):
         return Failure(

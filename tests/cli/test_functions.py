@@ -89,6 +89,13 @@ def test_functions_are_chosen_as_kernels_are(adtool: Any) -> None:
     assert adtool("check", "--kernel", "Cube", "script.py").returncode == 1
 
 
+def test_what_is_left_out_is_told_where_it_is_all(adtool: Any) -> None:
+    adtool.script(CUBE.format(factor=3).replace("0.5]", "0.5j]").replace("x.grad.tolist()", "0")
+                  .replace(".sum().backward()", ""))  # fmt: skip
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 2 and "complex" in report["error"]["message"]
+
+
 def test_torch_without_a_function_of_its_own_is_nothing_to_check(adtool: Any) -> None:
     adtool.script("import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n")
     report = adtool.report("script.py")
