@@ -1,0 +1,218 @@
+"""Functions of PyTorch are seen where programs call them, which goes on as if nobody looked."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.foreign import watching
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from tests.foreign.torch_right import CASES, Cube, Product, _some  # noqa: E402
+from tests.foreign.torch_watched import launches, passed, verdicts  # noqa: E402
+
+Function = torch.autograd.Function
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(3)
+
+
+def test_not_looked_at_without_a_gradient() -> None:
+    def run():
+        with torch.no_grad():
+            Cube.apply(_some(4))
+        Cube.apply(torch.randn(4))
+
+    assert launches(run) == []
+
+
+def test_complex_numbers_are_left_out_with_words() -> None:
+    x = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+    with watching() as watched:
+        Cube.apply(x)
+    (result,) = watched.results()
+    assert not result.launches and "complex" in result.unchecked[0].reason
+
+
+def test_of_equal_calls_a_few_are_checked() -> None:
+    def run():
+        for _ in range(20):
+            Cube.apply(_some(4))
+        Cube.apply(_some(5))
+
+    found = launches(run)
+    assert [x.index for x in found] == [0, 1, 4, 16, 20]
+
+
+def test_apply_that_was_taken_before() -> None:
+    cube = Cube.apply
+    assert set(verdicts(lambda: cube(_some(4))).values()) == {"pass"}
+
+
+def test_inside_of_a_module() -> None:
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.randn(4))
+
+        def forward(self, x):
+            return Product.apply(x, self.w)
+
+    assert verdicts(lambda: passed(Module()(torch.randn(4)))) == {("y", "out"): "pass"}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_inside_of_compiled_code_is_told() -> None:
+    @torch.compile(backend="eager")
+    def f(x):
+        return Cube.apply(x).sum()
+
+    with watching() as watched:
+        f(_some(4)).backward()
+    assert any("torch.compile" in n for n in watched.notes) or watched.found
+
+
+def test_the_place_and_the_call() -> None:
+    (launch,) = launches(lambda: Cube.apply(_some(4)))
+    assert launch.span.file.endswith("torch_right.py") and launch.site.file == __file__
+    line = linecache.getline(launch.span.file, launch.span.line)
+    assert line.strip() == "def backward(ctx, grad):"
+    assert launch.by_hand.gradient == "Cube.backward"
+
+
+# ---- the program is as it would be
+
+
+def test_the_state_of_the_program_is_left_alone() -> None:
+    def program():
+        torch.manual_seed(1)
+        np.random.seed(1)
+        random.seed(1)
+        cls, _ = CASES["Dropout"]
+        x = torch.randn(6, requires_grad=True)
+        y = cls.apply(x, 0.5)
+        numbers = x._version, y._version, y.detach().tolist()
+        y.sum().backward()
+        grads = x.grad.tolist()
+        return numbers, grads, torch.rand(1).item(), np.random.rand(), random.random()
+
+    plain = program()
+    with watching() as watched:
+        seen = program()
+        list(watched.results())
+        after = torch.rand(1).item(), np.random.rand(), random.random()
+    assert seen == plain
+    program()
+    assert after == (torch.rand(1).item(), np.random.rand(), random.random())
+
+
+def test_no_graph_is_kept(monkeypatch) -> None:
+    import gc
+    import weakref
+
+    with watching():
+        x = _some(4)
+        y = Product.apply(x, x)
+        node = weakref.ref(y.grad_fn)
+        passed(y)
+        del y
+        gc.collect()
+        assert node() is None
+
+
+def test_what_the_program_raises_goes_through() -> None:
+    class Failing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise KeyError("mine")
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    with watching(), pytest.raises(KeyError, match="mine") as caught:
+        Failing.apply(_some(4))
+    assert caught.traceback[-1].name == "forward"
+
+
+def test_nothing_is_printed_twice(capfd) -> None:
+    class Talking(Function):
+        @staticmethod
+        def forward(ctx, x):
+            print("forward")
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            print("backward")
+            return grad
+
+    launches(lambda: passed(Talking.apply(_some(3))))
+    assert capfd.readouterr().out.split() == ["forward", "backward"]
+
+
+def test_afterwards_nothing_is_left() -> None:
+    function = Function.apply.__func__
+    before = function.__code__
+    with watching():
+        assert function.__code__ is not before
+        with watching():
+            pass
+        assert function.__code__ is not before
+    assert function.__code__ is before
+
+
+# ---- operators
+
+
+@pytest.fixture(scope="module")
+def operators() -> Any:
+    @torch.library.custom_op("adtooltest::sine", mutates_args=())
+    def sine(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+        return torch.sin(k * x)
+
+    def setup(ctx, inputs, output):
+        ctx.x, ctx.k = inputs
+
+    def sine_backward(ctx, grad):
+        return grad * ctx.k * torch.cos(ctx.k * ctx.x), None
+
+    sine.register_autograd(sine_backward, setup_context=setup)
+
+    library = torch.library.Library("adtooltest", "FRAGMENT")
+    library.define("wave(Tensor x, Tensor y) -> (Tensor, Tensor)")
+    library.impl("wave", lambda x, y: (x * y, x + y), "CompositeExplicitAutograd")
+
+    def wave_backward(ctx, first, second):
+        x, y = ctx.saved_tensors
+        return first * y + second, first * y + second  # the second one should be x
+
+    torch.library.register_autograd(
+        "adtooltest::wave", wave_backward,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs), lib=library,
+    )  # fmt: skip
+    yield sine, torch.ops.adtooltest.wave
+    library._destroy()
+
+
+def test_a_custom_op_that_is_right(operators) -> None:
+    (launch,) = launches(lambda: passed(operators[0](_some(5))))
+    assert launch.kernel == "adtooltest::sine" and launch.by_hand.what == "custom op"
+    assert launch.by_hand.gradient == "sine_backward"
+    assert [(p.input, p.output, p.verdict) for p in launch.pairs] == [("x", "out", "pass")]
+    assert launch.site.file == __file__
+
+
+def test_an_operator_that_is_wrong(operators) -> None:
+    found = verdicts(lambda: passed(operators[1](_some(5), _some(5))))
+    assert found == {
+        ("x", "out0"): "pass", ("x", "out1"): "pass",
+        ("y", "out0"): "fail", ("y", "out1"): "pass",
+    }  # fmt: skip
