@@ -141,7 +141,7 @@ class array(ArrayBase, Operators):
             if self._info.linked:
                 links.keep(self)
         else:
-            if copy is False and not isinstance(data, (list, tuple)):
+            if copy is False and parts.size and not isinstance(data, (list, tuple)):
                 d.warn_of_copy(data, kind)
             self._new(dims, kind, False, device)
             if bystanders and isinstance(parts, np.ndarray) and known_memory(parts):

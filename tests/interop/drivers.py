@@ -202,6 +202,35 @@ def _refused_by_jax() -> dict[str, Callable[[], Any]]:
     }
 
 
+# ---- CuPy and Numba, whose arrays are on a GPU, or are Numba's that simulate one
+
+
+def _numba(values: NumpyArray) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lib("numba")
+        found = importlib.import_module("numba.cuda.simulator.cudadrv.devicearray")
+    return found.FakeCUDAArray(values.copy())
+
+
+def _on_a_gpu(module: str, name: str) -> Any:
+    """An array as those frameworks have it, by all that the engine looks at."""
+    seen = {"version": 3, "shape": (3,), "typestr": "<f4", "data": (4096, False), "strides": None}
+    return type(name, (), {"__module__": module, "__cuda_array_interface__": seen})()
+
+
+def _refused_by_numba() -> dict[str, Callable[[], Any]]:
+    return {
+        "complex": lambda: _numba(np.zeros(3, np.complex64)),
+        "gpu": lambda: _on_a_gpu("numba.cuda.cudadrv.devicearray", "DeviceNDArray"),
+    }
+
+
+# There is no array of these on the host: all that they have is refused.
+ELSEWHERE = [
+    Driver("cupy", "", _jax, np.asarray, _numpy_take,
+           refused={"gpu": lambda: _on_a_gpu("cupy", "ndarray")}),
+]  # fmt: skip
 DRIVERS = [
     Driver("numpy", "", np.copy, np.asarray, _numpy_take, lambda a: a.numpy(), frozen=_frozen),
     Driver("dlpack", "", lambda v: ByDlpack(v.copy()), lambda x: x.data, wp.from_dlpack,
@@ -222,4 +251,6 @@ DRIVERS = [
            lambda a: wp.to_jax(a), kinds=tuple(k for k in ALL if not k.endswith("64")),
            written=False, sliced=None, frozen=_jax,
            refused=_refused_by_jax()),
+    Driver("numba", "numba", _numba, lambda x: x.copy_to_host(), _numpy_take,
+           refused=_refused_by_numba()),
 ]  # fmt: skip
