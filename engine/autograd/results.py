@@ -311,8 +311,13 @@ class TapeResult:
 
     @property
     def passed(self) -> bool:
-        """True where something was checked and nothing is wrong or not finite."""
+        """True where something was checked and nothing is wrong or not finite.
+
+        A tape without launches, of functions of other frameworks, is checked as a whole alone.
+        """
         bad = any(p.verdict in ("fail", "nan") for x in self.launches for p in x.pairs)
-        if self.whole is not None and self.whole.verdict in ("fail", "nan"):
+        whole = self.whole
+        if whole is not None and whole.verdict in ("fail", "nan"):
             bad = True
-        return self.checked > 0 and not bad
+        alone = not self.launches and whole is not None and whole.verdict == "pass"
+        return (self.checked > 0 or alone) and not bad

@@ -181,6 +181,18 @@ def test_a_wrong_gradient_within_a_stretch_is_found(record: Way, f: Way) -> None
     assert cause.site is not None and cause.site.file == __file__ == cause.span.file
 
 
+@pytest.mark.parametrize(("f", "right"), [(lambda y: (y**3).sum(), True),
+                                          (lambda y: Cube.apply(y).sum(), False)])  # fmt: skip
+def test_a_tape_without_launches_is_checked_as_a_whole(f: Way, right: bool) -> None:
+    with wp.Tape() as tape:
+        loss = wp.record_torch(f, [leaf()])
+    tape.backward(loss)
+    assert gradcheck_tape(tape, raise_exception=False, show_summary=False) is right
+    if not right:
+        with pytest.raises(wp.GradcheckError):
+            gradcheck_tape(tape, show_summary=False)
+
+
 def test_an_array_without_a_gradient_breaks_the_path() -> None:
     x, y = leaf(), wp.zeros(3, dtype=float)
     loss = wp.zeros(1, dtype=float, requires_grad=True)
