@@ -405,10 +405,10 @@ def test_without_a_pool_all_is_done_by_the_caller(
     expected = gradients(kernel, arrays)
     holder = pools._Holder()
 
-    def fails() -> None:
+    def fails(*given: object) -> None:
         raise OSError("no such thing")
 
-    monkeypatch.setattr(pools, "_load", fails)
+    monkeypatch.setattr(pools, "load", fails)
     monkeypatch.setattr(pools, "_holder", holder)
     with pytest.warns(UserWarning, match="run on one core.*no such thing"):
         assert gradients(kernel, arrays) == expected
