@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adtool.places import short, shortened
 from adtool.render.characters import bounded
+from adtool.render.counts import counted, plural
 from adtool.render.escapes import code, escaped, fenced, prose
 from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
 from adtool.report import Failure, Finding, Report, at_gate, gate_words
@@ -172,17 +173,14 @@ def _why(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    parts = [
-        _plural(report.tapes, "tape"), _plural(len(report.launches), "launch", "launches"),
-        _plural(report.decided, "pair") + " checked",
-    ]  # fmt: skip
+    parts = counted(report)
     if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
-        parts.append(f"{_plural(left_out, 'tape')} not end to end")
+        parts.append(f"{plural(left_out, 'tape')} not end to end")
     if not report.end_to_end and report.error is None and not report.foreign:
         parts.append("tapes as wholes not checked")
     for severity in ("error", "warning", "note"):
         if n := sum(f.severity == severity and not f.suppressed for f in report.findings):
-            parts.append(_plural(n, severity))
+            parts.append(plural(n, severity))
     return ", ".join(parts)
 
 
@@ -191,8 +189,4 @@ def _counted(reports: Sequence[Report]) -> str:
     counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
     if not counts:
         return "no script was checked"
-    return f"{_plural(len(reports), 'script')}: {', '.join(counts)}"
-
-
-def _plural(number: int, word: str, many: str = "") -> str:
-    return f"{number} {word if number == 1 else many or word + 's'}"
+    return f"{plural(len(reports), 'script')}: {', '.join(counts)}"

@@ -19,6 +19,7 @@ from rich.text import Text
 from adtool.fixes.available import fixable
 from adtool.places import short, shortened
 from adtool.render import links, styles
+from adtool.render.counts import counted, plural
 from adtool.render.rows import Row, TableData, left_to_wholes, sampled, tables, wholes
 from adtool.render.taylor_text import print_taylor
 from adtool.render.words import clean, print_table
@@ -104,7 +105,7 @@ def print_runs(reports: Sequence[Report], console: Console) -> None:
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
     words = [_verdict(r)[0] for r in reports]
     counts = [f"{words.count(w)} {w}" for w in dict.fromkeys(words)]
-    _line(console, f"{_plural(len(reports), 'script')}: {', '.join(counts)}")
+    _line(console, f"{plural(len(reports), 'script')}: {', '.join(counts)}")
 
 
 def _verdict(report: Report) -> tuple[str, str]:
@@ -280,15 +281,11 @@ def _print_snippet(finding: Finding | Problem, console: Console) -> None:
 
 
 def print_summary(report: Report, console: Console) -> None:
-    parts = [
-        _plural(report.tapes, "tape"),
-        _plural(len(report.launches), "launch", "launches"),
-        _plural(report.decided, "pair") + " checked",
-    ]
+    parts = counted(report)
     if left_out := sum(e.verdict == "skipped" for e in report.end_to_end):
-        parts.append(f"{_plural(left_out, 'tape')} not end to end")
+        parts.append(f"{plural(left_out, 'tape')} not end to end")
     counts = [
-        _plural(n, severity)
+        plural(n, severity)
         for severity in ("error", "warning", "note")
         if (n := sum(f.severity == severity and not f.suppressed for f in report.findings))
     ]
@@ -340,7 +337,3 @@ def _wrapped(console: Console, text: str, style: str = "") -> None:
 
 def _line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(clean(text), style), no_wrap=True, overflow="ignore", crop=False)
-
-
-def _plural(number: int, word: str, many: str = "") -> str:
-    return f"{number} {word if number == 1 else many or word + 's'}"

@@ -71,7 +71,9 @@ def test_a_comment_suppresses_what_is_meant(adtool: Any) -> None:
         "def backward(ctx, grad):", "def backward(ctx, grad):  # adtool: ignore[G001]"
     )
     adtool.script(text)
-    assert adtool("check", "script.py").returncode == 0
+    done = adtool("check", "script.py")
+    assert done.returncode == 0
+    assert "1 call of functions, 1 pair checked" in done.stdout and "launch," not in done.stdout
 
 
 def test_tapes_and_functions_in_one_report(adtool: Any) -> None:
@@ -81,6 +83,9 @@ def test_tapes_and_functions_in_one_report(adtool: Any) -> None:
     assert [(x["tape"], x["kernel"], x["framework"]) for x in report["launches"]] == [
         (0, "double", ""), (1, "Cube", "PyTorch"),
     ]  # fmt: skip
+    said = "1 tape, 1 launch, 1 call of functions, 2 pairs checked"
+    assert said in adtool("check", "script.py").stdout
+    assert said in adtool("check", "--format", "markdown", "script.py").stdout
 
 
 def test_functions_are_chosen_as_kernels_are(adtool: Any) -> None:
