@@ -150,6 +150,8 @@ def test_a_literal_where_a_float_is_wanted(place: str, text: str) -> None:
     if expected is None:
         return
     value, lost = expected
+    if place == "exponent" and abs(value) > 120:
+        return  # a power that float32 does not have
     if lost:
         with pytest.raises(wp.KernelError) as caught:
             run(place, text)
