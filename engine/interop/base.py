@@ -189,7 +189,8 @@ class Adapter:
         if not all(found.shape):
             found = found._replace(strides=(0,) * len(found.shape))
         storage = self.storage(found)
-        return storage.view(found.address, found.shape, found.strides, found.scalar.numpy)
+        seen = storage.view(found.address, found.shape, found.strides, found.scalar.numpy)
+        return seen if seen.dtype.kind != "V" else seen.view(found.scalar.numpy)
 
     # ---- how
 

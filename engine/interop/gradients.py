@@ -14,6 +14,8 @@ from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
 from engine.locks import Lock
 from engine.runtime.array import array
+from engine.runtime.guards import in_one_place
+from engine.runtime.launch_errors import fail
 from engine.runtime.mismatch import Mismatch
 
 _lock = Lock()
@@ -153,7 +155,12 @@ class SharedGradient:
             self._last = g
         found = self._faces.get(kind)
         if found is None or not self._is(found, g):
-            found = self._faces[kind] = self._adapter.share(g, a.dtype)
+            found = self._adapter.share(g, a.dtype)
+            if in_one_place(found):
+                raise fail("E206", "a gradient has two elements in one place, and backward passes "
+                           "write it", help="give the tensor another one: t.grad = t.grad.clone()"
+                           )  # fmt: skip
+            self._faces[kind] = found
         return found
 
     def _same(self, g: Any) -> bool:

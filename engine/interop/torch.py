@@ -13,7 +13,7 @@ from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
 from engine.runtime.descriptors import described
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
-from engine.runtime.storage import adopt
+from engine.runtime.storage import Storage, adopt
 
 if TYPE_CHECKING:
     import torch
@@ -62,7 +62,7 @@ class Torch(Adapter):
                 raise Mismatch(*why)
             address, steps = value.data_ptr(), value.stride()
             block = value.untyped_storage()
-        except (AttributeError, KeyError, NotImplementedError, RuntimeError):
+        except (AttributeError, KeyError, NotImplementedError, RuntimeError, ValueError):
             why = _unfit(value)
             if why is None:
                 return None
@@ -81,6 +81,12 @@ class Torch(Adapter):
             raise Mismatch("E202", "a PyTorch tensor without memory", "copy it: t.clone()")
         return Memory(address, shape, strides, scalar, block, True, "cpu",
                       block.data_ptr(), block.nbytes())  # fmt: skip
+
+    def storage(self, found: Memory) -> Storage:
+        made = super().storage(found)
+        if made.owner is found.owner:
+            _stay(found.owner)
+        return made
 
     def convert(self, scalar: str) -> str:
         return f"convert it first: t.to(torch.{scalar})"
@@ -109,16 +115,23 @@ class Torch(Adapter):
         return tensor.grad
 
     def set_gradient(self, tensor: Any, gradient: Any) -> None:
+        torch = _lib()
+        if torch.is_inference_mode_enabled():  # whose tensors nobody may change later
+            with torch.inference_mode(False):
+                self.set_gradient(tensor, gradient)
+            return
         tensor.grad = self.tensor(gradient) if isinstance(gradient, array) else gradient
 
     def new_gradient(self, tensor: Any) -> Any:
+        torch = _lib()
+        if torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):
+                return self.new_gradient(tensor)
         if tensor.is_contiguous():  # zeros that cost nothing until they are touched
             kind = _scalars()[tensor.dtype]
             zeros = array._allocate((tensor.numel(),), kind, True, HOST)
             return self.tensor(zeros).view(tensor.shape)
-        import torch
-
-        with torch.inference_mode(False), torch.no_grad():
+        with torch.no_grad():
             return torch.zeros_like(tensor.detach())
 
     def address(self, tensor: Any) -> int:
@@ -136,6 +149,16 @@ class Torch(Adapter):
             return torch.from_numpy(seen)
         except (TypeError, ValueError):
             raise exchange.unlike(self, a) from None
+
+
+def _stay(block: Any) -> None:
+    """Makes memory stay where it is as long as it lives: `resize_` would free it under an array.
+
+    PyTorch does so itself for memory that it shows to NumPy, and says what is wrong from then on.
+    """
+    if block.resizable():
+        torch = _lib()
+        torch.empty(0, dtype=torch.uint8, device="cpu").set_(block).numpy()
 
 
 def _without_memory(value: Any) -> tuple[str, str, str] | None:
@@ -212,7 +235,8 @@ def from_torch(
     Raises LaunchError: E202 for types, E203 for dimensions, E204 for devices, E206 for layouts.
     """
     if return_ctype:
-        if dtype is None and grad is None and not requires_grad and not t.requires_grad:
+        plain = dtype is None and grad is None and not requires_grad and type(t) in _plain()
+        if plain and not t.requires_grad:
             return _quick_structure(t)
         return exchange.structure(ADAPTER, t, dtype, requires_grad, grad)
     return exchange.taken(ADAPTER, t, dtype, requires_grad, grad, retain_grad)
@@ -221,20 +245,20 @@ def from_torch(
 def _quick_structure(t: Any) -> Any:
     """A tensor without a gradient as a structure, of which a launch makes the array."""
     scalar = _scalars().get(t.dtype)
-    plain = type(t) in _plain()
-    if scalar is None or not plain or not t.is_cpu or not 0 < t.dim() <= MAX_DIMS:
+    if scalar is None or not t.is_cpu or not 0 < t.dim() <= MAX_DIMS:
         return exchange.structure(ADAPTER, t, None, False, None)
     try:
         address, steps = t.data_ptr(), t.stride()
+        block = t.untyped_storage()
     except RuntimeError:
         return exchange.structure(ADAPTER, t, None, False, None)
     if t.is_neg():
         return exchange.structure(ADAPTER, t, None, False, None)
     shape, size = tuple(t.shape), scalar.size
     strides = tuple([s * size for s in steps])
+    _stay(block)
 
     def made() -> array:
-        block = t.untyped_storage()
         storage = adopt(block, block.data_ptr(), block.nbytes())
         return array._make(storage, address, shape, strides, scalar)
 

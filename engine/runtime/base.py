@@ -17,6 +17,7 @@ from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.device import Device
+from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage, allocate
 
@@ -290,6 +291,9 @@ class ArrayBase:
         if not value.storage.writable:
             raise fail("E206", "a gradient cannot be in read-only memory: backward passes write it",
                        help="pass a copy: clone(grad)")  # fmt: skip
+        if in_one_place(value):
+            raise fail("E206", "a gradient cannot have two elements in one place: backward passes "
+                       "write it", help="pass a copy: clone(grad)")  # fmt: skip
         if not self._info.floating:
             if config.integers == "lenient":
                 return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
-from struct import Struct
+from struct import Struct, error
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,11 @@ from engine.runtime.pack import Mismatch, shown_value
 
 class _Described(Described):
     """made: gives the array, which it keeps alive. was: the bytes that say so; where a program has
-    changed them, what they say counts.
+    changed them, or copied them from elsewhere, what they say counts.
     """
 
     made: Callable[[], array]
-    was: bytes
+    was: bytes = b""
     known: array | None = None
 
     def as_array(self, kind: ArrayType) -> array:
@@ -58,7 +58,12 @@ def described(
     """
     n = len(shape)
     pad = _PADS[n]
-    data = _PACK(address, gradient, *shape, *pad, *strides, *pad, n)
+    try:
+        data = _PACK(address, gradient, *shape, *pad, *strides, *pad, n)
+    except error:
+        raise fail("E206", "a structure has shapes and strides of 32 bits, got shape "
+                   f"{tuple(shape)} and strides {tuple(strides)} (in bytes)",
+                   help="leave return_ctype out: arrays have larger strides") from None  # fmt: skip
     out: ctypes.Structure = _described().from_buffer_copy(data)
     out.was, out.made = data, made
     return out

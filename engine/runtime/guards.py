@@ -95,6 +95,11 @@ def lend(a: array, who: str) -> np.ndarray[Any, Any]:
     return view
 
 
+def in_one_place(a: array) -> bool:
+    """Whether two elements of an array lie in one place, so that it can be read, not written."""
+    return not a.is_contiguous and overlaps_itself(a.shape, a.strides, a._ir.element.size)
+
+
 def objection(a: array) -> tuple[str, str] | None:
     """Why an array cannot be written, and what to do; None where it can."""
     storage = a.storage
@@ -111,6 +116,6 @@ def objection(a: array) -> tuple[str, str] | None:
         )
     if not storage.writable:
         return "read-only memory", "pass a copy"
-    if not a.is_contiguous and overlaps_itself(a.shape, a.strides, a._ir.element.size):
+    if in_one_place(a):
         return "elements that overlap", "pass a copy"
     return None

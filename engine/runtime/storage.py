@@ -386,7 +386,7 @@ def adopt(
 
 def known_as(storage: Storage, lo: int, nbytes: int) -> None:
     """Notes that a part of a storage goes to another library, which may give it back as a whole."""
-    if nbytes:
+    if nbytes and storage.owner is not None:  # else it keeps nothing alive
         key = (lo, nbytes, storage.writable)
         held = _external.get(key)
         if held is None or held() is not storage:

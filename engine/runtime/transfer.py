@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.runtime import views
 from engine.runtime.annotation import describe
 from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
-from engine.runtime.guards import objection
+from engine.runtime.guards import in_one_place, objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active, bystanders, deferred, graph, reading
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def check_writable(dest: array) -> None:
-    """Raises LaunchError (E206) for read-only memory, and for what others take to be immutable."""
+    """Raises LaunchError (E206) for memory that cannot be written: read-only memory, that which
+
+    others take to be immutable, and elements that lie in one place.
+    """
     storage = dest.storage
     if storage.guard is not None and storage.guard.objects(dest.lo, dest.hi):
         found = objection(dest)
@@ -32,13 +36,26 @@ def check_writable(dest: array) -> None:
     if not storage.writable:
         raise fail("E206", "the array wraps read-only memory and cannot be written",
                    help="make a copy of it first: array(data, copy=True)")  # fmt: skip
+    if in_one_place(dest):
+        raise fail("E206", "the array cannot be written: two of its elements lie in one place",
+                   help="make a copy of it first: clone(a)")  # fmt: skip
+
+
+def _later(dest: array, write: Callable[[], object]) -> bool:
+    """Notes a write where a graph is captured, to be checked again each time it runs."""
+
+    def checked() -> None:
+        check_writable(dest)
+        write()
+
+    return deferred(checked)
 
 
 def fill(dest: array, value: Any, what: str) -> None:
     """Sets every element to one value, or one number in all components."""
     element = d.element_value(value, dest._ir.element)
     check_writable(dest)
-    if not deferred(lambda: _fill(dest, element, what)):
+    if not _later(dest, lambda: _fill(dest, element, what)):
         _fill(dest, element, what)
     elif (tape := active.get()) is not None:
         tape.sketch_write(dest, None, what)
@@ -184,7 +201,7 @@ def copy(
             src = clone(src)
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
-    if not deferred(lambda: _copy(dest, src)):
+    if not _later(dest, lambda: _copy(dest, src)):
         _copy(dest, src)
     elif (tape := active.get()) is not None:
         tape.sketch_write(dest, src, "copy")
@@ -343,6 +360,7 @@ def remake(out: array, values: Any = None) -> None:
 def _remake(out: array, values: Any) -> None:
     for a, new in ((out, values), (out.existing_grad, 0)):
         if a is not None and new is not None:
+            check_writable(a)
             a.storage.before_write(a.lo, a.hi)
             a._put(new)
 
@@ -364,7 +382,7 @@ def stop_gradient(src: array) -> array:
 
 
 def _cut_off(dest: array, src: array, meant: bool) -> None:
-    if deferred(lambda: _cut_off(dest, src, meant)):
+    if _later(dest, lambda: _cut_off(dest, src, meant)):
         return
     reading((src,))
     for b in bystanders:
