@@ -50,7 +50,7 @@ def measure(case: Case, size: int, rounds: int, repeat: int) -> dict[str, Any]:
 
 def run(quick: bool, only: str) -> dict[str, Any]:
     """Measures everything that the installed frameworks allow, and returns it as data."""
-    rounds, repeat = (1, 1) if quick else (7, 3)
+    rounds, repeat = (1, 1) if quick else (5, 2)
     machine = describe() | {n: package(n) for n in ("torch", "jax", "paddlepaddle")}
     result: dict[str, Any] = {"schema": 1, "quick": quick, "machine": machine, "rows": []}
     for case in INTEROP:
