@@ -150,6 +150,11 @@ _IN_PLACE = {
         "it gives another gradient",
         "work on a copy of what was saved",
     ),
+    "leaf": (
+        "`{written}` changes the gradient of the argument `{name}` itself, to which PyTorch then "
+        "adds what it returns: it counts twice",
+        "work on memory of its own: for kernels, from_torch({name}.detach(), requires_grad=True)",
+    ),
 }
 
 _HELP = {

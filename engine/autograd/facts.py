@@ -213,11 +213,12 @@ class Change:
 
     kind: `input`: the function changed an argument and did not say so. `saved`: what it kept for
     its gradient was changed before that ran. `cotangent`, `kept`: the gradient itself changes what
-    it was given, or what was kept for it. name: of what was changed. site: where that was seen.
-    wrong: whether a gradient is wrong because of it.
+    it was given, or what was kept for it. `leaf`: it adds to the gradient that an argument of the
+    program has, to which the framework adds what it returns. name: of what was changed. site: where
+    that was seen. wrong: whether a gradient is wrong because of it.
     """
 
-    kind: Literal["input", "saved", "cotangent", "kept"]
+    kind: Literal["input", "saved", "cotangent", "kept", "leaf"]
     name: str
     site: Span | None = None
     wrong: bool = True

@@ -31,7 +31,6 @@ from engine.foreign.operation import (
     Variation,
 )
 
-OTHER = -2.5  # the size of a cotangent beside that of the first
 FAR = 0.1  # an input is moved by so much of itself, to see whether it matters
 STILL = 1e-5  # results that move by no more of themselves stay as they are
 SAME = 1e-6  # float64 of two ways to compute one thing may be so far apart
@@ -90,14 +89,9 @@ class RuleOperation(Operation):
 
     def variations(self) -> Sequence[Variation]:
         """A cotangent of another size."""
-
-        def vjp(inputs: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
-            found = self.vjp(inputs, [None if x is None else OTHER * x for x in w], lifted)
-            return [None if g is None else g / OTHER for g in found]
-
         if not self.runner.is_vjp:
             return ()  # it is what JAX makes of a rule for tangents
-        return (Variation("for a cotangent of another size: it is not linear in it", vjp),)
+        return (Variation.of_size(self.vjp),)
 
     def second(self) -> Operation | None:
         """The rule's gradient as an operation."""

@@ -28,6 +28,7 @@ Gradients = Sequence["Array | None"]
 Vjp = Callable[[Sequence[Array], Cotangents, bool], Gradients]
 
 _BFLOAT16 = 2.0**-7
+OTHER = -2.5  # the size of a cotangent beside that of the first
 
 
 class OperationFailed(Exception):
@@ -80,6 +81,18 @@ class Variation:
     vjp: Vjp
     cotangent: Callable[[int, Array], Array] = lambda k, w: w
     change: Change | None = None
+
+    @classmethod
+    def of_size(cls, vjp: Vjp) -> Variation:
+        """A cotangent of another size and sign. Entries of the derivative are those for a
+        cotangent of one: for that, a gradient that ignores what it is given looks right.
+        """
+
+        def resized(inputs: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
+            found = vjp(inputs, [None if x is None else OTHER * x for x in w], lifted)
+            return [None if g is None else g / OTHER for g in found]
+
+        return cls("for a cotangent of another size: it is not linear in it", resized)
 
 
 class Operation(ABC):

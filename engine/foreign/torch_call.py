@@ -148,6 +148,7 @@ class TorchCall(Operation):
 
     def variations(self) -> Sequence[Variation]:
         out = [
+            Variation.of_size(self.vjp),
             Variation(
                 "for a cotangent that is expanded, as that of a sum is",
                 lambda x, w, lifted: self._vjp(x, w, lifted, layout=_expanded),

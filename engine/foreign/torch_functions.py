@@ -131,6 +131,10 @@ class _Begun:
             if a._version != version and not any(y is a for y in every):
                 if not torch.equal(a.detach(), call.args[k]):
                     call.found.append(Change("input", call.called.names[k], call.site))
+        leaves = [
+            (call.called.names[k], weakref.ref(a)) for k, a, _ in self.versions
+            if a.requires_grad and a.is_leaf
+        ]  # fmt: skip
         self.versions = []
         node = None
         for place, y in enumerate(every):
@@ -144,10 +148,10 @@ class _Begun:
                 call.returned.append(copied(y))
                 node = y.grad_fn
         if node is not None:
-            self._watch(node, every)
+            self._watch(node, every, leaves)
         self.collection.add(self.number, call)
 
-    def _watch(self, node: Any, outputs: list[Any]) -> None:
+    def _watch(self, node: Any, outputs: list[Any], leaves: list[tuple[str, Any]]) -> None:
         """Has the program's own backward passes through the call noted."""
         import torch
 
@@ -165,23 +169,51 @@ class _Begun:
         tensors = [k for k, a in enumerate(call.args) if isinstance(a, torch.Tensor)]
         asked = [tensors.index(k) for k in call.wanted]
 
-        def passed(gradients: tuple[Any, ...], cotangents: tuple[Any, ...]) -> None:
-            if quiet_now() or len(call.seen) >= PASSES or not _watchers:
+        given: list[Any] = []  # what a pass that runs now was given, as it was
+
+        def about(cotangents: tuple[Any, ...]) -> None:
+            given.clear()
+            if not looked():
                 return
             try:
+                given.append([None if (w := cotangents[k]) is None else copied(w) for k in places])
+                given.append([(name, ref, _gradient(ref)) for name, ref in leaves])
+            except Exception:
+                given.clear()
+
+        def looked() -> bool:
+            return not quiet_now() and len(call.seen) < PASSES and bool(_watchers)
+
+        def passed(gradients: tuple[Any, ...], cotangents: tuple[Any, ...]) -> None:
+            if not looked() or len(given) != 2:
+                return
+            try:
+                for name, ref, before in given[1]:
+                    now = _gradient(ref)
+                    moved = now is not None and bool(now.any() if before is None
+                                                     else not torch.equal(now, before))  # fmt: skip
+                    if moved:
+                        call.found.append(Change("leaf", name, call.site))
                 changed = tuple(
                     name for name, ref, version in kept
                     if (t := ref()) is not None and t._version != version
                 )  # fmt: skip
                 call.seen.append(Backward(
-                    [None if (w := cotangents[k]) is None else copied(w) for k in places],
+                    given[0],
                     [None if (g := gradients[k]) is None else copied(g) for k in asked],
                     changed,
                 ))  # fmt: skip
             except Exception:  # the program is to run as it would without us
                 call.seen.clear()
 
+        node.register_prehook(about)
         node.register_hook(passed)
+
+
+def _gradient(ref: Any) -> Any:
+    """A copy of the gradient that a leaf has, if it is alive and has one."""
+    t = ref()
+    return None if t is None or t.grad is None else copied(t.grad)
 
 
 def quiet_now() -> bool:

@@ -172,6 +172,81 @@ def test_the_backward_changes_what_it_was_given() -> None:
     assert "cotangent" in [c.kind for c in launch.by_hand.changes]
 
 
+@pytest.mark.parametrize("ignoring", [lambda g: torch.ones_like(g), torch.abs, torch.sign])
+def test_a_loss_whose_backward_ignores_what_it_is_given(ignoring) -> None:
+    """It is right for a cotangent of one, which is that of a loss that nothing scales."""
+
+    class Loss(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (x**3).sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return ignoring(grad) * 3 * x * x
+
+    (launch,) = launches(lambda: (0.5 * Loss.apply(_some(5))).backward())
+    (pair,) = launch.pairs
+    assert pair.verdict == "fail" and "not linear" in pair.reason
+
+
+class Leaf(Function):
+    """Takes the gradient of its argument for its own memory."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        own = 2 * ctx.x.detach() * grad
+        if ctx.x.is_leaf:  # the program's own
+            ctx.x.grad = own.clone() if ctx.x.grad is None else ctx.x.grad + own
+        return own
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_gradient_that_counts_twice(earlier) -> None:
+    x = _some(4).detach().requires_grad_()
+    x.grad = torch.ones(4, dtype=x.dtype) if earlier else None
+    (launch,) = launches(lambda: Leaf.apply(x).sum().backward())
+    assert [(c.kind, c.name) for c in launch.by_hand.changes] == [("leaf", "x")]
+    assert launch.pairs[0].verdict == "pass"  # what it returns is right
+
+
+def test_gradients_that_others_add_are_their_own() -> None:
+    x = _some(4).detach().requires_grad_()
+
+    def run() -> None:
+        for _ in range(3):
+            (Cube.apply(x) + Cube.apply(x) * x).sum().backward()
+
+    for launch in launches(run):
+        assert launch.by_hand.changes == () and launch.pairs[0].verdict == "pass"
+
+
+def test_what_a_program_gave_is_compared_with_what_it_was_given_then() -> None:
+    """The gradient that it is given is gone after the backward that changes it."""
+
+    class Using(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            out = 3 * grad
+            grad.zero_()
+            return out
+
+    (launch,) = launches(lambda: Using.apply(_some(4)).backward(torch.ones(4, dtype=torch.float64)))
+    assert "cotangent" in [c.kind for c in launch.by_hand.changes]
+    assert "changed since" not in launch.pairs[0].reason
+
+
 def test_the_backward_changes_what_was_kept() -> None:
     class Once(Function):
         @staticmethod
