@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from importlib.machinery import ModuleSpec
 
-from engine.lang.stand_ins import StandIn, StandInModule, make_stand_in, plural
+from engine.lang.stand_ins import FormerModule, StandIn, StandInModule, make_stand_in, plural
 
 __all__ = [
     "FEATURES",
@@ -84,6 +84,9 @@ _MODULES = frozenset(
     ]
 )
 
+# Those whose names are the engine's own today, as far as it has them.
+_FORMER = frozenset(["context", "build"])
+
 
 def stand_in(name: str) -> StandIn | None:
     """What `engine.NAME` is for a feature of Warp that is not here; None for other names."""
@@ -114,7 +117,8 @@ class Loader:
         name = spec.name.split(".")[1]
         found = missing_feature(name)
         assert found is not None
-        return StandInModule(spec.name, *found)
+        make = FormerModule if name in _FORMER else StandInModule
+        return make(spec.name, *found)
 
     @staticmethod
     def exec_module(module: object) -> None:

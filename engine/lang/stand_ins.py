@@ -7,6 +7,7 @@ uses it (a call, a launch of a kernel with it) gets E112. Which names these are 
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any, NoReturn
 
@@ -130,3 +131,18 @@ class StandInModule(types.ModuleType):
             raise AttributeError(name)
         within = self.__name__.partition(".")[2]
         return make_stand_in(f"{within}.{name}", *self.__dict__["_missing"])
+
+
+class FormerModule(StandInModule):
+    """A module that was public in Warp once: what the engine has itself is there, too.
+
+    Older programs call `wp.context.init()` and `wp.build.clear_kernel_cache()`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        engine = sys.modules["engine"]
+        if name in engine.__all__:
+            found = getattr(engine, name)
+            if not isinstance(found, (StandIn, StandInModule)):
+                return found
+        return super().__getattr__(name)

@@ -25,6 +25,7 @@ from engine.frontend import (
     on_function_change,
     signature_of,
 )
+from engine.lang.definition import Definition
 from engine.locks import Lock
 from engine.logger import log_warning
 from engine.runtime import instances, modules
@@ -45,7 +46,7 @@ _lock = Lock()
 Function = UserFunc
 
 
-class Kernel:
+class Kernel(Definition):
     """A Python function that `launch` runs once for every thread of a grid.
 
     `@kernel` makes one of a function; so does a call, `Kernel(func, key=..., module=...)`.
@@ -82,6 +83,7 @@ class Kernel:
         self.options: dict[str, Any] = {} if options is None else options
         # Of an instance of a generic kernel: the types of its parameters.
         self.types = types
+        self.generic: Kernel | None = None  # the kernel that it is an instance of
         self._signature: Signature | None = None
         # Instances of a generic kernel, by the types of their parameters.
         self.overloads: dict[instances.Types, Kernel] = {}
@@ -95,6 +97,11 @@ class Kernel:
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
         self.module.add(self)
+
+    def _made(self) -> tuple[Any, ...] | None:
+        if self.types is None or self.generic is None:
+            return None
+        return Kernel._instance, (self.generic, self.types)
 
     @property
     def enable_backward(self) -> bool:
@@ -149,6 +156,7 @@ class Kernel:
             with _lock:
                 made = Kernel(self.func, self.key, self.module, self.options, types=types,
                               text=self.text)  # fmt: skip
+                made.generic = self
                 found = self.overloads.setdefault(types, made)
         return found
 

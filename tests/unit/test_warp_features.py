@@ -198,3 +198,17 @@ def test_harmless_calls_work() -> None:
 @wp.kernel(enable_backward=False)
 def one(x: wp.array(dtype=float)):
     x[wp.tid()] = 1.0
+
+
+def test_former_modules_have_what_the_engine_has() -> None:
+    """Older programs begin with `wp.context.init()`."""
+    import engine.build
+    import engine.context
+    from engine.context import Device
+
+    assert wp.context.init() is None and wp.build.clear_kernel_cache is wp.clear_kernel_cache
+    assert Device is wp.Device and engine.context.Kernel is wp.Kernel
+    assert isinstance(wp.context.sparse, StandIn)
+    with pytest.raises(LaunchError) as e:
+        wp.context.nothing()
+    says(e, "context.nothing", "internals of Warp")

@@ -10,6 +10,7 @@ from typing import Any
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.static_expressions import declared_text
 from engine.frontend.parsing.text import FunctionText
+from engine.lang.definition import Definition
 from engine.lang.generics import FUNCTION
 
 # Functions of these names are what operators mean for the types that they take.
@@ -63,7 +64,7 @@ def _still_meant(before: UserFunc | None, text: FunctionText | None) -> tuple[Us
     return tuple(f for f, other in earlier if meant(other))
 
 
-class UserFunc:
+class UserFunc(Definition):
     """A Python function that kernels can call, and Python too.
 
     func: the Python function. In Python a call runs it on host values. text: what was there

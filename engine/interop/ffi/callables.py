@@ -15,6 +15,7 @@ from engine.interop.ffi.modes import JaxCallableGraphMode, JaxModulePreloadMode
 from engine.interop.ffi.operation import Base, Compiled, Operation, Slot
 from engine.interop.ffi.program import Shape
 from engine.interop.ffi.signature import Signature
+from engine.lang.definition import Definition
 from engine.lang.types import ArrayType
 from engine.runtime import recording
 from engine.runtime.array import array
@@ -121,7 +122,7 @@ def set_jax_callable_default_graph_cache_max(cache_max: int | None) -> None:
     modes.DEFAULT_GRAPH_CACHE_MAX = cache_max  # type: ignore[assignment]
 
 
-class JaxCallable:
+class JaxCallable(Definition):
     """What `jax_callable` makes. What it says of graphs means nothing on the CPU."""
 
     graph_cache_max: int | None = None
@@ -135,6 +136,7 @@ class JaxCallable:
     ) -> None:  # fmt: skip
         self.func, self.num_outputs, self.graph_mode = func, num_outputs, graph_mode
         self.vmap_method, self.output_dims, self.has_side_effect = vmap_method, output_dims, effect
+        self._given = in_out
         self.__name__ = func.__name__
         what = f"function {func.__name__!r}"
         types = dict(signature_of(func, kernel=False).types)
@@ -148,6 +150,13 @@ class JaxCallable:
         self._signature = Signature(what, types, inputs, both)  # type: ignore[arg-type]
         sig.check_types(self._signature)
         self._bases: dict[Any, _CallableBase] = {}
+
+    def _made(self) -> tuple[Any, ...]:
+        return jax_callable, (
+            self.func, self.num_outputs, self.graph_mode, self.vmap_method, self.output_dims,
+            self._given, self.stage_in_argnames, self.stage_out_argnames, self.graph_cache_max,
+            JaxModulePreloadMode.CURRENT_DEVICE, self.has_side_effect,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<jax_callable {self.func.__name__}>"

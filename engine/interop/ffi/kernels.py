@@ -16,6 +16,7 @@ from engine.interop.ffi.modes import JaxModulePreloadMode
 from engine.interop.ffi.operation import KernelBase, Operation, Place, Slot
 from engine.interop.ffi.program import Shape
 from engine.interop.ffi.signature import Signature
+from engine.lang.definition import Definition
 from engine.lang.structs import StructType, leaves
 from engine.lang.types import ArrayType, ScalarType
 from engine.lang.values import value_class
@@ -98,7 +99,7 @@ def jax_kernel(
     return found
 
 
-class JaxKernel:
+class JaxKernel(Definition):
     """What `jax_kernel` makes."""
 
     def __init__(
@@ -110,6 +111,8 @@ class JaxKernel:
         self.launch_dims, self.output_dims = launch_dims, output_dims
         self.enable_backward, self.has_side_effect = enable_backward, has_side_effect
         self.module_preload_mode, self.block_dim = preload, block_dim
+        self._settings = (num_outputs, vmap_method, launch_dims, output_dims, in_out, preload,
+                          enable_backward, has_side_effect, block_dim)  # fmt: skip
         self.__name__ = kernel.__name__
         self._what = f"kernel {kernel.key!r}"
         names = tuple(kernel.signature.types)
@@ -122,6 +125,9 @@ class JaxKernel:
 
     def __repr__(self) -> str:
         return f"<jax_kernel {self.kernel.key}>"
+
+    def _made(self) -> tuple[Any, ...]:
+        return jax_kernel, (self.kernel, *self._settings)
 
     def _signature(self, kernel: Kernel) -> Signature:
         found = self._signatures.get(kernel)

@@ -8,6 +8,7 @@ from typing import Any
 from engine.interop.ops.program import Program
 from engine.interop.ops.tensors import checked, inner_of, number
 from engine.interop.ops.torch_ops import Operators, operators
+from engine.lang.definition import Definition
 from engine.lang.types import ScalarType
 from engine.runtime.device import HOST
 from engine.runtime.kernel import Kernel
@@ -65,7 +66,7 @@ def torch_kernel(
     return TorchKernel(kernel, num_outputs, launch_dims, output_dims, in_out_argnames, order, name)
 
 
-class TorchKernel:
+class TorchKernel(Definition):
     """A kernel as a function of tensors; see `torch_kernel`. `op` is the operator itself."""
 
     def __init__(
@@ -87,6 +88,7 @@ class TorchKernel:
                        help="pass the fields as parameters of their own")  # fmt: skip
         changed = (in_out_argnames,) if isinstance(in_out_argnames, str) else tuple(in_out_argnames)
         self.kernel = kernel
+        self._settings = num_outputs, launch_dims, output_dims, changed, order, name
         self._outputs = _outputs(kernel, plan.params, num_outputs, changed)
         written = [p.name for p in plan.params if p.index in plan.writes]
         loose = [k for k in written if k not in changed and k not in self._outputs]
@@ -111,6 +113,9 @@ class TorchKernel:
         self._output_dims = self._shapes(output_dims)
         self.__name__ = kernel.__name__
         self.__doc__ = kernel.__doc__
+
+    def _made(self) -> tuple[Any, ...]:
+        return torch_kernel, (self.kernel, *self._settings)
 
     @property
     def op(self) -> Any:
