@@ -94,6 +94,12 @@ def _nothing(
         return None
     if session.tapes and any(f.code in FAULTS and at_gate(f.severity, gate) for f in findings):
         return None  # what the launches did was seen, and that it is wrong
+    spoilt = any(
+        c.wrong for t in session.tapes for x in t.launches if x.by_hand is not None
+        for c in x.by_hand.changes
+    )  # fmt: skip
+    if spoilt and any(f.code == "G003" and at_gate(f.severity, gate) for f in findings):
+        return None  # the same of functions of other frameworks
     if any(
         t.whole is not None and t.whole.verdict in ("pass", "fail", "nan") for t in session.tapes
     ):

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 
 _ADVICE = "try another step with --eps, or inputs of moderate size"
+_ADVICE_RAISES = (
+    "programs may ask for it in this way, too: let it work there (a copy of what it is given, "
+    "grad.clone(), has memory of its own)"
+)
 _ADVICE_NAN = "look where these values come from: nothing can be said of a derivative there"
 
 
@@ -75,10 +79,14 @@ class Inconclusive(Rule):
             count = launches(group)
             launch, pair = hit.launch, hit.pair
             reason = f" ({pair.reason})" if pair.reason else ""
+            raised = launch.by_hand is not None and " raises " in pair.reason
+            numbers = "" if raised else values(pair.worst)  # they agree
+            worst = None if raised else pair.worst
+            advice = _ADVICE_NAN if id(pair) in known else _ADVICE
             yield self.finding(
                 f"{named(launch)} could not be judged {seen_of(hit, count)}: "
-                f"{derivative(pair, pair.worst)}{values(pair.worst)}{reason}",
-                _ADVICE_NAN if id(pair) in known else _ADVICE,
+                f"{derivative(pair, worst)}{numbers}{reason}",
+                _ADVICE_RAISES if raised else advice,
                 span=launch.span, tape=hit.tape, launch=launch.index, kernel=launch.kernel,
                 count=count, notes=other_pairs(group, hit),
             )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.autograd.facts import Change
-from engine.diagnostics import Span
+from engine.diagnostics import EngineError, Span
 from engine.foreign.operation import (
     Array,
     Cotangents,
@@ -338,5 +338,8 @@ def _differ(now: Array | None, then: Array | None, epsilon: float) -> bool:
 
 
 def _said(what: str, error: Exception) -> str:
+    if isinstance(error, EngineError):  # without its place and source lines
+        code = error.diagnostics[0].code if error.diagnostics else ""
+        return f"{what} raises {type(error).__name__} {code}: {error.args[0]}"
     text = " ".join(str(error).split())
     return f"{what} raises {type(error).__name__}: {text:.200}"

@@ -105,3 +105,44 @@ def test_torch_without_a_function_of_its_own_is_nothing_to_check(adtool: Any) ->
     adtool.script("import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n")
     report = adtool.report("script.py")
     assert report["exit_code"] == 2 and report["error"]["kind"] == "no-tape"
+
+
+TWICE = """
+import torch
+import engine as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = wp.from_torch(x, requires_grad=True)
+        ctx.y = wp.zeros(x.shape[0], requires_grad=True)
+        wp.launch(square, x.shape[0], [ctx.x], [ctx.y])
+        return wp.to_torch(ctx.y)
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.y.grad = wp.from_torch(grad)
+        wp.launch(square, grad.shape[0], [ctx.x], [ctx.y], [ctx.x.grad], [ctx.y.grad], adjoint=True)
+        return wp.to_torch(ctx.x.grad)
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+Square.apply(x).backward(torch.ones(2))
+print("gradient", x.grad.tolist())
+"""
+
+
+def test_a_gradient_that_counts_twice_is_told_at_the_backward(adtool: Any) -> None:
+    """As Warp's own documentation writes such a function: the array shares the leaf's gradient."""
+    adtool.script(TWICE)
+    done = adtool("check", "script.py")
+    assert "gradient [4.0, 8.0]" in done.stdout
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout
+    text = " ".join(done.stdout.split())
+    assert "error[G003]: `Square.backward` changes the gradient of the argument `x` itself" in text
+    assert "from_torch(x.detach(), requires_grad=True)" in text

@@ -322,6 +322,26 @@ def test_a_backward_that_fails_where_one_input_is_asked_for_alone() -> None:
     assert all("both, please" in p.reason for p in launch.pairs)
 
 
+def test_an_error_of_the_engine_is_told_in_one_line() -> None:
+    import engine as wp
+
+    class Sharing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            own = wp.from_torch(torch.zeros(grad.shape, dtype=grad.dtype), requires_grad=True)
+            own.grad = wp.from_torch(grad)  # which may be expanded
+            return 3 * grad
+
+    (launch,) = launches(lambda: Sharing.apply(_some(4)))
+    (pair,) = launch.pairs
+    assert "raises LaunchError E206: a gradient cannot have two elements in one" in pair.reason
+    assert "|" not in pair.reason and "-->" not in pair.reason
+
+
 def test_a_wrong_count_of_gradients() -> None:
     class Short(Function):
         @staticmethod
