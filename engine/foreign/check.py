@@ -22,8 +22,9 @@ from engine.foreign.directions import (
 )
 from engine.foreign.entries import compare_entries, is_small, locate, sample
 from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
-from engine.foreign.operation import GradientRaised, Operation, OperationFailed
+from engine.foreign.operation import Array, GradientRaised, Operation, OperationFailed
 
+ROUNDING = 100.0  # units of rounding that two ways to compute a gradient may be apart by
 SECOND = "its gradient has no derivative of its own"
 
 
@@ -157,6 +158,7 @@ def _varied(
                 continue
             w = variation.cotangent(j, rng.standard_normal(b.value.shape))
             plain = e.gradients(j, w)
+            rounding = _rounding(e, j, w, rng)
             try:
                 other = variation.vjp(e.at, e.cotangents(j, w), e.lifted)
             except OperationFailed as why:
@@ -171,7 +173,8 @@ def _varied(
                     continue
                 off = np.where(np.isfinite(g), np.abs(h - g), 0.0) if g.shape == h.shape else g
                 size = max(largest(g), 1e-300)
-                if g.shape != h.shape or not np.max(off, initial=0.0) <= 100.0 * e.rtol * size:
+                most = 100.0 * e.rtol * size + rounding[i]
+                if g.shape != h.shape or not np.max(off, initial=0.0) <= most:
                     k = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
                     if variation.change is not None:
                         changes.append(variation.change)
@@ -181,6 +184,15 @@ def _varied(
                     c = c.measured(there, here, e.rtol * size)
                     out[i, j] = c.judged(Judgement("fail", f"it is wrong {variation.words}"))
     return out
+
+
+def _rounding(e: Evaluated, j: int, w: Array, rng: np.random.Generator) -> list[float]:
+    """What rounding may make of each gradient: a sum over a cotangent may be zero, or nearly."""
+    some = e.gradients(j, largest(w) * rng.standard_normal(w.shape))
+    eps = ROUNDING * e.precision.epsilon * max(1.0, float(np.sqrt(w.size)))
+    return [
+        0.0 if g is None else eps * max(largest(g), e.nothing(i, j)) for i, g in enumerate(some)
+    ]
 
 
 def _result(op: Operation, pair: Pair, c: Comparison) -> PairResult:

@@ -20,6 +20,10 @@ from engine.foreign.operation import Array
 SIDE = 128
 JUDGED = 256  # entries that are looked at closely
 SAMPLED = 4  # columns of a larger one
+BENT = 1e-3  # of the gradient: a solver inside of a backward leaves less
+NOT_LINEAR = (
+    "it is wrong for cotangents that are not 1 at a single element: it is not linear in them"
+)
 UNSAMPLED = Judgement("fail", "seen along random directions; the entries that were sampled agree")
 
 
@@ -43,7 +47,39 @@ def compare_entries(
         for j in (j for k, j in pairs if k == i):
             ad = np.array([[_entry(ads[j, r][i], c) for c in cols] for r in rows[j]])
             out[i, j] = compare_block(e, (i, j), rows[j], cols, ad, lines, slopes, out[i, j])
+    if max_outputs <= 0:
+        for j, many in rows.items():
+            _compare_sum(e, out, j, [ads[j, r] for r in many])
     return out
+
+
+def _compare_sum(
+    e: Evaluated, out: dict[Pair, Comparison], j: int, each: Sequence[Sequence[Array | None]]
+) -> None:
+    """Fails pairs whose gradient by a cotangent is not the sum of those by its elements."""
+    w = np.random.default_rng([0x11E, j]).standard_normal(len(each))
+    found = e.gradients(j, w)
+    for i, g in enumerate(found):
+        c = out.get((i, j))
+        if c is None or c.verdict in ("nan", "fail"):
+            continue
+        total, parts = np.zeros((2, *e.op.inputs[i].value.shape))
+        with np.errstate(all="ignore"):
+            for x, h in zip(w.tolist(), each, strict=True):
+                part = x * _filled(e, i, h[i])
+                total, parts = total + part, parts + np.abs(part)
+            off = np.abs(_filled(e, i, g) - total)
+        size = largest(parts)
+        most = max(max(BENT, 64.0 * e.precision.epsilon) * size, e.nothing(i, j))
+        if np.all(np.isfinite(off)) and largest(off) > most:
+            k = int(np.argmax(off))
+            ad, ref = float(_filled(e, i, g).reshape(-1)[k]), float(total.reshape(-1)[k])
+            c = replace(c, worst=None, excess=-1.0).measured(ad, ref, e.rtol * size)
+            out[i, j] = c.judged(Judgement("fail", NOT_LINEAR))
+
+
+def _filled(e: Evaluated, i: int, g: Array | None) -> Array:
+    return np.zeros(e.op.inputs[i].value.shape) if g is None else g
 
 
 def compare_block(

@@ -28,6 +28,7 @@ from engine.autograd.reference.differences import (
 from engine.autograd.reference.noise import Line, fourth_differences
 from engine.foreign.operation import Array, Cotangents, Operation, OperationFailed
 
+ZERO = 1e-10  # of the outputs: what is below over a step of the inputs' size is no slope
 REORDERED = 1e3  # units of rounding that sums in another order may make
 SAME = 1e-3  # float64 and the operation's own precision may be so far apart
 NEXT_TO_NOTHING = 1e-15  # of the typical size
@@ -35,6 +36,7 @@ FLOOR = 0.1  # of the typical size, by which small values are displaced
 SINGLE = 2.0**-23
 # Rounding inside of a float64 run above this part of the results is that of another precision.
 ROUGH = 1e-10
+ROUGHER = 64.0  # the same in units of rounding, of a run in single precision
 
 
 class NotComparable(Exception):
@@ -125,6 +127,11 @@ class Evaluated:
             return nearer(wide, found)
         return found
 
+    def nothing(self, i: int, j: int) -> float:
+        """A derivative of an output by an input that is no more than rounding of a zero."""
+        rounding = ZERO if not self.precision.coarse else 8.0 * self.precision.epsilon
+        return rounding * largest(self.here[self.spans[j]]) / self.typical[i]
+
     def roughly(self, line: Line) -> Slope:
         """The derivative along a direction by one step, to find out what is behind a difference."""
         return extrapolated(line, self.tolerance.eps or self.precision.step, self.precision)
@@ -197,6 +204,8 @@ def evaluated(op: Operation, tolerance: Tolerance) -> Evaluated:
         if not _rounds(found):
             return replace(found, lifted=True)
         if floats64:
+            return replace(found, precision=working_precision(SINGLE), lifted=True)
+        if eps > SINGLE and not _rounds(found, SINGLE):
             return replace(found, precision=working_precision(SINGLE), lifted=True)
     return Evaluated(op, x, False, own, working_precision(eps), tolerance)
 
@@ -275,8 +284,10 @@ def _noisy(op: Operation, x: Sequence[Array], off: Array) -> bool:
     return bool(largest(off) <= 64.0 * largest(noise))
 
 
-def _rounds(e: Evaluated) -> bool:
-    """Whether something inside is rounded more coarsely than float64 is."""
+def _rounds(e: Evaluated, eps: float = FLOAT64.epsilon) -> bool:
+    """Whether something inside is rounded more coarsely than that."""
+    fine = eps <= FLOAT64.epsilon
+    steps, rough = ((1e-4, 1e-9), ROUGH) if fine else ((1e-2, 1e-4), ROUGHER * eps)
     rng = np.random.default_rng(0xF64)
     moves = {
         k: rng.uniform(0.5, 1.0, x.shape) * np.where(np.isfinite(x), np.abs(x), 0.0)
@@ -284,10 +295,10 @@ def _rounds(e: Evaluated) -> bool:
     }
     line = e.line(moves)
     with np.errstate(all="ignore"):
-        far, near = np.abs(line(1e-4) - e.here), np.abs(line(1e-9) - e.here)
+        far, near = (np.abs(line(t) - e.here) for t in steps)
         size = np.abs(e.here)
         moves_far = np.isfinite(far) & (far > 1e-6 * size)
         stands = 2 * np.sum(moves_far & (near == 0.0)) > np.sum(moves_far)
-        noise = fourth_differences(line, 64e-10)
-        rough = np.isfinite(size) & (noise > ROUGH * np.maximum(size, largest(far)))
-    return bool(stands or np.any(rough))
+        noise = fourth_differences(line, 64e-10 if fine else 64.0 * eps)
+        noisy = np.isfinite(size) & (noise > rough * np.maximum(size, largest(far)))
+    return bool(stands or np.any(noisy))

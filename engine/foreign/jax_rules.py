@@ -29,8 +29,10 @@ from engine.foreign.operation import (
     OperationFailed,
     Value,
     Variation,
+    Vjp,
 )
 
+MOST = 4  # inputs that are asked for by themselves
 FAR = 0.1  # an input is moved by so much of itself, to see whether it matters
 STILL = 1e-5  # results that move by no more of themselves stay as they are
 SAME = 1e-6  # float64 of two ways to compute one thing may be so far apart
@@ -91,7 +93,36 @@ class RuleOperation(Operation):
         """A cotangent of another size."""
         if not self.runner.is_vjp:
             return ()  # it is what JAX makes of a rule for tangents
-        return (Variation.of_size(self.vjp),)
+        out = [Variation.of_size(self.vjp)]
+        if self.runner.rule.symbolic_zeros:
+            out += self._alone()
+        return out
+
+    def _alone(self) -> list[Variation]:
+        """Where only some of the derivatives are asked for, of which the rule is told."""
+
+        def alone(asked: list[int] | None) -> Vjp:
+            def vjp(inputs: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
+                results = [k for k, x in enumerate(w) if x is not None]
+                every = list(range(len(self._base)))
+                found = self.runner.vjp_alone(
+                    self._values, self._moved(inputs), w, lifted,
+                    every if asked is None else asked, results,
+                )  # fmt: skip
+                return [None if k in self._zero else found[k] for k in self._kept]
+
+            return vjp
+
+        out = []
+        if len(self.outputs) > 1:
+            words = "where the loss depends on one of its results alone"
+            out.append(Variation(words, alone(None)))
+        if 1 < len(self._kept) <= MOST:
+            out += [
+                Variation(f"where only `{self._all[k].name}` needs a gradient", alone([k]))
+                for k in self._kept
+            ]
+        return out
 
     def second(self) -> Operation | None:
         """The rule's gradient as an operation."""

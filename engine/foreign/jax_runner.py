@@ -83,28 +83,59 @@ class Runner:
         self, values: Sequence[Any], moved: Sequence[Array], cotangents: Cotangents, lifted: bool
     ) -> Gradients:
         """The gradient by the rule: by all leaves that are floats, None where it gives none."""
-        import jax
-        import jax.numpy as jnp
-
-        def run(leaves: Any, given: Any) -> list[Any]:
-            out, pull = jax.vjp(self._moving(leaves), *(leaves[i] for i in self.moving))
-            pairs = zip(given, out, strict=True)
-            return list(pull([jnp.asarray(w, jnp.asarray(y).dtype) for w, y in pairs]))
-
-        def spread(*flat: Any) -> list[Any]:
-            count = len(self.call.leaves)
-            return run(flat[:count], flat[count:])
-
         given = [np.asarray(w) for w in self._filled(cotangents, values, moved, lifted)]
         try:
-            flat = (*self._leaves(values, moved, lifted), *given)
-            found = self._ran("vjp", spread, flat, lifted)
+            every = range(len(self.moving)), range(len(given))
+            found = self._pulled(values, moved, given, lifted, *every)
         except OperationFailed:
             if self.is_vjp:
                 raise
             return self._by_columns(values, moved, given, lifted)
         out = arrays(found)
         return [None if i in self.none else g for i, g in zip(self.moving, out, strict=True)]
+
+    def vjp_alone(
+        self, values: Sequence[Any], moved: Sequence[Array], cotangents: Cotangents, lifted: bool,
+        inputs: Sequence[int], outputs: Sequence[int],
+    ) -> list[Array | None]:  # fmt: skip
+        """The gradient where a program asks for some only, of some results only.
+
+        A rule with `symbolic_zeros` is told of that. None for the others.
+        """
+        given = [np.asarray(w) for w in self._filled(cotangents, values, moved, lifted)]
+        found = arrays(self._pulled(values, moved, given, lifted, inputs, outputs))
+        out: list[Array | None] = [None] * len(self.moving)
+        for k, g in zip(inputs, found, strict=True):
+            out[k] = g
+        return out
+
+    def _pulled(
+        self, values: Sequence[Any], moved: Sequence[Array], given: Sequence[Array], lifted: bool,
+        inputs: Sequence[int], outputs: Sequence[int],
+    ) -> Any:  # fmt: skip
+        """Gradients by some of what moves, by cotangents of some results."""
+        import jax
+        import jax.numpy as jnp
+
+        def run(*flat: Any) -> list[Any]:
+            leaves, given = flat[: len(self.call.leaves)], flat[len(self.call.leaves) :]
+            at = [leaves[i] for i in self.moving]
+
+            def some(*asked: Any) -> list[Any]:
+                full = list(at)
+                for k, x in zip(inputs, asked, strict=True):
+                    full[k] = x
+                out = self._moving(leaves, told)(*full)
+                return [out[k] for k in outputs]
+
+            out, pull = jax.vjp(some, *(at[k] for k in inputs))
+            pairs = zip((given[k] for k in outputs), out, strict=True)
+            return list(pull([jnp.asarray(w, jnp.asarray(y).dtype) for w, y in pairs]))
+
+        # Of what it gives None where nobody asks for more, nothing is said.
+        told = len(inputs) == len(self.moving) and len(outputs) == len(given)
+        flat = (*self._leaves(values, moved, lifted), *given)
+        return self._ran(f"vjp {list(inputs)} {list(outputs)}", run, flat, lifted)
 
     def second_vjp(
         self, values: Sequence[Any], moved: Sequence[Array], w: Sequence[Array],
@@ -197,9 +228,9 @@ class Runner:
             self._names = names
         return self._names
 
-    def _moving(self, leaves: Sequence[Any]) -> Callable[..., list[Any]]:
-        """The function with its rule, of what moves alone."""
-        rule = self._spied()
+    def _moving(self, leaves: Sequence[Any], told: bool = True) -> Callable[..., list[Any]]:
+        """The function with its rule, of what moves alone. told: see `_spied`."""
+        rule = self._spied() if told else self.rule
 
         def run(*moved: Any) -> list[Any]:
             full = list(leaves)

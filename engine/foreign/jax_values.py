@@ -10,8 +10,6 @@ from typing import Any
 
 from engine.foreign.jax_notes import Call, Held, Link, Lost, Notes, Slot, Source
 
-# Which lane of `vmap` (as a part of all) and which turn of a loop the values are from.
-LOOKS = ((0.0, 0), (1.0, 1), (0.5, 3))
 DEEP = 30  # programs inside of programs
 
 
@@ -21,11 +19,20 @@ class NoValues(Exception):
 
 @dataclass(frozen=True)
 class Look:
-    """One way to choose among the values that an argument had."""
+    """One way to choose among the values that an argument had.
+
+    lane: of `vmap`, as a part of all; turn: of a loop; call: of a traced program, among those that
+    are kept. extreme: -1 for the lane with the least number, 1 for that with the largest.
+    """
 
     lane: float
     turn: int
+    call: int
+    extreme: int = 0
 
+
+LOOKS = (Look(0.0, 0, 0), Look(1.0, 1, -1), Look(0.5, 3, 1))
+EXTREMES = (Look(0.0, 0, 0, -1), Look(0.0, 0, 0, 1))
 
 Values = tuple[list[Any], list[Any]]  # of a call's leaves, and of what its functions captured
 
@@ -36,12 +43,17 @@ def values_of(call: Call, notes: Notes, most: int = len(LOOKS)) -> list[Values]:
     Empty where none are known.
     """
     sources = [x.source for x in call.leaves] + [s for _, s in call.cells]
-    looks = LOOKS[:1] if all(isinstance(s, Held) and not s.lanes for s in sources) else LOOKS
+    looks: tuple[Look, ...] = LOOKS
+    if all(isinstance(s, Held) and not s.lanes for s in sources):
+        looks = LOOKS[:1]
+    looks = looks[:most]
+    if most >= len(LOOKS) and any(axis is not None for s in sources for axis in s.lanes):
+        looks = (*looks, *EXTREMES)
     out: list[Values] = []
     seen: set[bytes] = set()
-    for number, turn in looks[:most]:
+    for look in looks:
         try:
-            found = _Solver(notes, Look(number, turn)).values(sources)
+            found = _Solver(notes, look).values(sources)
         except NoValues:
             continue
         digest = b"".join(_bytes(x) for x in found)
@@ -50,6 +62,12 @@ def values_of(call: Call, notes: Notes, most: int = len(LOOKS)) -> list[Values]:
             count = len(call.leaves)
             out.append((found[:count], found[count:]))
     return out
+
+
+def _is_real(x: Any) -> bool:
+    import jax
+
+    return bool(jax.numpy.issubdtype(x.dtype, jax.numpy.floating)) and x.size > 0
 
 
 def _bytes(x: Any) -> bytes:
@@ -71,23 +89,47 @@ class _Solver:
         self.look = look
         self.known: dict[int, Any] = {}
         self.depth = 0
+        self.taken: dict[int, Link] = {}
 
     def values(self, sources: Sequence[Source]) -> list[Any]:
         """The values of arguments. Raises NoValues."""
         self._find([s.var for s in sources if isinstance(s, Slot)])
-        return [self._value(s) for s in sources]
+        whole = [self._whole(s) for s in sources]
+        lanes = self._extremes(sources, whole) if self.look.extreme else {}
+        return [self._lane(x, s.lanes, lanes) for x, s in zip(whole, sources, strict=True)]
 
-    def _value(self, source: Source) -> Any:
+    def _whole(self, source: Source) -> Any:
         if isinstance(source, Lost):
             raise NoValues
         x = source.value if isinstance(source, Held) else self.known[id(source.var)]
         if getattr(x, "is_deleted", bool)():
             raise NoValues
-        for axis in reversed(source.lanes):
+        return x
+
+    def _lane(self, x: Any, axes: Sequence[int | None], lanes: dict[int, float]) -> Any:
+        for level, axis in enumerate(reversed(axes)):
             if axis is not None:
-                k = round(self.look.lane * (x.shape[axis] - 1))
+                k = round(lanes.get(level, self.look.lane) * (x.shape[axis] - 1))
                 x = x[(slice(None),) * axis + (k,)]
         return x
+
+    def _extremes(self, sources: Sequence[Source], whole: Sequence[Any]) -> dict[int, float]:
+        """The lanes, by their levels, in which the first split argument has its extreme."""
+        import numpy as np
+
+        for source, x in zip(sources, whole, strict=True):
+            if not any(a is not None for a in source.lanes) or not _is_real(x):
+                continue
+            out = {}
+            y = self.look.extreme * np.nan_to_num(np.asarray(x, np.float64))
+            for level, axis in enumerate(reversed(source.lanes)):
+                if axis is not None and y.size:
+                    others = tuple(n for n in range(y.ndim) if n != axis)
+                    k = int(np.argmax(np.max(y, axis=others)))
+                    out[level] = k / max(1, y.shape[axis] - 1)
+                    y = np.take(y, k, axis)
+            return out
+        raise NoValues
 
     def _find(self, variables: Sequence[Any]) -> None:
         self.depth += 1
@@ -99,15 +141,22 @@ class _Solver:
             if not links:
                 raise NoValues
             together = [v for v in left if self.notes.links.get(id(v)) == links]
-            for link in links:
+            for link in self._in_order(links):
                 with contextlib.suppress(NoValues):
                     found = self._run(link, together)
+                    self.taken.setdefault(id(link.jaxpr), link)
                     break
             else:
                 raise NoValues
             self.known.update({id(v): x for v, x in zip(together, found, strict=True)})
             left = [v for v in left if id(v) not in self.known]
         self.depth -= 1
+
+    def _in_order(self, links: Sequence[Link]) -> list[Link]:
+        """The calls of a program: first that of which other values are, then that to look at."""
+        first = min(self.look.call, len(links) - 1) % len(links)
+        order = [*links[first:], *links[:first]]
+        return sorted(order, key=lambda x: self.taken.get(id(x.jaxpr)) is not x)
 
     def _run(self, link: Link, wanted: Sequence[Any]) -> list[Any]:
         """The values of variables of a program, at the arguments that it had."""

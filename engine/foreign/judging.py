@@ -16,10 +16,9 @@ from engine.autograd.comparison.judgement import (
 from engine.autograd.reference.differences import Slope, one_sided, opinions
 from engine.autograd.reference.noise import Line, fourth_differences
 from engine.autograd.reference.step_sweep import step_sizes, sweep
-from engine.foreign.evaluated import Evaluated
+from engine.foreign.evaluated import ZERO, Evaluated
 from engine.foreign.operation import Array
 
-ZERO = 1e-10  # of the outputs: what is below over a step of the inputs' size is no slope
 TINY = 1e-45
 
 

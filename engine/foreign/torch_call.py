@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ from engine.foreign.operation import (
     Value,
     Variation,
 )
+from engine.foreign.torch_live import Live
 from engine.foreign.torch_running import (
     RandomState,
     copied,
@@ -70,7 +72,9 @@ class TorchCall(Operation):
 
     args, kwargs: as given, with copies in place of tensors. wanted: which of `args` ask for a
     gradient. returned: copies of the results that have one; places: where they are among all
-    results. seen: backward passes of the program. drawn: whether it draws random numbers.
+    results. seen: backward passes of the program. drawn: whether it draws random numbers. live:
+    tensors that it may read by another way. cast: the type of autocast where that is on. shared:
+    arguments that are the same tensor as an earlier one, with the number of that.
     """
 
     called: Called
@@ -85,6 +89,10 @@ class TorchCall(Operation):
     seen: list[Backward] = field(default_factory=list)
     found: list[Change] = field(default_factory=list)
     drawn: bool | None = None
+    live: Live = field(default_factory=Live)
+    cast: Any = None
+    shared: dict[int, int] = field(default_factory=dict)
+    _reads: bool | None = None
 
     framework = "PyTorch"
 
@@ -137,7 +145,7 @@ class TorchCall(Operation):
         return None if self.drawn is False else self.state
 
     def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
-        with undisturbed(self.random, lifted, self.small):
+        with self.placed(inputs, lifted), undisturbed(self.random, lifted, self.small):
             outputs, _ = self._run(inputs, lifted, self.wanted)
             if self.drawn is None:
                 self.drawn = not self.state.same()
@@ -164,10 +172,19 @@ class TorchCall(Operation):
                 change=Change("kept", "", self.site),
             ),
         ]
-        if 1 < len(self.wanted) <= MOST:
+        # What reads the program's tensors may ask for gradients by all of them.
+        if 1 < len(self.wanted) <= MOST and not self.by_itself:
             for k in self.wanted:
                 name = self.called.names[k]
                 out.append(Variation(f"where only `{name}` needs a gradient", self._only(k)))
+        for k in sorted(set(self.shared.values())):
+            same = [
+                self.called.names[m] for m in (k, *(m for m, n in self.shared.items() if n == k))
+            ]
+            out.append(Variation(
+                f"where one tensor is given for {' and '.join(f'`{n}`' for n in same)}",
+                self._together(self.wanted.index(k)),
+            ))  # fmt: skip
         if len(self.returned) > 1:
             out.append(Variation(
                 "where the loss depends on one of its results alone",
@@ -185,12 +202,13 @@ class TorchCall(Operation):
             if all(c is None for c in w):
                 continue
             try:
-                now = self._vjp(x, w, False)
+                now = self._vjp(x, w, False, one=True)
             except OperationFailed:
                 return ""
+            then = self._summed([None if h is None else numbers(h) for h in passed.gradients])
             off = [
-                v.name for v, g, h in zip(self.inputs, now, passed.gradients, strict=True)
-                if _differ(g, None if h is None else numbers(h), v.epsilon)
+                v.name for v, g, h in zip(self.inputs, now, then, strict=True)
+                if _differ(g, h, v.epsilon)
             ]  # fmt: skip
             if off and passed.changed:
                 self.found += [Change("saved", n, self.site) for n in passed.changed]
@@ -201,12 +219,72 @@ class TorchCall(Operation):
                 )
         return ""
 
+    def _summed(self, gradients: list[Array | None]) -> list[Array | None]:
+        """Gradients with the sum of those by one tensor in each of its places."""
+        out = list(gradients)
+        for first in set(self.shared.values()):
+            places = [self.wanted.index(k) for k in self.wanted if self.shared.get(k, k) == first]
+            parts = [g for m in places if (g := gradients[m]) is not None]
+            for m in places:
+                out[m] = sum(parts[1:], parts[0]) if parts else None
+        return out
+
     def second(self) -> Operation | None:
         from engine.foreign.torch_second import TorchGradient
 
         return None if self.called.once else TorchGradient.of(self)
 
     # ---- runs
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether it reads the program's own tensors, beside those that it is given."""
+        if self._reads is None:
+            self._reads = False  # while it is found out
+            self._reads = self._found_reading()
+        return self._reads
+
+    def _found_reading(self) -> bool:
+        if not any(self.live.own(k) is not None for k in self.live.leaves):
+            return False
+        x = [v.value for v in self.inputs]
+        found = []
+        for scale in (1.0, 1.25):
+            values = {k: scale * self.args[k] + (scale - 1.0) for k in self.live.leaves}
+            try:
+                with self.live.placed(values, False), undisturbed(self.state, False, self.small):
+                    outputs, _ = self._run(x, False, self.wanted)
+                    found.append([numbers(y) for y in outputs])
+            except OperationFailed:
+                return True
+        return any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(*found, strict=True))
+
+    def placed(
+        self, inputs: Sequence[Array], lifted: bool
+    ) -> contextlib.AbstractContextManager[None]:
+        """Has the program's tensors that it reads hold the values of a run."""
+        at = dict(zip(self.wanted, inputs, strict=True))
+        values = {
+            k: tensor_of(at[k], self.args[k], lifted) for k in self.live.leaves if self.by_itself
+        }
+        return self.live.placed(values, lifted)
+
+    def _together(self, k: int) -> Callable[[Sequence[Array], Cotangents, bool], Gradients]:
+        """The gradient by an input that is one tensor with others, less those by the others."""
+
+        def vjp(x: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
+            whole = self._vjp(x, w, lifted, one=True)[k]
+            out: list[Array | None] = [None] * len(x)
+            if whole is not None:
+                parts = self._vjp(x, w, lifted)
+                places = (
+                    self.wanted.index(m) for m, n in self.shared.items() if n == self.wanted[k]
+                )
+                others = [g for m in places if (g := parts[m]) is not None]
+                out[k] = whole - sum(others, np.zeros(whole.shape))
+            return out
+
+        return vjp
 
     def _only(self, k: int) -> Callable[[Sequence[Array], Cotangents, bool], Gradients]:
         def vjp(x: Sequence[Array], w: Cotangents, lifted: bool) -> Gradients:
@@ -218,13 +296,14 @@ class TorchCall(Operation):
     def _vjp(
         self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool, *,
         wanted: list[int] | None = None, layout: Layout | None = None, times: int = 1,
-        zeros: bool = True,
+        zeros: bool = True, one: bool = False,
     ) -> list[Array | None]:  # fmt: skip
-        """The gradients. zeros: stand for cotangents that are None."""
+        """The gradients. zeros: stand for cotangents that are None. one: see `graph`."""
         import torch
 
-        with undisturbed(self.random, lifted, self.small):
-            outputs, leaves = self._run(inputs, lifted, self.wanted if wanted is None else wanted)
+        with self.placed(inputs, lifted), undisturbed(self.random, lifted, self.small):
+            wanted = self.wanted if wanted is None else wanted
+            outputs, leaves = self._run(inputs, lifted, wanted, one)
             given = []
             for y, w in zip(outputs, cotangents, strict=True):
                 if not y.requires_grad or (w is None and not zeros):
@@ -251,27 +330,43 @@ class TorchCall(Operation):
             return [None if g is None else numbers(g) for g in found]
 
     def _run(
-        self, inputs: Sequence[Array], lifted: bool, wanted: list[int]
+        self, inputs: Sequence[Array], lifted: bool, wanted: list[int], one: bool = False
     ) -> tuple[list[Any], list[Any]]:
         """Results that have a derivative, and the leaves to differentiate by."""
         outputs, leaves = self.graph(
             [tensor_of(x, self.args[k], lifted) for k, x in zip(self.wanted, inputs, strict=True)],
-            lifted, wanted,
+            lifted, wanted, one,
         )  # fmt: skip
         return outputs, leaves
 
     def graph(
-        self, tensors: Sequence[Any], lifted: bool, wanted: list[int]
+        self, tensors: Sequence[Any], lifted: bool, wanted: list[int], one: bool = False
     ) -> tuple[list[Any], list[Any]]:
-        """The same for tensors, in the graph of those that are part of one."""
+        """The same for tensors, in the graph of those that are part of one.
+
+        one: what was one tensor is one again; its gradient is then that by all its places.
+        """
         import torch
 
-        args, leaves = [], []
+        args: list[Any] = []
+        leaves: list[Any] = []
         at = dict(zip(self.wanted, tensors, strict=True))
+        first: dict[int, int] = {}
         for k, a in enumerate(self.args):
-            if k in at:
+            own = self.live.own(k) if k in at and self.by_itself else None
+            if one and k in self.shared and k in at:
+                args.append(args[self.shared[k]])
+                leaves.append(leaves[first[self.shared[k]]])
+            elif own is not None:
+                own.requires_grad_(k in wanted)
+                if k in wanted:
+                    first[k] = len(leaves)
+                    leaves.append(own)
+                args.append(own)
+            elif k in at:
                 leaf = at[k]
                 if k in wanted:
+                    first[k] = len(leaves)
                     leaf = leaf if leaf.requires_grad else leaf.requires_grad_()
                     leaves.append(leaf)
                 args.append(leaf.clone())  # what changes it in place may not have a leaf
@@ -279,7 +374,8 @@ class TorchCall(Operation):
                 args.append(_again(a, lifted))
         kwargs = {name: _again(a, lifted) for name, a in self.kwargs.items()}
         try:
-            out = self.called.call(*args, **kwargs)
+            with _casting(self.cast):
+                out = self.called.call(*args, **kwargs)
         except Exception as error:
             raise OperationFailed(_said("its forward", error)) from None
         every = list(out) if isinstance(out, (tuple, list)) else [out]
@@ -288,6 +384,16 @@ class TorchCall(Operation):
         ):
             raise OperationFailed("it returns something else at other inputs")
         return [every[place] for place in self.places], leaves
+
+
+def _casting(dtype: Any) -> contextlib.AbstractContextManager[Any]:
+    """Autocast to a type, as it was when the program called; None for none."""
+    import torch
+
+    if dtype is None:
+        return contextlib.nullcontext()
+    found: contextlib.AbstractContextManager[Any] = torch.autocast("cpu", dtype=dtype)
+    return found
 
 
 def _again(a: Any, lifted: bool) -> Any:
@@ -332,9 +438,8 @@ def _differ(now: Array | None, then: Array | None, epsilon: float) -> bool:
     with np.errstate(all="ignore"):
         off = np.where(now == then, 0.0, np.abs(now - then))
         off = np.where(np.isnan(now) & np.isnan(then), 0.0, off)
-    return not float(np.max(off, initial=0.0)) <= 1e3 * epsilon * float(
-        np.max(np.abs(now), initial=0.0)
-    )
+        size = np.max(np.abs(now), where=np.isfinite(now), initial=0.0)
+    return not float(np.max(off, initial=0.0)) <= 1e3 * epsilon * float(size)
 
 
 def _said(what: str, error: Exception) -> str:

@@ -8,7 +8,7 @@ same way, as functions that PyTorch makes for them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -16,6 +16,7 @@ from engine.autograd.facts import Change
 from engine.foreign.collection import Collection
 from engine.foreign.places import caller, class_line, definition, folder, parameters, results
 from engine.foreign.torch_call import Backward, Called, TorchCall
+from engine.foreign.torch_live import Live, size_of
 from engine.foreign.torch_running import RandomState, copied, quiet
 from engine.locks import Lock
 
@@ -88,6 +89,8 @@ class Watcher:
             return self._left(called.name, _LAYOUT)
         kind = (cls, tuple(map(_sort, args)), tuple((k, _sort(a)) for k, a in kwargs.items()))
         size = 2 * sum(t.numel() * t.element_size() for t in tensors)
+        codes = (cls.forward, cls.backward)
+        size += size_of((*args, *codes))
         site = caller(self._root, depth=3)
         number = self.collection.number(called.name, kind, size, site)
         if number < 0:
@@ -98,11 +101,14 @@ class Watcher:
         ]  # fmt: skip
         call = TorchCall(
             called, site, [_kept(a) for a in args], {k: _kept(a) for k, a in kwargs.items()},
-            wanted, RandomState.now(),
+            wanted, RandomState.now(), live=Live.of(args, wanted, codes),
+            cast=torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None,
+            shared={k: m for k in wanted if (m := _first(args, wanted, k)) < k},
         )  # fmt: skip
+        # PyTorch itself notices changes of what has no gradient: running means, say.
         versions = [
             (k, a, a._version) for k, a in enumerate(args)
-            if isinstance(a, torch.Tensor) and not a.is_inference()
+            if isinstance(a, torch.Tensor) and a.requires_grad
         ]  # fmt: skip
         return _Begun(self.collection, number, call, versions)
 
@@ -255,6 +261,11 @@ def _sort(a: Any) -> object:
     if isinstance(a, torch.Tensor):
         return tuple(a.shape), a.stride(), a.dtype, a.requires_grad
     return a if isinstance(a, (bool, str, type(None))) else type(a)
+
+
+def _first(args: Sequence[Any], wanted: Sequence[int], k: int) -> int:
+    """The number of the first argument that is the same tensor."""
+    return next(m for m in wanted if args[m] is args[k])
 
 
 def _kept(a: Any) -> Any:

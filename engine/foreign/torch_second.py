@@ -73,7 +73,7 @@ class TorchGradient(Operation):
 
         x, w = self._halves(inputs)
         first = self.first
-        with undisturbed(first.state, lifted, first.small):
+        with first.placed(x, lifted), undisturbed(first.state, lifted, first.small):
             leaves = [
                 tensor_of(a, first.args[k], lifted) for k, a in zip(first.wanted, x, strict=True)
             ]
