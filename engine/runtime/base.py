@@ -291,9 +291,10 @@ class ArrayBase:
         if not value.storage.writable:
             raise fail("E206", "a gradient cannot be in read-only memory: backward passes write it",
                        help="pass a copy: clone(grad)")  # fmt: skip
-        if in_one_place(value):
-            raise fail("E206", "a gradient cannot have two elements in one place: backward passes "
-                       "write it", help="pass a copy: clone(grad)")  # fmt: skip
+        if in_one_place(value):  # as that of a sum in PyTorch: it can be read, not added to
+            given = value
+            value = type(self)._allocate(self.shape, self._ir.element, False, self.device)
+            value._put(given._host())
         if not self._info.floating:
             if config.integers == "lenient":
                 return

@@ -21,6 +21,7 @@ from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
 from engine.runtime.geometry.pools import deal
+from engine.runtime.guards import in_one_place
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered
@@ -265,6 +266,9 @@ def run_adjoint(
         given.append(found)
         names.append(p.name)
         consumed.append(own is not None and own.ptr == found.ptr and not primal.retain_grad)
+        if in_one_place(found) and not _only_read(plan, p.name, consumed[-1]):
+            raise fail("E206", f"kernel {kernel.key!r}, adjoint of {p.name!r}: two elements lie in "
+                       "one place, and the adjoint adds to them", help="pass a copy")  # fmt: skip
     wrt = frozenset(names)
     if not wrt & plan.variants.written:
         return
@@ -294,6 +298,11 @@ def _replay_adjoint(
     run_adjoint(plan, shape, values, blob, adjoints, kept)
 
 
+def _only_read(plan: Plan, name: str, consumed: bool) -> bool:
+    """Whether an adjoint leaves a gradient as it is: that of what a kernel only writes."""
+    return name in plan.variants.written - plan.variants.read and not consumed
+
+
 def _perform_adjoint(
     plan: Plan, shape: tuple[int, ...], blob: bytes, adjoint: Executable, gradients: list[array],
     names: list[str], consumed: list[bool],
@@ -301,7 +310,7 @@ def _perform_adjoint(
     given = list(gradients)
     recording.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
     for k, a in enumerate(given):
-        if names[k] in plan.variants.written - plan.variants.read and not consumed[k]:
+        if _only_read(plan, names[k], consumed[k]):
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
         else:
             check_writable(a)

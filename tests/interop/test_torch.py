@@ -207,3 +207,35 @@ def test_numbers_and_vectors_come_from_tensors() -> None:
     a[0] = torch.tensor([1.0, 2.0, 3.0], requires_grad=True).detach()
     a[1, 2] = torch.tensor(5.0)
     assert np.array_equal(a.numpy(), [[1, 2, 3], [0, 0, 5]])
+
+
+def test_the_cotangent_of_a_sum_is_one_number_for_all() -> None:
+    """PyTorch expands it: it can be read as it is, and what is added to a gradient has a copy."""
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.x = wp.from_torch(x.detach(), requires_grad=True)
+            ctx.y = wp.zeros(3, dtype=float, requires_grad=True)
+            wp.launch(square, dim=3, inputs=[ctx.x], outputs=[ctx.y])
+            return wp.to_torch(ctx.y, requires_grad=False)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            assert grad.stride() == (0,)
+            ctx.y.grad = wp.from_torch(grad)
+            wp.launch(square, dim=3, inputs=[ctx.x], outputs=[ctx.y],
+                      adj_inputs=[ctx.x.grad], adj_outputs=[ctx.y.grad], adjoint=True)  # fmt: skip
+            return wp.to_torch(ctx.x.grad)
+
+    x = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
+    Square.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, -4.0, 1.0]
+
+    a, y = wp.array([1.0, 2.0, 3.0], dtype=float), wp.zeros(3, dtype=float)
+    one = wp.from_torch(torch.ones(1).expand(3))
+    with pytest.raises(wp.LaunchError, match=r"E206.*two elements lie in one place"):
+        wp.launch(square, 3, [a], [y], adj_inputs=[one], adj_outputs=[wp.ones(3)], adjoint=True)
+    gradient = wp.zeros(3, dtype=float)
+    wp.launch(square, 3, [a], [y], adj_inputs=[gradient], adj_outputs=[one], adjoint=True)
+    assert gradient.numpy().tolist() == [2.0, 4.0, 6.0]
