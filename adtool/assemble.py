@@ -6,7 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from adtool import __version__
+from adtool import __version__, endings
 from adtool.accuracy.judging import excuse, notes_of
 from adtool.exits import Exit
 from adtool.fingerprints import marked
@@ -126,6 +126,8 @@ def _nothing(
             "no-tape", "nothing was checked: the script's tapes are not the engine's",
             f"it imports Warp: --alias {WARP} gives it the engine in its place",
         )  # fmt: skip
+    if not session.tapes and session.left_alone:
+        return endings.untouched(session.left_alone, "script")
     if not session.tapes:
         return Failure(
             "no-tape", "nothing was checked: the script made no tape",

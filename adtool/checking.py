@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import engine
+from adtool import endings
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
@@ -167,13 +168,19 @@ def with_functions(
 
     Each framework is numbered as a tape, after those of the program. It forgets the functions.
     """
-    if outcome.kind != "done" or not (watched.found or watched.notes):
+    if outcome.kind != "done":
+        return outcome
+    outcome = replace(outcome, left_alone=watched.left_alone)
+    notes = watched.notes
+    if watched.left_alone and (outcome.recorded or watched.found):
+        notes = (*notes, endings.beside(watched.left_alone))
+    if not (watched.found or notes):
         return outcome
     first = len(outcome.recorded)
     seen = replace(
         outcome, kernels=tuple(dict.fromkeys((*outcome.kernels, *watched.names))),
         recorded=(*outcome.recorded, *watched.recorded),
-        notes=(*outcome.notes, *watched.notes),
+        notes=(*outcome.notes, *notes),
     )  # fmt: skip
     # That there were tapes, and nothing on them, is of no interest where there are functions.
     done = [t for t in outcome.tapes if outcome.recorded or t.launches]

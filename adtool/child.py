@@ -216,7 +216,7 @@ def _functions(job: Job) -> contextlib.AbstractContextManager[Watched]:
     """Finds functions of frameworks whose gradients are written by hand, for a check of them."""
     if not job.check or job.moving is not None or job.jacobian is not None:
         return contextlib.nullcontext(Watched())
-    return watching(lambda name: not job.options.deselects(name))
+    return watching(lambda name: not job.options.deselects(name), chosen=job.options.names)
 
 
 def _watched(job: Job, noted: FaultLog | None) -> contextlib.AbstractContextManager[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import engine
@@ -49,6 +50,7 @@ def reported(outcome: Outcome) -> Failure | None:
 
 
 _LOOPS = 4  # of a kernel, that are named
+_FUNCTIONS = 4  # that are named
 _SO_FAR = "; what was checked by then is reported"
 
 
@@ -61,6 +63,30 @@ def timed_out(last: status.Status, limit: float, some: bool = False) -> Failure:
         + (", or check fewer entries with --max-inputs and --max-outputs"
            if last.phase == status.CHECK else ""),
     )  # fmt: skip
+
+
+def untouched(functions: Sequence[str], what: str) -> Failure:
+    """All that there was to check are functions of installed packages. what: `script` or `test`."""
+    return Failure(
+        "no-tape",
+        f"nothing was checked: the {what} made no tape, and the functions with a gradient of their "
+        f"own that it called belong to installed packages: {_listed(functions)}",
+        "--kernel with its name checks one of them",
+    )
+
+
+def beside(functions: Sequence[str]) -> str:
+    """Tells of functions of installed packages where there was something else to check."""
+    return (
+        f"functions of installed packages are not checked: {_listed(functions)}; --kernel with its "
+        "name checks one"
+    )
+
+
+def _listed(functions: Sequence[str]) -> str:
+    listed = ", ".join(functions[:_FUNCTIONS])
+    more = len(functions) - _FUNCTIONS
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def interrupted(last: status.Status, signal_name: str, some: bool = False) -> Failure:

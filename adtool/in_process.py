@@ -66,7 +66,9 @@ class Observation:
         self.capture = self._stack.enter_context(
             engine.capturing(None, lambda k: not options.deselects(k), Witness(), late=True)
         )
-        self._functions = self._stack.enter_context(watching(lambda k: not options.deselects(k)))
+        self._functions = self._stack.enter_context(
+            watching(lambda k: not options.deselects(k), chosen=options.names)
+        )
         if options.bounds:
             self._stack.enter_context(engine.watching(self._faults, races=True))
         self._faults.capture = self.capture
@@ -124,7 +126,9 @@ def report_of(
     if outcome.kind == "interrupted":
         raise KeyboardInterrupt
     failure = endings.reported(outcome)
-    if failure is None and not outcome.recorded:
+    if failure is None and not outcome.recorded and outcome.left_alone:
+        failure = endings.untouched(outcome.left_alone, "test")
+    elif failure is None and not outcome.recorded:
         failure = Failure(
             "no-tape", "nothing was checked: the test recorded no tape",
             "record the launches to check: `with engine.Tape() as tape: ...`",

@@ -97,6 +97,10 @@ class CheckOptions:
         """What `engine.autograd.DividedCheck` takes of them, by the same names."""
         return {name: getattr(self, name) for name in _OF_DIVIDED}
 
+    def names(self, kernel: str) -> bool:
+        """Whether the user asked for this kernel by its name."""
+        return any(fnmatchcase(kernel, p) for p in self.kernels)
+
     def deselects(self, kernel: str) -> bool:
         """Whether the user asked for this kernel to be left out."""
         if any(fnmatchcase(kernel, p) for p in self.skip_kernels):

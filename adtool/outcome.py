@@ -31,7 +31,8 @@ class Outcome:
     script_seconds: wall time of the target itself. moved: what its inputs' being moved did.
     written: of a capture, where that was asked for. found: the finding that it was reduced to.
     pictures: Jacobians of launches, where they were asked for. likenesses: see `folded`. notes:
-    what is to be told of the run beside its results.
+    what is to be told of the run beside its results. left_alone: functions with a gradient of their
+    own that were called, and are not checked as they are of installed packages.
     """
 
     kind: Kind
@@ -52,6 +53,7 @@ class Outcome:
     pictures: tuple[LaunchPictures, ...] = ()
     likenesses: tuple[Likenesses, ...] = ()
     notes: tuple[str, ...] = ()
+    left_alone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,10 @@ class Session:
 
     kernels: names of all kernels on the tapes. seconds: wall time. jacobian, plot, listing: what
     the job asked for in place of a check. recorded, processes, durations, strayed, script_seconds,
-    moved, pictures, notes: see `Outcome`. faults: what launches did wrong, on a tape or not.
-    traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it and the script
-    came to its end. written: of a capture, where the job asked for one. found: what it was reduced
-    to.
+    moved, pictures, notes, left_alone: see `Outcome`. faults: what launches did wrong, on a tape or
+    not. traces: JSON of `adtool.traces.Traces`, not read yet, where the job asked for it and the
+    script came to its end. written: of a capture, where the job asked for one. found: what it was
+    reduced to.
     part: whether it is but one test of a program, so that what is not found may be elsewhere.
     expected: what a baseline says of it. accuracy: that each pair must reach (`--gate`).
     derivatives: JSON of a share of those that Jacobians are made of (`Job.columns`). forgiven:
@@ -95,6 +95,7 @@ class Session:
     derivatives: str = ""
     forgiven: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    left_alone: tuple[str, ...] = ()
 
 
 def run_session(
@@ -154,6 +155,7 @@ def run_session(
         done.recorded, done.processes, done.durations, done.strayed, listing,
         done.script_seconds, done.moved, noted, traces, done.written, done.found,
         done.pictures, derivatives=derivatives, notes=done.notes,
+        left_alone=done.left_alone,
     )  # fmt: skip
 
 

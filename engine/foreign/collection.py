@@ -63,17 +63,20 @@ class Collection:
     """What one framework's watcher fills: operations, and what is to be told of others.
 
     framework: its name, as it is told. tapes: what watches its tapes, where it has some.
-    wants: whether operations of a name will be checked at all.
+    wants: whether operations of a name will be checked at all. chosen: whether the user named them.
+    left: functions that are left alone, and the package of each.
     Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
     """
 
     framework: str
     budget: Budget
     wants: Callable[[str], bool] = lambda name: True
+    chosen: Callable[[str], bool] = lambda name: False
     operations: list[tuple[int, Operation]] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     tapes: Tapes | None = None
     _counts: Counter[Hashable] = field(default_factory=Counter)
@@ -115,6 +118,17 @@ class Collection:
             if (name, reason) not in self._said:
                 self._said.add((name, reason))
                 self.unchecked.append(Unchecked(number, f"function `{name}`", reason, site))
+
+    def leaves_alone(self, name: str, package: str) -> bool:
+        """Whether a function is not looked at, as it belongs to an installed package.
+
+        package: empty for one of the user's. What the user has chosen by its name is looked at.
+        """
+        if not package or self.chosen(name):
+            return False
+        with _lock:
+            self.left.setdefault(name, package)
+        return True
 
     def note(self, text: str) -> None:
         """Something to tell the user, once."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import linecache
 import os
-import sysconfig
 from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
 from engine.diagnostics import Span
+from engine.foreign.places import package_of
 
-_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
 _CUSTOM = os.path.join("jax", "_src", "custom_derivatives.py")
-_INSTALLED = ("site-packages", "dist-packages")
-_PACKAGE = __file__[: -len("foreign/jax_functions.py")]
 
 
 def functions_of(rule: Any) -> list[Any]:
@@ -107,17 +103,15 @@ def rule_codes(rule: Any) -> tuple[CodeType | None, ...]:
     return tuple(code_of(f) for f in functions_of(rule))
 
 
-def is_own_rule(rule: Any) -> bool:
-    """Whether a rule was written by the user, and not in a library."""
-    return any(c is not None and is_own_file(c.co_filename) for c in rule_codes(rule))
+def package_of_rule(rule: Any) -> str:
+    """The installed package that a rule was written in, empty for the user's own."""
+    packages = [package_of(c.co_filename) for c in rule_codes(rule) if c is not None]
+    return next(iter(packages), "jax") if all(packages) else ""
 
 
-@functools.cache
 def is_own_file(file: str) -> bool:
     """Whether a file belongs to the user's program."""
-    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen ")):
-        return False
-    return not any(part in file for part in _INSTALLED)
+    return not package_of(file)
 
 
 def definition(code: Any) -> Span:

@@ -22,16 +22,18 @@ from engine.foreign.jax_arguments import (
 )
 from engine.foreign.jax_functions import (
     captured,
-    is_own_rule,
+    package_of_rule,
     rule_codes,
     rule_name,
     rule_place,
 )
 from engine.foreign.jax_kernels import Launched
 from engine.foreign.jax_notes import Call, Held, Leaf, Link, Notes, Source, variables
+from engine.foreign.places import STANDARD
 from engine.interop.ffi.kernels import JaxKernel
 from engine.interop.ffi.signature import is_traced
 
+_OWN = ("jax", "engine", STANDARD)
 _PROGRAMS = ("jaxpr", "cond_jaxpr", "body_jaxpr", "branches")
 
 
@@ -93,12 +95,16 @@ class JaxHooks:
     def _calling(self, was: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(was)
         def called(rule: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self.silent and is_own_rule(rule):
+            if not self.silent and self._is_looked_at(rule):
                 with contextlib.suppress(Exception):  # JAX will say what is wrong with it
                     self._note(rule, args, kwargs)
             return was(rule, *args, **kwargs)
 
         return called
+
+    def _is_looked_at(self, rule: Any) -> bool:
+        package = package_of_rule(rule)
+        return package not in _OWN and not self.collection.leaves_alone(rule_name(rule), package)
 
     def _note(self, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         import jax

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import linecache
 import os
 import re
 import sys
+import sysconfig
 import textwrap
 from collections.abc import Callable
 from types import FrameType
@@ -15,6 +17,11 @@ from typing import Any
 
 from engine.diagnostics import UNKNOWN, Span
 from engine.diagnostics.site import Site, is_own
+
+_INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
+_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
+_ENGINE = __file__[: -len("foreign/places.py")]
+STANDARD = "Python"
 
 
 def definition(function: Callable[..., Any]) -> Span:
@@ -49,6 +56,16 @@ def caller(*roots: str, depth: int = 1) -> Span | None:
     while frame is not None and (is_own(frame) or frame.f_code.co_filename.startswith(roots)):
         frame = frame.f_back
     return None if frame is None else Site(frame.f_code, frame.f_lasti, frame.f_lineno).span
+
+
+@functools.cache
+def package_of(file: str) -> str:
+    """The installed package that a file belongs to, empty for a file of the user's program."""
+    if file.startswith(_ENGINE):
+        return "engine"
+    if found := _INSTALLED.match(file):
+        return found[1]
+    return STANDARD if file.startswith((*_LIBRARIES, "<frozen ")) else ""
 
 
 def folder(module: Any) -> str:

@@ -7,6 +7,8 @@ same way, as functions that PyTorch makes for them.
 
 from __future__ import annotations
 
+import inspect
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, ModuleType
@@ -14,7 +16,15 @@ from typing import Any
 
 from engine.autograd.facts import Change
 from engine.foreign.collection import Collection
-from engine.foreign.places import caller, class_line, definition, folder, parameters, results
+from engine.foreign.places import (
+    caller,
+    class_line,
+    definition,
+    folder,
+    package_of,
+    parameters,
+    results,
+)
 from engine.foreign.torch_call import Backward, Called, TorchCall
 from engine.foreign.torch_live import Live, size_of
 from engine.foreign.torch_running import RandomState, copied, quiet
@@ -75,7 +85,7 @@ class Watcher:
         if not asked:
             return None
         called = _called(cls, len(args))
-        if called is None:
+        if called is None or self.collection.leaves_alone(called.name, _package(cls, called)):
             return None
         if torch._C._are_functorch_transforms_active():
             return self._left(called.name, _TRANSFORMED)
@@ -279,6 +289,26 @@ def _kept(a: Any) -> Any:
 
 
 # ---- what is called
+
+
+def _package(cls: Any, called: Called) -> str:
+    """The installed package that a function was written in, empty for the user's own.
+
+    It is the user's if any part of it is, as a class that derives from one of a package.
+    """
+    files = [called.span.file]
+    if called.what == "function":
+        parts = (getattr(cls, n, None) for n in ("forward", "backward", "setup_context", "vjp"))
+        files += [f.__code__.co_filename for p in parts if (f := _plain(p)) is not None]
+        files.append(getattr(sys.modules.get(cls.__module__), "__file__", None) or files[0])
+    packages = [p for p in map(package_of, files) if p != "torch"]
+    return next(iter(packages), "") if all(packages) and "engine" not in packages else ""
+
+
+def _plain(part: Any) -> FunctionType | None:
+    """The Python function inside of a method or of what is around it."""
+    found = inspect.unwrap(getattr(part, "__func__", part))
+    return found if isinstance(found, FunctionType) else None
 
 
 def _called(cls: Any, count: int) -> Called | None:

@@ -78,6 +78,11 @@ class Watched:
             out += c.notes
         return tuple(out)
 
+    @property
+    def left_alone(self) -> tuple[str, ...]:
+        """Functions of installed packages that were called: "`name` of package"."""
+        return tuple(f"`{name}` of {p}" for c in self.collections for name, p in c.left.items())
+
     def results(
         self, first: int = 0, *, eps: float | None = None, atol: float | None = None,
         rtol: float | None = None, kernels: Sequence[str] = (), skip_kernels: Sequence[str] = (),
@@ -141,18 +146,23 @@ def _one(op: Operation, options: Options, number: int, seen: Seen) -> LaunchResu
 
 @contextmanager
 def watching(
-    wants: Callable[[str], bool] | None = None, limit: int | None = None
+    wants: Callable[[str], bool] | None = None,
+    limit: int | None = None,
+    chosen: Callable[[str], bool] | None = None,
 ) -> Iterator[Watched]:
     """Finds operations of frameworks that run meanwhile.
 
     wants: says for a function's name whether it will be checked. limit: bytes that copies may take;
-    those of `config.snapshot_limit_bytes` if left out.
+    those of `config.snapshot_limit_bytes` if left out. chosen: says for the name of a function of
+    an installed package whether it is to be checked; none is if left out.
     """
     watched = Watched()
     budget = Budget(config.snapshot_limit_bytes if limit is None else limit)
     waiting: dict[str, Callable[[ModuleType], None]] = {}
     for module, file, framework in FRAMEWORKS:
-        collection = Collection(framework, budget, wants or (lambda name: True))
+        collection = Collection(framework, budget)
+        collection.wants = wants or collection.wants
+        collection.chosen = chosen or collection.chosen
         watched.collections.append(collection)
         waiting[module] = _installer(file, collection, watched)
     finder = _Finder(waiting)

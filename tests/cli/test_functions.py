@@ -146,3 +146,22 @@ def test_a_gradient_that_counts_twice_is_told_at_the_backward(adtool: Any) -> No
     text = " ".join(done.stdout.split())
     assert "error[G003]: `Square.backward` changes the gradient of the argument `x` itself" in text
     assert "from_torch(x.detach(), requires_grad=True)" in text
+
+
+def test_a_function_of_an_installed_package_is_left_alone_with_words(adtool: Any) -> None:
+    head, _, calls = CUBE.format(factor=2).partition("cube = ")
+    mine = CUBE.format(factor=3).replace("Cube", "Mine")
+    folder = adtool.script("").parent / "site-packages"
+    (folder / "cubelib").mkdir(parents=True)
+    (folder / "cubelib" / "__init__.py").write_text(head)
+    text = (
+        f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport torch\n"
+        f"from cubelib import Cube\ncube = {calls}"
+    )
+    adtool.script(text)
+    report = adtool.report("script.py")
+    assert report["exit_code"] == 2 and "`Cube` of cubelib" in report["error"]["message"]
+    assert adtool("check", "--kernel", "Cube", "script.py").returncode == 1
+    adtool.script(text + mine, "both.py")
+    report = adtool.report("both.py")
+    assert report["exit_code"] == 0 and any("`Cube` of cubelib" in n for n in report["notes"])
