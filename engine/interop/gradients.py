@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import ref
 
+from engine.diagnostics import LaunchError
 from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
 from engine.locks import Lock
@@ -155,7 +156,16 @@ class SharedGradient:
             self._last = g
         found = self._faces.get(kind)
         if found is None or not self._is(found, g):
-            found = self._adapter.share(g, a.dtype)
+            try:
+                found = self._adapter.share(g, a.dtype)
+            except LaunchError as e:
+                if e.diagnostics[0].code != "E202":
+                    raise
+                raise fail(
+                    "E202", "the tensor that the array was made of has another type now, and its "
+                    f"gradient does not fit elements of {a._ir.element}",
+                    help="make the array again, of the tensor as it is",
+                ) from None  # fmt: skip
             if in_one_place(found):
                 raise fail("E206", "a gradient has two elements in one place, and backward passes "
                            "write it", help="give the tensor another one: t.grad = t.grad.clone()"

@@ -135,6 +135,20 @@ def test_a_gradient_that_is_given() -> None:
     assert not wp.from_torch(torch.ones(3, requires_grad=True), requires_grad=False).requires_grad
 
 
+def test_a_tensor_that_has_another_type_now() -> None:
+    """As the parameters of a module after `module.double()`."""
+    layer = torch.nn.Linear(2, 1)
+    a = wp.from_torch(layer.weight)
+    before = a.numpy().copy()
+    assert a.grad.numpy().tolist() == [[0.0, 0.0]]
+    layer.double()
+    with pytest.raises(wp.LaunchError, match=r"E202.*has another type now") as e:
+        a.grad  # noqa: B018
+    assert "make the array again" in e.value.diagnostics[0].help
+    assert (a.numpy() == before).all()
+    assert wp.from_torch(layer.weight).grad.dtype is wp.float64
+
+
 def test_a_backward_pass_of_pytorch_is_seen() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     a = wp.from_torch(x)
@@ -175,6 +189,7 @@ def test_a_function_of_pytorch() -> None:
 def test_nothing_is_kept_of_tensors_that_are_gone() -> None:
     a = wp.zeros(3, dtype=float, requires_grad=True)
     t = wp.to_torch(a)
+    gc.collect()  # what other tests left
     before = len(gradients._shared)
     kept = [wp.to_torch(a) for _ in range(20)]
     assert {g.grad.data_ptr() for g in kept} == {a.grad.ptr}
