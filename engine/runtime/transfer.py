@@ -53,12 +53,20 @@ def _later(dest: array, write: Callable[[], object]) -> bool:
 
 def fill(dest: array, value: Any, what: str) -> None:
     """Sets every element to one value, or one number in all components."""
-    element = d.element_value(value, dest._ir.element)
+    zero = type(value) is int and value == 0  # as gradients are, again and again
+    element = _zero(dest) if zero else d.element_value(value, dest._ir.element)
     check_writable(dest)
     if not _later(dest, lambda: _fill(dest, element, what)):
         _fill(dest, element, what)
     elif (tape := active.get()) is not None:
         tape.sketch_write(dest, None, what)
+
+
+def _zero(dest: array) -> Any:
+    info = dest._info
+    if info.zero is None:
+        info.zero = d.element_value(0, info.kind)
+    return info.zero
 
 
 def _fill(dest: array, element: Any, what: str) -> None:

@@ -195,6 +195,10 @@ class Captures:
     def _begin(self, records: list[Record]) -> None:
         # The list tells whether the tape was reset since.
         self._records: list[Record] | None = records
+        self._tapes: list[CapturedTape] = []
+        self._traced = False
+        if not _open:
+            return
         with _lock:
             self._tapes = [CapturedTape(len(c.tapes), c, source=ref(self)) for c in _open]
             for t in self._tapes:
@@ -240,6 +244,8 @@ class Captures:
 
         Captures of late tapes that were opened since this one was made get what it has recorded.
         """
+        if not _open:
+            return
         late = [c for c in _open if c.late and not any(t.capture is c for t in self._tapes)]
         if not late or (records is not self._records and self._tapes):
             return  # all know it, or will when it records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import Token
 from copy import copy
 from functools import partial
@@ -52,7 +52,7 @@ class Tape:
         self.loss: array | None = None
         self._scopes = ScopeStack()
         self._seeded: dict[int, array] = {}
-        self._former: WeakSet[array] = WeakSet()
+        self._former: Collection[array] = ()  # of records that were forgotten
         self._token: Token[recording.Recorder | None] | None = None
         self._captures = self._listeners()
         self._overwrites = Overwrites()
@@ -413,7 +413,7 @@ class Tape:
         if self._verifies():
             access.forget(self.records)
         self._captures.forget()
-        self._former.update(self._arrays())
+        self._former = WeakSet((*self._former, *self._arrays()))
         self.records = []
         self._overwrites = Overwrites()
         self._scopes = ScopeStack()
@@ -451,7 +451,7 @@ class _Pending:
 class _Gradients(dict[Any, Any]):
     """Gradients by array, and by struct where one is asked for. former: arrays of old records."""
 
-    def __init__(self, former: WeakSet[array]) -> None:
+    def __init__(self, former: Collection[array]) -> None:
         self._former = former
 
     def __missing__(self, key: Any) -> Any:
