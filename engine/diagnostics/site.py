@@ -60,16 +60,20 @@ def column(file: str, line: int, offset: int) -> int:
 def call_site(depth: int = 1) -> Site | None:
     """The nearest user frame, at least `depth` frames up; None where there is none."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and (frame.f_code.co_filename in _own_files or is_own(frame)):
+    while frame is not None:
+        if frame.f_code.co_filename not in _own_files:
+            key = id(frame.f_code), frame.f_lasti
+            found = _known.get(key)
+            if found is not None:
+                return found
+            if not is_own(frame):
+                break
         frame = frame.f_back
-    if frame is None:
+    else:
         return None
-    key = id(frame.f_code), frame.f_lasti
-    found = _known.get(key)
-    if found is None:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        found = _known[key] = Site(frame.f_code, frame.f_lasti, frame.f_lineno)
+    if len(_known) >= _KEPT:
+        _known.clear()
+    found = _known[key] = Site(frame.f_code, frame.f_lasti, frame.f_lineno)
     return found
 
 

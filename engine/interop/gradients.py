@@ -92,6 +92,11 @@ class SharedGradient:
     def of(self, a: array, make: bool = True) -> array | None:
         """The gradient of an array. make: else None where the tensor has none at the moment."""
         adapter, found, bare = self._adapter, None, False
+        if self._own is None and len(self._tensors) == 1:  # as it is asked for most often
+            t = self._tensors[0]()
+            g = None if t is None or not adapter.has_place(t) else adapter.gradient_of(t)
+            if g is not None:
+                return self._face(a, g)
         tensors = [t for get in self._tensors
                    if (t := get()) is not None and adapter.has_place(t)]  # fmt: skip
         for t in tensors:

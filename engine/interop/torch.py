@@ -48,6 +48,9 @@ def _plain() -> frozenset[type]:
     return frozenset([torch.Tensor, torch.nn.Parameter])
 
 
+_SMALL = 1 << 16  # bytes that PyTorch sets to zero at once
+
+
 class Torch(Adapter):
     """Tensors that are blocks of memory, of any class derived from `torch.Tensor`."""
 
@@ -127,7 +130,10 @@ class Torch(Adapter):
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self.new_gradient(tensor)
-        if tensor.is_contiguous():  # zeros that cost nothing until they are touched
+        if tensor.is_contiguous():
+            if tensor.nbytes < _SMALL:
+                return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
+            # Zeros that cost nothing until they are touched.
             kind = _scalars()[tensor.dtype]
             zeros = array._allocate((tensor.numel(),), kind, True, HOST)
             return self.tensor(zeros).view(tensor.shape)

@@ -246,7 +246,7 @@ def run_adjoint(
                    f"expected {plan.count} adjoints, got {len(adjoints)}")  # fmt: skip
     given: list[array] = []
     names = []
-    consumed = []
+    taken = []  # which gradients the adjoint has to leave as they are
     for p, adj in zip(plan.params, adjoints, strict=True):
         if p.array_kind is None or not is_float(p.kind):
             continue
@@ -262,11 +262,10 @@ def run_adjoint(
             raise fail("E207", f"kernel {kernel.key!r}, adjoint of {p.name!r}: wrong shape",
                        f"expected {None if primal is None else primal.shape}, "
                        f"got {found.shape}")  # fmt: skip
-        own = primal.existing_grad
         given.append(found)
         names.append(p.name)
-        consumed.append(own is not None and own.ptr == found.ptr and not primal.retain_grad)
-        if in_one_place(found) and not _only_read(plan, p.name, consumed[-1]):
+        taken.append(p.index in plan.only_written and not _is_consumed(primal, found))
+        if in_one_place(found) and not taken[-1]:
             raise fail("E206", f"kernel {kernel.key!r}, adjoint of {p.name!r}: two elements lie in "
                        "one place, and the adjoint adds to them", help="pass a copy")  # fmt: skip
     wrt = frozenset(names)
@@ -280,8 +279,8 @@ def run_adjoint(
             f"read and written: {lost}", help="record the launch on a Tape and use tape.backward",
         )  # fmt: skip
     # Nothing is written where it does not compile.
-    adjoint = Executable(plan.backend, plan.variants, "adjoint", wrt, journaled)
-    run = partial(_perform_adjoint, plan, shape, blob, adjoint, given, names, consumed)
+    adjoint = plan.adjoint(wrt, journaled)
+    run = partial(_perform_adjoint, plan, shape, blob, adjoint, given, names, taken)
     if kept is None:
         if not recording.deferred(run):
             run()
@@ -298,19 +297,20 @@ def _replay_adjoint(
     run_adjoint(plan, shape, values, blob, adjoints, kept)
 
 
-def _only_read(plan: Plan, name: str, consumed: bool) -> bool:
-    """Whether an adjoint leaves a gradient as it is: that of what a kernel only writes."""
-    return name in plan.variants.written - plan.variants.read and not consumed
+def _is_consumed(primal: array, gradient: array) -> bool:
+    """Whether a gradient of what a kernel writes is used up, as in a backward pass."""
+    own = primal.existing_grad
+    return own is not None and own.ptr == gradient.ptr and not primal.retain_grad
 
 
 def _perform_adjoint(
     plan: Plan, shape: tuple[int, ...], blob: bytes, adjoint: Executable, gradients: list[array],
-    names: list[str], consumed: list[bool],
+    names: list[str], taken: list[bool],
 ) -> None:  # fmt: skip
     given = list(gradients)
     recording.reading([a for k, a in zip(names, given, strict=True) if k in plan.variants.written])
     for k, a in enumerate(given):
-        if _only_read(plan, names[k], consumed[k]):
+        if taken[k]:
             given[k] = clone(a, requires_grad=False)  # the adjoint takes what is there
         else:
             check_writable(a)

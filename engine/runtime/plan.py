@@ -24,6 +24,7 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
 from engine.runtime.relinks import add_arguments, relinks_of, starts_of
+from engine.runtime.watch import watchers
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
@@ -99,6 +100,7 @@ class Plan:
         self.reads = tuple(p.index for p in arrays if p.name in read)
         self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
         self.only_read = tuple(i for i in self.reads if i not in self.writes)
+        self.only_written = frozenset(self.writes) - frozenset(self.reads)
         # What a tape remembers: that, and what only a replay in the backward pass reads.
         again = self.variants.read_again(frozenset())
         self.held = tuple(
@@ -124,6 +126,7 @@ class Plan:
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._forward: Executable | None = None
+        self._adjoints: dict[tuple[frozenset[str], frozenset[str]], Executable] = {}
 
     def on(self, backend: Backend) -> Plan:
         """The plan of the same lowered kernel for another kind of device."""
@@ -139,6 +142,19 @@ class Plan:
         if self._forward is None:
             self._forward = Executable(self.backend, self.variants, "forward")
         return self._forward
+
+    def has_adjoint(self, s: Selection) -> bool:
+        """Whether that of a recorded launch was compiled before."""
+        return (s.wrt, s.journaled) in self._adjoints
+
+    def adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> Executable:
+        """The compiled adjoint for gradients of these arrays."""
+        found = None if watchers else self._adjoints.get((wrt, journaled))
+        if found is None:
+            found = Executable(self.backend, self.variants, "adjoint", wrt, journaled)
+            if not watchers:  # what is watched notes what it saw
+                self._adjoints[wrt, journaled] = found
+        return found
 
     def bind(
         self, args: list[Any], dim: tuple[int, ...] = (1,), device: Device | None = None

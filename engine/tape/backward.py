@@ -100,7 +100,6 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
     """A cotangent or tangent (`what`) of an array as a NumPy copy. Raises TapeError (`code`)."""
     if isinstance(g, array):
         reading((g,))
-        got = f"shape {g.shape} of {g.dtype.__name__}"
         fits = g.shape == a.shape and g._ir.element == a._ir.element
         found = g._host()
     else:
@@ -108,10 +107,11 @@ def fitted(a: array, g: Any, what: str, code: str = "E402") -> np.ndarray[Any, A
             found = np.asarray(plain(g))
         except ValueError:
             found = np.asarray(None)
-        got = f"shape {found.shape} of {found.dtype}"
         numbers = number_kind(found.dtype) in "iuf" and a._info.numpy.names is None
         fits = (numbers or found.dtype == a._info.numpy) and found.shape == a._parts.shape
     if not fits:
+        of = (g.shape, g.dtype.__name__) if isinstance(g, array) else (found.shape, found.dtype)
+        got = f"shape {of[0]} of {of[1]}"
         note = f"expected shape {a.shape} of {a.dtype.__name__}, got {got}"
         message = f"a {what} does not fit its array"
         raise TapeError(Diagnostic(code, message, call_span(), notes=(note,)))
@@ -157,7 +157,8 @@ def run_backward(
     """
     _check_gradients(records)
     requests = [r for record in records for r in record.requests()]
-    prefetch(requests)
+    if requests:
+        prefetch(requests)
     waiting = _retained(records)
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:

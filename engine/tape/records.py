@@ -18,7 +18,7 @@ from engine.ir.nodes import Function
 from engine.logger import log_warning
 from engine.runtime import watch
 from engine.runtime.array import array
-from engine.runtime.execute import foreseen, run
+from engine.runtime.execute import foreseen
 from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.leaves import float_parts
@@ -38,6 +38,7 @@ class LaunchRecord(Record):
     """A kernel launch with its arguments, and holds on what its inputs contained."""
 
     __slots__ = (
+        "_arrays",
         "aliased",
         "blob",
         "dim",
@@ -56,6 +57,7 @@ class LaunchRecord(Record):
     def __init__(self, call: Call, site: Site | None, aliased: frozenset[str],
                  selection: Selection) -> None:  # fmt: skip
         self.plan: Plan = call.plan
+        self._arrays: list[array] | None = None
         self.dim = call.dim
         self.values = call.values
         self.blob = call.blob
@@ -84,13 +86,16 @@ class LaunchRecord(Record):
 
     @property
     def arrays(self) -> Sequence[array]:
+        if self._arrays is not None:
+            return self._arrays
         found, values = {}, self.values
         for p in self.plan.array_params:
             a = values[p.index]
             if a is not None:
                 whole = a if a._whole is None else a._whole
                 found[id(whole)] = whole
-        return list(found.values())
+        self._arrays = list(found.values())
+        return self._arrays
 
     @property
     def written(self) -> Sequence[array]:
@@ -285,6 +290,8 @@ class LaunchRecord(Record):
         self.check_order(selection.wrt)
         self.check_late(selection.wrt)
         plan = self.plan
+        if not watch.watchers and plan.has_adjoint(selection):
+            return []
         what: Request = (
             plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
         )  # fmt: skip
@@ -310,11 +317,8 @@ class LaunchRecord(Record):
         blob, _alive = self._restored(restored) if restored else (self.blob, None)
         blob += b"".join([g._packed for g in grads])
         with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
-            done = run(
-                self.plan.variants, "adjoint", self.dim, blob, wrt=selection.wrt,
-                journaled=selection.journaled, journal=self.journal, backend=self.plan.backend,
-            )  # fmt: skip
-            self.stack_bytes = done.stack_bytes
+            adjoint = self.plan.adjoint(selection.wrt, selection.journaled)
+            self.stack_bytes = adjoint.run(self.dim, blob, None, self.journal).stack_bytes
         if config.verify_fp:
             wrt = [p.name for p in self.plan.floats if p.name in selection.wrt]
             look(f"the adjoint of kernel {self.name!r}", zip(wrt, grads, strict=True))
