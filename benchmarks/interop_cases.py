@@ -68,6 +68,13 @@ def _dlpack_jax(wp: Any, size: int) -> Any:
     return _again(jax.dlpack.from_dlpack, _array(wp, size))
 
 
+def _dlpack_jax_alone(size: int) -> Any:
+    """What JAX itself takes for an array of its own, with nobody's part in it."""
+    import jax
+
+    return _again(jax.dlpack.from_dlpack, _jax(size))
+
+
 _MADE: list[tuple[str, str, Callable[[Any, int], Ready]]] = [
     ("numpy_out", "`a.numpy()`", lambda wp, n: _again(_array(wp, n).numpy)),
     ("numpy_asarray", "`numpy.asarray(a)`", lambda wp, n: _again(np.asarray, _array(wp, n))),
@@ -92,6 +99,10 @@ _MADE: list[tuple[str, str, Callable[[Any, int], Ready]]] = [
     ("dlpack_from_jax", "`from_dlpack(jax_array)`", lambda wp, n: _again(wp.from_dlpack, _jax(n))),
     ("dlpack_to_torch", "`torch.utils.dlpack.from_dlpack(a)`", _dlpack_torch),
     ("dlpack_to_jax", "`jax.dlpack.from_dlpack(a)`", _dlpack_jax),
+    ("dlpack_made", "`a.__dlpack__()`, which these two call",
+     lambda wp, n: _again(_array(wp, n).__dlpack__)),
+    ("dlpack_alone_jax", "`jax.dlpack.from_dlpack(jax_array)`: JAX alone",
+     lambda wp, n: _dlpack_jax_alone(n)),
     ("dlpack_capsule", "`from_dlpack(to_dlpack(a))`",
      lambda wp, n: _again(lambda a: wp.from_dlpack(wp.to_dlpack(a)), _array(wp, n))),
 ]  # fmt: skip
