@@ -213,6 +213,8 @@ def _written(hit: Hit, written: Handwritten) -> str:
         return f"let `{name}` return one gradient for each argument, of its shape"
     if "wrong for" in pair.reason or "wrong where" in pair.reason:
         return f"{pair.reason}: `{name}` must not depend on that"
+    if "when the program ran" in pair.reason:
+        return f"`{name}` {pair.reason}: let it read what its own call saved, and nothing else"
     told = f"`{name}` is not the derivative of what the function computes"
     e = pair.worst
     if e is not None and e.oracle and abs(e.ad + e.oracle) <= 1e-4 * abs(e.oracle):

@@ -30,6 +30,10 @@ _ADVICE_RAISES = (
     "programs may ask for it in this way, too: let it work there (a copy of what it is given, "
     "grad.clone(), has memory of its own)"
 )
+_ADVICE_CHANGED = (
+    "let a call read its arguments, and its gradient what the call saved: what others change "
+    "(globals, attributes, buffers) belongs among these"
+)
 _ADVICE_NAN = "look where these values come from: nothing can be said of a derivative there"
 
 
@@ -83,6 +87,8 @@ class Inconclusive(Rule):
             numbers = "" if raised else values(pair.worst)  # they agree
             worst = None if raised else pair.worst
             advice = _ADVICE_NAN if id(pair) in known else _ADVICE
+            if launch.by_hand is not None and "changed since" in pair.reason:
+                advice = _ADVICE_CHANGED
             yield self.finding(
                 f"{named(launch)} could not be judged {seen_of(hit, count)}: "
                 f"{derivative(pair, worst)}{numbers}{reason}",

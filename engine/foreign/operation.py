@@ -69,6 +69,14 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Passed:
+    """A backward pass of the program: cotangents of all outputs, and gradients of all inputs."""
+
+    cotangents: Cotangents
+    gradients: Gradients
+
+
+@dataclass(frozen=True)
 class Variation:
     """Another way to ask for the same gradient, which must give the same numbers.
 
@@ -144,6 +152,10 @@ class Operation(ABC):
         What was changed in place between is added to `changes`.
         """
         return ""
+
+    def passes(self) -> Sequence[Passed]:
+        """Backward passes of the program through it."""
+        return ()
 
     def second(self) -> Operation | None:
         """Its gradient as an operation: inputs and cotangents to gradients. None if it has none."""

@@ -19,6 +19,7 @@ from engine.foreign.operation import (
     Gradients,
     Operation,
     OperationFailed,
+    Passed,
     Value,
     Variation,
 )
@@ -198,14 +199,14 @@ class TorchCall(Operation):
         """
         x = [v.value for v in self.inputs]
         for passed in self.seen:
-            w = [None if c is None else numbers(c) for c in passed.cotangents]
+            w = _numbers(passed.cotangents)
             if all(c is None for c in w):
                 continue
             try:
-                now = self._vjp(x, w, False, one=True)
+                now = self._vjp(x, w, False, one=True, zeros=False)
             except OperationFailed:
                 return ""
-            then = self._summed([None if h is None else numbers(h) for h in passed.gradients])
+            then = self._summed(_numbers(passed.gradients))
             off = [
                 v.name for v, g, h in zip(self.inputs, now, then, strict=True)
                 if _differ(g, h, v.epsilon)
@@ -218,6 +219,11 @@ class TorchCall(Operation):
                     "it gives for the same values now: it reads something that has changed since"
                 )
         return ""
+
+    def passes(self) -> Sequence[Passed]:
+        if self.shared and self.by_itself:  # what it reads is one tensor in several places
+            return ()
+        return [Passed(_numbers(p.cotangents), _numbers(p.gradients)) for p in self.seen]
 
     def _summed(self, gradients: list[Array | None]) -> list[Array | None]:
         """Gradients with the sum of those by one tensor in each of its places."""
@@ -315,10 +321,12 @@ class TorchCall(Operation):
                 return [None] * len(leaves)
             before = [copied(t) for _, t in given]
             found: Sequence[Any] = ()
-            for _ in range(times):
+            for k in range(times):
+                # What an earlier pass makes of its cotangents is another matter.
+                ws = [t for _, t in given] if k == 0 else [copied(t) for t in before]
                 try:
                     found = torch.autograd.grad(
-                        [y for y, _ in given], leaves, [t for _, t in given], allow_unused=True,
+                        [y for y, _ in given], leaves, ws, allow_unused=True,
                         retain_graph=times > 1,
                     )  # fmt: skip
                 except Exception as error:
@@ -440,6 +448,10 @@ def _differ(now: Array | None, then: Array | None, epsilon: float) -> bool:
         off = np.where(np.isnan(now) & np.isnan(then), 0.0, off)
         size = np.max(np.abs(now), where=np.isfinite(now), initial=0.0)
     return not float(np.max(off, initial=0.0)) <= 1e3 * epsilon * float(size)
+
+
+def _numbers(tensors: Sequence[Any]) -> list[Array | None]:
+    return [None if t is None else numbers(t) for t in tensors]
 
 
 def _said(what: str, error: Exception) -> str:

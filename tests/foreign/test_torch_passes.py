@@ -1,0 +1,76 @@
+"""The program's own backward passes through functions of PyTorch are compared as they ran."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from tests.foreign.torch_right import _some  # noqa: E402
+from tests.foreign.torch_watched import launches, passed  # noqa: E402
+
+Function = torch.autograd.Function
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(3)
+
+
+def test_what_it_keeps_from_call_to_call_was_wrong_when_the_program_ran() -> None:
+    """Only the first call is right; asked again, it is wrong in another way each time."""
+    total = torch.zeros(4, dtype=torch.float64)
+
+    class Adding(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return total.add_(2 * x * grad).clone()
+
+    def run():
+        for _ in range(2):
+            passed(Adding.apply(_some(4)))
+
+    first, second = launches(run)
+    assert first.pairs[0].verdict == "inconclusive" and "changed since" in first.pairs[0].reason
+    assert second.pairs[0].verdict == "fail" and "when the program ran" in second.pairs[0].reason
+    worst = second.pairs[0].worst
+    assert worst is not None and abs(worst.ad - worst.oracle) > 1e-3 * abs(worst.oracle)
+
+
+def test_a_pass_from_one_of_two_results_is_repeated_as_it_was() -> None:
+    """Beside a gradient of zeros, the backward forgets the other one; beside None it does not."""
+
+    class Overwriting(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return 2 * x, 3 * x
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return 2 * first if second is None else 3 * second
+
+    (launch,) = launches(lambda: Overwriting.apply(_some(4))[0].sum().backward())
+    assert {p.output: p.verdict for p in launch.pairs} == {"out0": "fail", "out1": "pass"}
+
+
+def test_the_gradient_that_is_used_up_is_told_once() -> None:
+    class Using(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            out = 3 * grad
+            grad.zero_()
+            return out
+
+    (launch,) = launches(lambda: Using.apply(_some(4)).sum().backward())
+    assert [c.kind for c in launch.by_hand.changes] == ["cotangent"]
