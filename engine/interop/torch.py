@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from engine.interop import exchange, gradients
-from engine.interop.base import Adapter, Memory, Mismatch, compatible, lend, refused
+from engine.interop.base import Adapter, InteropError, Memory, Mismatch, compatible, lend, refused
 from engine.lang.types import BY_NAME, ScalarType, scalar_of
 from engine.lang.values import to_value_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe
@@ -153,7 +153,9 @@ class Torch(Adapter):
             if seen.dtype.kind == "V":
                 return torch.from_numpy(seen.view("int16")).view(torch.bfloat16)
             return torch.from_numpy(seen)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as e:
+            if isinstance(e, InteropError):  # which says better what it is
+                raise
             raise exchange.unlike(self, a) from None
 
 

@@ -207,7 +207,8 @@ def _not_given(message: str, help: str = "") -> ExportError:
 def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
     """A DLPack capsule of an array on the host, made by NumPy, which keeps the memory alive.
 
-    Raises ExportError (E206), a LaunchError and a BufferError.
+    Raises ExportError (E206), a LaunchError and a BufferError, for structs, memory that is
+    read-only or goes backwards, and devices.
     """
     if stream is not None and not (type(stream) is int and stream == -1):
         raise TypeError(f"DLPack stream must be None or -1 for CPU device, got {stream!r}")
@@ -224,6 +225,16 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
                          "which has no word for it",
                          "ask for max_version=(1, 0) or copy=True, or give away a copy: "
                          "clone(a)")  # fmt: skip
+    if (
+        not copy
+        and a.size
+        and any(n > 1 and s < 0 for n, s in zip(a.shape, a.strides, strict=True))
+    ):
+        # PyTorch ends the process at such a capsule, Paddle reads anything.
+        raise _not_given("an array that goes backwards cannot be given away by DLPack: most "
+                         "libraries cannot take it",
+                         "ask for copy=True, or give away a copy: clone(a); NumPy takes a.numpy()"
+                         )  # fmt: skip
     a._lend()
     view = a._fresh_view()
     halves = scalar_of(element) == BFLOAT16

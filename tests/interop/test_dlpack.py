@@ -52,7 +52,7 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_types_and_versions(kind: Any, version: Any) -> None:
-    a = wp.array(np.arange(12).reshape(3, 4) % 2, dtype=kind)[::-1, ::2]
+    a = wp.array(np.arange(12).reshape(3, 4) % 2, dtype=kind)[1:, ::2]
     capsule = a.__dlpack__(max_version=version)
     assert ("versioned" in repr(capsule)) == (version is not None and version >= (1, 0))
     b = wp.from_dlpack(capsule)
@@ -79,7 +79,7 @@ def test_layouts() -> None:
         a = wp.from_dlpack(Producer(view))
         assert (a.shape, a.numpy().tolist()) == (view.shape, view.tolist())
         assert a.ptr == view.__array_interface__["data"][0] or not view.size
-        back = np.from_dlpack(a)
+        back = np.asarray(a) if min(view.strides) < 0 else np.from_dlpack(a)
         assert back.tolist() == view.tolist()
         assert np.shares_memory(back, view) or not view.size
     assert wp.from_dlpack(Producer(np.array(3.0))).numpy().tolist() == [3.0]
@@ -337,3 +337,28 @@ def test_paddle() -> None:
         for t in (take(a), take(wp.to_dlpack(a))):
             assert t.data_ptr() == a.ptr
             assert same(a, wp.from_dlpack(paddle.utils.dlpack.to_dlpack(t)))
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 2), (2, 3, 2)])
+def test_what_goes_backwards_is_refused_before_anybody_fails_at_it(shape: tuple[int, ...]) -> None:
+    """PyTorch ends the process at steps below zero."""
+    a = wp.array(np.arange(np.prod(shape)).reshape(shape), dtype=float)
+    for axis in range(len(shape)):
+        back = a[(slice(None),) * axis + (slice(None, None, -1),)]
+        for give in (
+            back.__dlpack__,
+            lambda a=back: wp.to_dlpack(a),
+            lambda a=back: np.from_dlpack(a),
+        ):
+            with pytest.raises(wp.LaunchError, match=r"E206.*backwards") as e:
+                give()
+            assert isinstance(e.value, BufferError)
+            assert "copy=True" in str(e.value)
+        assert (np.from_dlpack(back, copy=True) == back.numpy()).all()
+        assert same(wp.from_dlpack(back), back)
+        alone = a[(slice(None),) * axis + (slice(0, 1),)][
+            (slice(None),) * axis + (slice(None, None, -1),)
+        ]
+        assert (np.from_dlpack(alone) == alone.numpy()).all()
+    none = a[:0][::-1]
+    assert np.from_dlpack(none).shape == none.shape

@@ -254,3 +254,9 @@ def test_the_cotangent_of_a_sum_is_one_number_for_all() -> None:
     gradient = wp.zeros(3, dtype=float)
     wp.launch(square, 3, [a], [y], adj_inputs=[gradient], adj_outputs=[one], adjoint=True)
     assert gradient.numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_read_only_memory_is_told_as_such_and_not_as_steps() -> None:
+    for x in (np.broadcast_to(np.float32(1), 3), np.frombuffer(b"1234" * 6, np.float32)):
+        with pytest.raises(wp.LaunchError, match=r"E206.*read-only"):
+            wp.to_torch(wp.array(x, copy=False))

@@ -431,3 +431,23 @@ def test_forward_and_backward_in_one_compiled_graph(of_in_place: Any) -> None:
     same(value, loss(reference_in_place, w, x))
     same(torch.autograd.grad(value, (w, x)),
          torch.autograd.grad(loss(reference_in_place, w, x), (w, x)))  # fmt: skip
+
+
+@pytest.mark.parametrize("nth", [0, 1])
+@pytest.mark.parametrize("outer", ["jacfwd", "jacrev"])
+@pytest.mark.parametrize("inner", ["jacfwd", "jacrev"])
+def test_second_derivatives_of_one_input_of_several(nth: int, outer: str, inner: str) -> None:
+    """Inputs that no gradient is asked of have no tangents, either."""
+    op = wp.torch_kernel(in_place, num_outputs=2, in_out_argnames=["x"], order=2)
+    given = [doubles(3, seed=k, scale=0.5).detach() for k in (1, 2)]
+
+    def loss(f: Any, t: Any) -> Any:
+        args = [t if k == nth else x for k, x in enumerate(given)]
+        y, z = f(*args)
+        return (y * z).sum()
+
+    def twice(f: Any) -> Any:
+        first = getattr(torch.func, inner)(lambda t: loss(f, t))
+        return getattr(torch.func, outer)(first)(given[nth])
+
+    torch.testing.assert_close(twice(op), twice(reference_in_place))

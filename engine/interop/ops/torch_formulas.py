@@ -150,7 +150,17 @@ class Backward(Formula):
             curved = self._curved(inputs, ctx.rest, moved, cotangents, ctx.wanted)
             out = [a if b is None else b if a is None else a + b
                    for a, b in zip(out, curved, strict=True)]  # fmt: skip
+        # `torch.func` knows no result without a tangent.
+        out = [self._still(inputs[k], want) if t is None else t
+               for k, want, t in zip(of.float_inputs, ctx.wanted, out, strict=True)]  # fmt: skip
         return out[0] if len(out) == 1 else tuple(out)
+
+    @staticmethod
+    def _still(of: Any, wanted: bool) -> Any:
+        """The tangent of a gradient that does not change; one not asked for has no elements."""
+        import torch
+
+        return torch.zeros_like(of) if wanted else of.new_zeros(0)
 
     def _curved(
         self, inputs: Sequence[Any], rest: Any, moved: Sequence[Any], cotangents: Sequence[Any],
