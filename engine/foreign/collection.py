@@ -18,6 +18,9 @@ FULL = (
 )
 
 
+QUICK = 64  # calls of a kind of which those that are not checked are looked at, at least
+QUICK_BYTES = 1 << 20  # those that are no larger
+
 _lock = Lock()
 
 
@@ -48,11 +51,12 @@ class Budget:
 
     def __init__(self, limit: int) -> None:
         self._left = limit
+        self._half = limit // 2
 
-    def take(self, nbytes: int) -> bool:
-        """Whether so much is left; it is taken then."""
+    def take(self, nbytes: int, half: bool = False) -> bool:
+        """Whether so much is left; it is taken then. half: of the first half."""
         with _lock:
-            if nbytes > self._left:
+            if nbytes > self._left - (self._half if half else 0):
                 return False
             self._left -= nbytes
             return True
@@ -66,6 +70,7 @@ class Collection:
     wants: whether operations of a name will be checked at all. chosen: whether the user named them.
     left: functions that are left alone, and the package of each.
     Of equal calls (`kind`) the first is kept, the second, the fifth, the seventeenth ...
+    quick: numbers of others that are kept, too, to be checked only where a quick look tells to.
     """
 
     framework: str
@@ -79,6 +84,7 @@ class Collection:
     left: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     tapes: Tapes | None = None
+    quick: set[int] = field(default_factory=set)
     _counts: Counter[Hashable] = field(default_factory=Counter)
     _said: set[Hashable] = field(default_factory=set)
 
@@ -88,10 +94,12 @@ class Collection:
         own = (self.calls,) if self.calls or self.unchecked else ()
         return own if self.tapes is None else (*own, *self.tapes.counts)
 
-    def number(self, name: str, kind: Hashable, nbytes: int, site: Span | None = None) -> int:
+    def number(
+        self, name: str, kind: Hashable, nbytes: int, site: Span | None = None, quick: bool = False
+    ) -> int:
         """The number of a call, or -1 where it is not to be kept. kind: equal for equal calls.
 
-        nbytes: what copies of it take. site: its place.
+        nbytes: what copies of it take. site: its place. quick: whether it can be looked at quickly.
         """
         with _lock:
             number = self.calls
@@ -99,8 +107,15 @@ class Collection:
             self.names[name] = None
             self._counts[kind] += 1
             count = self._counts[kind]
-        if not self.wants(name) or not _sampled(count):
+        if not self.wants(name):
             return -1
+        if not _sampled(count):
+            small = quick and count <= QUICK and nbytes <= QUICK_BYTES
+            if not small or not self.budget.take(nbytes, half=True):
+                return -1
+            with _lock:
+                self.quick.add(number)
+            return number
         if not self.budget.take(nbytes):
             self.leave_out(name, FULL, site, number)
             return -1

@@ -102,7 +102,7 @@ class Watcher:
         codes = (cls.forward, cls.backward)
         size += size_of((*args, *codes))
         site = caller(self._root, depth=3)
-        number = self.collection.number(called.name, kind, size, site)
+        number = self.collection.number(called.name, kind, size, site, quick=True)
         if number < 0:
             return None
         wanted = [

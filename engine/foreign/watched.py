@@ -24,6 +24,7 @@ from engine.autograd.tape.check import CheckInterrupted
 from engine.autograd.tape.options import Options
 from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
+from engine.foreign.glance import Glance
 from engine.foreign.operation import Operation
 
 # The module that a program imports, the file here that watches it, and the framework's name.
@@ -106,6 +107,7 @@ class Watched:
                 if wanted is not None:
                     yield _checked(c, first, replace(options, launches=wanted), progress)
                 c.operations.clear()
+                c.quick.clear()
                 first += 1
             if c.tapes is not None:
                 yield from c.tapes.results(first, options, launches_of, progress)
@@ -116,7 +118,7 @@ def _checked(
     c: Collection, number: int, options: Options,
     progress: Callable[[int, int, str], None] | None,
 ) -> TapeResult:  # fmt: skip
-    seen, done = Seen(), list[LaunchResult]()
+    seen, done, glance = Seen(), list[LaunchResult](), Glance(options.tolerance)
     chosen = [
         (k, op) for k, op in sorted(c.operations, key=lambda x: x[0])
         if options.wants(op.name) and (not options.launches or k in options.launches)
@@ -125,7 +127,11 @@ def _checked(
         for count, (k, op) in enumerate(chosen):
             if progress is not None:
                 progress(count, len(chosen), op.name)
+            if k in c.quick and not options.launches and not glance.suspects(op):
+                continue
             done.append(_one(op, options, k, seen))
+            if k in c.quick:
+                glance.learn(op, done[-1])
         if progress is not None and chosen:
             progress(len(chosen), len(chosen), "")
     except KeyboardInterrupt:
