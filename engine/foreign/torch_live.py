@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any
 
+from engine.foreign.torch_state import State
+
 DEEP = 4  # functions inside of functions
 
 
@@ -22,11 +24,12 @@ class Live:
     """The program's own tensors of a call.
 
     leaves: those among its arguments that are leaves of the graph, by number. held: others that
-    modules among its arguments hold, with copies.
+    modules among its arguments hold, with copies. state: attributes that it can reach.
     """
 
     leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     held: list[tuple[weakref.ref[Any], Any]] = field(default_factory=list)
+    state: State = field(default_factory=State)
 
     @staticmethod
     def of(args: Sequence[Any], wanted: Sequence[int], codes: Sequence[Any] = ()) -> Live:
@@ -41,6 +44,7 @@ class Live:
                 if id(t) not in known:
                     known.add(id(t))
                     out.held.append((weakref.ref(t), t.detach().clone()))
+        out.state = State.of(args, codes)
         return out
 
     def own(self, k: int) -> Any:
@@ -62,7 +66,8 @@ class Live:
                 before.append((t, t.data, t.grad, t.requires_grad, t._backward_hooks))
                 t.grad, t._backward_hooks = None, None
                 t.data = value.detach().clone()
-            yield
+            with self.state.placed(lifted):
+                yield
         finally:
             with torch.no_grad():
                 for t, data, grad, asks, hooks in reversed(before):
