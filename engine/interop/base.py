@@ -192,6 +192,22 @@ class Adapter:
         seen = storage.view(found.address, found.shape, found.strides, found.scalar.numpy)
         return seen if seen.dtype.kind != "V" else seen.view(found.scalar.numpy)
 
+    def number(self, value: Any) -> Any:
+        """The one number of it, for a parameter that is a number; None for what is no array.
+
+        Raises Mismatch.
+        """
+        if self.memory(value) is None:
+            return None
+        shape = self._found(value).shape
+        if any(n != 1 for n in shape):
+            raise Mismatch("E202", f"{self._a} of shape {shape}", "pass one of its numbers")
+        if active.get() is not None and self.asks_gradient(value):
+            log_warning(f"{self._a} that requires a gradient is passed to a launch on a tape as a "
+                        "number, which has none: make the parameter an array of one element, or "
+                        "pass t.detach()")  # fmt: skip
+        return self.numpy(value).reshape(())
+
     # ---- how
 
     def _joined(self, value: Any, made: array) -> array:

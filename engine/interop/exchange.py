@@ -76,6 +76,12 @@ def unlike(adapter: Adapter, a: array) -> Exception:
                    help="pass a copy: clone(a)")  # fmt: skip
 
 
+def no_gradient(adapter: Adapter, a: array) -> Exception:
+    """The error for elements that have no gradient."""
+    return refused("E202", f"to_{adapter.package}: elements of type {a.dtype.__name__} have no "
+                   "gradient", help="leave requires_grad out")  # fmt: skip
+
+
 def no_stream(what: str, of: Any) -> Exception:
     """The error for streams of CUDA."""
     return refused("E208", f"{what}: kernels run on the CPU, where there are no streams of CUDA"

@@ -162,7 +162,8 @@ def from_paddle(
     Raises LaunchError: E202 for types, E203 for dimensions, E204 for devices, E206 for layouts.
     """
     if return_ctype:
-        if dtype is None and grad is None and not requires_grad and t.stop_gradient:
+        plain = dtype is None and grad is None and not requires_grad
+        if plain and isinstance(t, _lib().Tensor) and t.stop_gradient:
             return _quick_structure(t)
         return exchange.structure(ADAPTER, t, dtype, requires_grad, grad)
     return exchange.taken(ADAPTER, t, dtype, requires_grad, grad, retain_grad)

@@ -289,6 +289,8 @@ def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
         raise exchange.no_array(ADAPTER, a)
     t, own = ADAPTER.tensor(a), a.requires_grad
     if own if requires_grad is None else requires_grad:
+        if not a._info.floating:
+            raise exchange.no_gradient(ADAPTER, a)
         t.requires_grad_(True)
         if own:
             gradients.give(ADAPTER, a, t)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.diagnostics import Diagnostic, LaunchError
+from engine.diagnostics.site import call_span
 from engine.lang import types as t
 from engine.lang.scalars import (
     SCALAR_CLASSES,
@@ -68,6 +69,7 @@ def to_ir_type(obj: object) -> FieldType:
         Diagnostic(
             "E202",
             f"{getattr(obj, '__name__', None) or repr(obj)} is not a type of the kernel language",
+            call_span(),
             help="use float, int, bool, a sized scalar such as float64, a vector or a matrix",
         )
     )
@@ -81,6 +83,7 @@ def to_value_type(obj: object) -> t.ValueType:
             Diagnostic(
                 "E202",
                 f"the struct {kind.name} has no one type of numbers",
+                call_span(),
                 help="use float, int, bool, a sized scalar such as float64, a vector or a matrix",
             )
         )
@@ -95,7 +98,9 @@ def to_element_type(obj: object) -> ElementType:
             return known
     kind = to_ir_type(obj)
     if isinstance(kind, ARRAYS):
-        raise LaunchError(Diagnostic("E202", "the dtype of an array cannot itself be an array"))
+        raise LaunchError(
+            Diagnostic("E202", "the dtype of an array cannot itself be an array", call_span())
+        )
     return kind
 
 
@@ -128,7 +133,9 @@ def dtype_to_numpy(dtype: object) -> Any:
     if isinstance(kind, StructType):
         return record_dtype(kind)
     if isinstance(kind, ARRAYS):
-        raise DtypeError(Diagnostic("E202", f"NumPy has no dtype for elements of {kind}"))
+        raise DtypeError(
+            Diagnostic("E202", f"NumPy has no dtype for elements of {kind}", call_span())
+        )
     return t.scalar_of(kind).numpy.type
 
 
@@ -146,7 +153,7 @@ def dtype_from_numpy(dtype: Any) -> type:
     if not isinstance(kind, t.ScalarType):
         raise DtypeError(
             Diagnostic(
-                "E202", f"{dtype!r} is no NumPy dtype of a scalar type",
+                "E202", f"{dtype!r} is no NumPy dtype of a scalar type", call_span(),
                 help="arrays have bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 "
                 "and float64, in the machine's order of bytes",
             )

@@ -196,7 +196,9 @@ def _perform(
 def grid(dim: Any, kernel: Kernel) -> tuple[int, ...]:
     """Launch dimensions as a tuple of 1 to 4 ints, (1,) for none. Raises LaunchError (E205)."""
     try:
-        if isinstance(dim, (tuple, list)) or hasattr(dim, "__len__"):
+        if isinstance(dim, (tuple, list)) or (
+            hasattr(dim, "__len__") and getattr(dim, "ndim", None) != 0
+        ):
             shape = tuple(operator.index(n) for n in dim)
         else:
             shape = (operator.index(dim),)

@@ -6,6 +6,7 @@ matrix its components, an array its address, shape and byte strides.
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -121,16 +122,35 @@ def _bool(kind: ScalarType) -> Packer:
 
 
 def _number(value: Any, kinds: str, help: str = "") -> Any:
-    """A Python or NumPy number whose NumPy kind is one of `kinds`."""
+    """A number, or what stands for one, whose NumPy kind is one of `kinds`. Raises Mismatch."""
     if isinstance(value, (bool, int, float)):
         kind = "f" if isinstance(value, float) else "i"
     elif isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         kind = number_kind(value.dtype)
-    else:
+    elif isinstance(value, np.ndarray):
         raise Mismatch("E202", shown_value(value))
+    else:
+        given, (value, kind) = value, _outside(value)
+        if kind not in kinds:
+            raise Mismatch("E202", shown_value(given), help)
     if kind not in kinds:
         raise Mismatch("E202", f"{value!r} of type {type(value).__name__}", help)
     return value
+
+
+def _outside(value: Any) -> tuple[Any, str]:
+    """The number that an object of another library stands for, and its NumPy kind."""
+    found = hooks.adapter(type(value))
+    one = None if found is None else found.number(value)
+    if one is not None:
+        return one, number_kind(one.dtype)
+    kind = "i" if hasattr(value, "__index__") else "f" if hasattr(value, "__float__") else ""
+    try:
+        if kind:
+            return operator.index(value) if kind == "i" else float(value), kind
+    except (TypeError, ValueError):
+        pass
+    raise Mismatch("E202", shown_value(value))
 
 
 def _composite(kind: VectorType | MatrixType, name: str) -> Packer:
@@ -144,7 +164,7 @@ def _composite(kind: VectorType | MatrixType, name: str) -> Packer:
         try:
             value = _spread(plain(value), kind, name)
             found = np.asarray(value)
-        except ValueError:
+        except (ValueError, TypeError, RuntimeError):  # rows of other lengths, tensors in a list
             found = np.asarray(None)
         fits = number_kind(found.dtype) in "biuf" and found.shape in (shape, (found.size,))
         if not fits or found.size * dtype.itemsize != pad_size:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -254,3 +256,20 @@ DRIVERS = [
     Driver("numba", "numba", _numba, lambda x: x.copy_to_host(), _numpy_take,
            refused=_refused_by_numba()),
 ]  # fmt: skip
+
+
+def drivers(only: Any = lambda d: True) -> Any:
+    """A test runs for all frameworks of which `only` is true."""
+    return pytest.mark.parametrize("d", [d for d in DRIVERS if only(d)], ids=repr)
+
+
+def says_what_to_do(e: wp.LaunchError) -> None:
+    """A code, a place in this file, a way out, and nothing internal."""
+    (found,) = e.diagnostics
+    assert re.fullmatch(r"E\d{3}", found.code)
+    assert found.help
+    assert found.span is not None and Path(found.span.file).parent == Path(__file__).parent
+    text = f"{found.message} {' '.join(found.notes)} {found.help}"
+    for word in ("engine.", "/engine", "ADAPTER", "Traceback", "0x", "ScalarType", "functorch",
+                 "StorageImpl", "libpaddle", "object at", "None "):  # fmt: skip
+        assert word not in text, text

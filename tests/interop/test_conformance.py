@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import re
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 
 import engine as wp
 from engine.interop.base import names
-from tests.interop.drivers import DRIVERS, ELSEWHERE, Driver, lib
+from tests.interop.drivers import DRIVERS, ELSEWHERE, Driver, drivers, lib, says_what_to_do
 
 pytestmark = [
     # Frameworks' own words.
@@ -32,11 +30,6 @@ def _installed(request: pytest.FixtureRequest) -> None:
     driver = request.node.callspec.params.get("d") if hasattr(request.node, "callspec") else None
     if driver is not None and driver.package:
         lib(driver.package)
-
-
-def drivers(only: Any = lambda d: True) -> Any:
-    """A test runs for all frameworks of which `only` is true."""
-    return pytest.mark.parametrize("d", [d for d in DRIVERS if only(d)], ids=repr)
 
 
 def scalar(name: str) -> Any:
@@ -374,18 +367,6 @@ def test_vectors_have_their_gradients(d: Driver) -> None:
 
 
 # ---- errors
-
-
-def says_what_to_do(e: wp.LaunchError) -> None:
-    """A code, a place in this file, a way out, and nothing internal."""
-    (found,) = e.diagnostics
-    assert re.fullmatch(r"E\d{3}", found.code)
-    assert found.help
-    assert found.span is not None and Path(found.span.file).parent == Path(__file__).parent
-    text = f"{found.message} {' '.join(found.notes)} {found.help}"
-    for word in ("engine.", "/engine", "ADAPTER", "Traceback", "0x", "ScalarType", "functorch",
-                 "StorageImpl", "libpaddle", "object at", "None "):  # fmt: skip
-        assert word not in text, text
 
 
 @drivers(lambda d: d.name not in ("dlpack", "interface"))

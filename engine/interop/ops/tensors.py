@@ -66,8 +66,14 @@ def checked(program: Program, p: Param, t: Any) -> None:
 
 
 def number(program: Program, p: Param, value: Any) -> bytes:
-    """A number as an argument. Raises LaunchError (E202)."""
+    """A number as an argument. Raises LaunchError (E202), also for tensors: no derivative."""
+    import torch
+
     try:
+        parts = value if isinstance(value, (list, tuple)) else (value,)
+        if any(isinstance(v, torch.Tensor) for v in parts):
+            raise Mismatch("E202", "a tensor", "pass t.tolist(), which has no derivative, or make "
+                           "the parameter an array of one element, which has")  # fmt: skip
         return p.pack(value)
     except Mismatch as e:
         raise program.plan.mismatch(p, e) from None

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.interop.ops.program import Program
 from engine.interop.ops.tensors import checked, inner_of, number
 from engine.interop.ops.torch_ops import Operators, operators
 from engine.lang.definition import Definition
 from engine.lang.types import ScalarType
 from engine.runtime.device import HOST
+from engine.runtime.foreign import is_foreign, plain
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.launch_errors import fail
@@ -86,7 +89,9 @@ class TorchKernel(Definition):
             raise fail("E202", f"kernel {kernel.key!r} takes structs or queries geometry, and "
                        "arguments of an operator are tensors and numbers",
                        help="pass the fields as parameters of their own")  # fmt: skip
-        changed = (in_out_argnames,) if isinstance(in_out_argnames, str) else tuple(in_out_argnames)
+        changed = _names(in_out_argnames)
+        if isinstance(num_outputs, bool) or not isinstance(num_outputs, int):
+            raise fail("E201", f"num_outputs is a number, got {num_outputs!r:.80}")
         self.kernel = kernel
         self._settings = num_outputs, launch_dims, output_dims, changed, order, name
         self._outputs = _outputs(kernel, plan.params, num_outputs, changed)
@@ -203,6 +208,17 @@ class TorchKernel(Definition):
                     help="give `output_dims`")  # fmt: skip
 
 
+def _names(given: Any) -> tuple[Any, ...]:
+    """The names in `in_out_argnames`. Raises LaunchError (E202)."""
+    if isinstance(given, str):
+        return (given,)
+    found = tuple(given) if isinstance(given, Iterable) else None
+    if found is None or len(set(map(repr, found))) < len(found):
+        raise fail("E202", "in_out_argnames is a list of names of parameters, each once",
+                   f"got {given!r:.80}")  # fmt: skip
+    return found
+
+
 def _outputs(
     kernel: Kernel, params: Sequence[Param], num_outputs: int, changed: Sequence[str]
 ) -> list[str]:
@@ -224,6 +240,10 @@ def _outputs(
 
 def _components(value: Any) -> list[Any]:
     """A vector or matrix as a flat list of its components."""
+    plainly = isinstance(value, (list, tuple)) or hasattr(value, "__ir_type__")
+    if not plainly and (isinstance(value, np.ndarray) or is_foreign(value)):
+        found: list[Any] = np.asarray(plain(value)).ravel().tolist()
+        return found
     out: list[Any] = []
     for v in value:
         out += _components(v) if hasattr(v, "__len__") else [v]

@@ -7,6 +7,7 @@ where there is none), and for each float input whether its gradient is asked for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,8 @@ from engine.locks import Lock
 from engine.runtime.launch_errors import fail
 from engine.runtime.plan import Param
 
+# A namespace and a name, but none of PyTorch's own.
+_NAME = re.compile(r"(?!(?:aten|prims?|quantized|profiler)::)[A-Za-z_]\w*::[A-Za-z_]\w*", re.ASCII)
 _lock = Lock()
 _made: dict[str, Operators] = {}
 
@@ -38,15 +41,29 @@ def operators(program: Program, order: int, name: str | None = None) -> Operator
 
     Raises LaunchError (E202) for a name that other code has.
     """
+    if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise fail("E202", f"an operator cannot have the name {name!r:.80}",
+                   help="give it a namespace of your own: name='mine::height'")  # fmt: skip
     full = name or f"engine::{_plain(program.key)}_{program.digest}" + f"_o{order}" * (order != 1)
     with _lock:
         found = _made.get(full)
         if found is None:
+            if name is not None and _taken(name):
+                raise fail("E202", f"the name {name!r} belongs to another operator of PyTorch",
+                           help="leave `name` out, or choose another one")  # fmt: skip
             found = _made[full] = Operators(program, order, full)
     if found.program.digest != program.digest or found.order != order:
         raise fail("E202", f"the name {full!r} belongs to the operator of another kernel",
                    help="leave `name` out, or choose another one")  # fmt: skip
     return found
+
+
+def _taken(name: str) -> bool:
+    """Whether there is an operator of that name."""
+    import torch
+
+    space, _, own = name.partition("::")
+    return hasattr(getattr(torch.ops, space), own)
 
 
 class Operators:
