@@ -45,7 +45,7 @@ class Called:
 
     call: takes the same arguments. span: of what was written by hand; names: of the arguments;
     results: names the results, given how many there are. once: whether the gradient says that it
-    cannot be differentiated.
+    cannot be differentiated. codes: functions that the user wrote for it.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Called:
     names: Sequence[str]
     results: Callable[[int], list[str]]
     once: bool = False
+    codes: Sequence[Any] = ()
 
 
 @dataclass

@@ -84,7 +84,7 @@ class Watcher:
         asked = [t for t in tensors if t.requires_grad]
         if not asked:
             return None
-        called = _called(cls, len(args))
+        called = _called(cls, args)
         if called is None or self.collection.leaves_alone(called.name, _package(cls, called)):
             return None
         if torch._C._are_functorch_transforms_active():
@@ -99,7 +99,7 @@ class Watcher:
             return self._left(called.name, _LAYOUT)
         kind = (cls, tuple(map(_sort, args)), tuple((k, _sort(a)) for k, a in kwargs.items()))
         size = 2 * sum(t.numel() * t.element_size() for t in tensors)
-        codes = (cls.forward, cls.backward)
+        codes = called.codes
         size += size_of((*args, *codes))
         site = caller(self._root, depth=3)
         number = self.collection.number(called.name, kind, size, site, quick=True)
@@ -311,21 +311,22 @@ def _plain(part: Any) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
-def _called(cls: Any, count: int) -> Called | None:
+def _called(cls: Any, args: Sequence[Any]) -> Called | None:
     if cls.__name__.startswith(GENERATED):
         from engine.foreign.torch_library import called_operator
 
-        return called_operator(cls, count)
+        return called_operator(cls, args)
     backward = cls.vjp if _overrides(cls, "vjp") else cls.backward
     own = _overrides(cls, "vjp") or _overrides(cls, "backward")
     # Of the older of two styles, the first parameter is the context.
     skip = 0 if _overrides(cls, "setup_context") else 1
-    names = parameters(cls.forward, count, skip)
+    names = parameters(cls.forward, len(args), skip)
     word = "vjp" if _overrides(cls, "vjp") else "backward"
     name = cls.__qualname__.rpartition("<locals>.")[2]
     return Called(
         name, "function", f"{name}.{word}", definition(backward) if own else class_line(cls),
         cls.apply, names, lambda n: results(cls.forward, n, names), _once(backward),
+        (cls.forward, backward, *((cls.setup_context,) if not skip else ())),
     )  # fmt: skip
 
 

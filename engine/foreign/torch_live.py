@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any
 
-from engine.foreign.torch_state import State
+from engine.foreign.torch_state import State, captured
 
 DEEP = 4  # functions inside of functions
 
@@ -96,17 +96,9 @@ def _modules(args: Sequence[Any], deep: int = DEEP) -> Iterator[Any]:
             yield from _modules((a.__self__,), 0)
         elif deep and isinstance(a, FunctionType):
             yield from _modules([a.__globals__.get(name) for name in a.__code__.co_names], 0)
-            yield from _modules(_captured(a), deep - 1)
+            yield from _modules(captured(a), deep - 1)
         elif deep and isinstance(a, functools.partial):
             yield from _modules((a.func, *a.args, *a.keywords.values()), deep - 1)
-
-
-def _captured(f: FunctionType) -> list[Any]:
-    out = []
-    for cell in f.__closure__ or ():
-        with contextlib.suppress(ValueError):  # an empty one
-            out.append(cell.cell_contents)
-    return out
 
 
 def _lifted(t: Any, lifted: bool) -> Any:

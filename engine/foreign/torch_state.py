@@ -7,13 +7,16 @@ put back to what they were when the call began while it runs again, and to what 
 from __future__ import annotations
 
 import contextlib
+import random
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 MOST = 1 << 12  # elements of a tensor that is kept
 LENGTH = 16  # of a list
@@ -64,10 +67,44 @@ class Owner:
 
 
 @dataclass
+class Generator:
+    """A generator of random numbers, with its state as it was."""
+
+    get: Callable[[], Any]
+    put: Callable[[Any], Any]
+    then: Any
+
+    def place(self) -> Callable[[], None]:
+        """Has it as it was. Returns what has it as it is now."""
+        now = self.get()
+        self.put(self.then)
+        return lambda: self.put(now)
+
+
+def _generator(a: Any) -> Generator | None:
+    """A generator of PyTorch, NumPy or Python, None for anything else."""
+    import torch
+
+    if isinstance(a, torch.Generator):
+        get, put = a.get_state, a.set_state
+    elif isinstance(a, np.random.Generator):
+        bits: Any = a.bit_generator
+        get, put = (lambda: bits.state), partial(setattr, bits, "state")
+    elif isinstance(a, np.random.RandomState):
+        get, put = a.get_state, a.set_state
+    elif isinstance(a, random.Random):
+        get, put = a.getstate, a.setstate
+    else:
+        return None
+    return Generator(get, put, get())
+
+
+@dataclass
 class State:
-    """The attributes that a call can reach."""
+    """The attributes and the generators of random numbers that a call can reach."""
 
     owners: list[Owner] = field(default_factory=list)
+    generators: list[Generator] = field(default_factory=list)
 
     @staticmethod
     def of(args: Sequence[Any], codes: Sequence[Any] = ()) -> State:
@@ -80,7 +117,7 @@ class State:
             if isinstance(f, FunctionType):
                 used = {n: f.__globals__[n] for n in f.__code__.co_names if n in f.__globals__}
                 out._keep(partial(getattr, f, "__globals__"), used)
-                for a in used.values():
+                for a in (*used.values(), *captured(f)):
                     out._add(a, known)
         return out
 
@@ -89,6 +126,8 @@ class State:
         """Has the objects as they were."""
         undo: list[Callable[[], None]] = []
         try:
+            for generator in self.generators:
+                undo.append(generator.place())
             for owner in self.owners:
                 undo.append(owner.place(lifted))
             yield
@@ -100,18 +139,25 @@ class State:
         """An object, once."""
         import torch
 
-        if isinstance(a, MethodType):
+        if isinstance(a, (MethodType, BuiltinMethodType)):
             a = a.__self__
         if id(a) in known or isinstance(a, (torch.Tensor, *PLAIN)):
             return
         known.add(id(a))
-        if isinstance(a, torch.nn.Module):
+        if (generator := _generator(a)) is not None:
+            self.generators.append(generator)
+        elif isinstance(a, torch.nn.Module):
             for m in a.modules():
                 known.add(id(m))
+                for x in list(vars(m).values()) if deep else ():
+                    self._add(x, known, 0)
                 self._keep(_attributes(m), vars(m), whole=True)
                 held = {n: t for n, t in m._buffers.items() if t is not None}
                 refs = {n: weakref.ref(t) for n, t in held.items()}
                 self._keep(_attributes(m, "_buffers"), held, buffers=refs)
+        elif isinstance(a, FunctionType):
+            for x in captured(a) if deep else ():
+                self._add(x, known, deep - 1)
         elif isinstance(a, type):
             if not _foreign(a):
                 own = {n: v for n, v in vars(a).items() if not n.startswith("__")}
@@ -130,6 +176,15 @@ class State:
         if kept or whole:
             names = frozenset(values) if whole else None
             self.owners.append(Owner(of, kept, names, buffers or {}))
+
+
+def captured(f: FunctionType) -> list[Any]:
+    """What a function has captured."""
+    out = []
+    for cell in f.__closure__ or ():
+        with contextlib.suppress(ValueError):  # an empty one
+            out.append(cell.cell_contents)
+    return out
 
 
 def _reference(a: Any) -> Callable[[], Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -167,3 +169,56 @@ def test_a_backward_that_reads_what_has_changed_by_then() -> None:
     found = launches(run)
     assert [x.pairs[0].verdict for x in found] == ["fail", "pass"]
     assert "when the program ran" in found[0].pairs[0].reason
+
+
+# ---- random numbers of generators
+
+
+class Noisy(Function):
+    @staticmethod
+    def forward(ctx, x, draw):
+        ctx.e = torch.tensor([draw() for _ in range(4)], dtype=x.dtype) + 1
+        return x * ctx.e
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.e, None
+
+
+def _holder() -> Any:
+    out = Plain()
+    out.generator = torch.Generator().manual_seed(1)
+    out.draw = lambda: torch.rand(1, generator=out.generator).item()
+    return out
+
+
+DRAWS: dict[str, Callable[[], Callable[[], float]]] = {
+    "NumPy's": lambda: np.random.default_rng(1).random,
+    "NumPy's older ones": lambda: np.random.RandomState(1).random_sample,
+    "Python's": lambda: random.Random(1).random,
+    "PyTorch's": lambda: _holder().draw,
+}
+
+
+@pytest.mark.parametrize("case", DRAWS)
+@pytest.mark.parametrize("captured", [False, True])
+def test_generators_of_random_numbers(case, captured) -> None:
+    draw = DRAWS[case]()
+
+    class Capturing(Noisy):
+        @staticmethod
+        def forward(ctx, x):
+            return Noisy.forward(ctx, x, draw)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.e
+
+    def run():
+        for _ in range(2):
+            passed(Capturing.apply(_some(4)) if captured else Noisy.apply(_some(4), draw))
+
+    assert [x.pairs[0].verdict for x in launches(run)] == ["pass", "pass"]
+    last = draw()
+    draw = DRAWS[case]()
+    assert [draw() for _ in range(9)][8] == last  # the program's own go on

@@ -198,7 +198,27 @@ def operators() -> Any:
         "adtooltest::wave", wave_backward,
         setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs), lib=library,
     )  # fmt: skip
-    yield sine, torch.ops.adtooltest.wave
+    library.define("mixed(Tensor[] xs, Tensor w, float p=1.0) -> Tensor[]")
+    library.impl(
+        "mixed", lambda xs, w, p=1.0: [w[k] * x * p for k, x in enumerate(xs)],
+        "CompositeExplicitAutograd",
+    )  # fmt: skip
+
+    def mixed_backward(ctx, grads):
+        w, *xs = ctx.saved_tensors
+        gw = torch.stack([(g * x).sum() * ctx.p for g, x in zip(grads, xs, strict=True)])
+        wrong = 1.01 if len(xs) == 3 else 1.0  # in the last one of three
+        gxs = [g * w[k] * ctx.p for k, g in enumerate(grads)]
+        return [*gxs[:-1], gxs[-1] * wrong], gw, None
+
+    def mixed_setup(ctx, inputs, output):
+        xs, w, ctx.p = inputs
+        ctx.save_for_backward(w, *xs)
+
+    torch.library.register_autograd(
+        "adtooltest::mixed", mixed_backward, setup_context=mixed_setup, lib=library
+    )
+    yield sine, torch.ops.adtooltest.wave, torch.ops.adtooltest.mixed
     library._destroy()
 
 
@@ -216,3 +236,14 @@ def test_an_operator_that_is_wrong(operators) -> None:
         ("x", "out0"): "pass", ("x", "out1"): "pass",
         ("y", "out0"): "fail", ("y", "out1"): "pass",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_an_operator_of_lists(operators, count) -> None:
+    xs = [_some(4) for _ in range(count)]
+    (launch,) = launches(lambda: passed(tuple(operators[2](xs, _some(count), 2.0))))
+    wrong = {("xs[2]", "out2")} if count == 3 else set()
+    assert {p.input for p in launch.pairs} == {*(f"xs[{k}]" for k in range(count)), "w"}
+    assert {(p.input, p.output) for p in launch.pairs if p.verdict != "pass"} == (
+        wrong if count > 1 else set()
+    )
