@@ -215,6 +215,12 @@ def _written(hit: Hit, written: Handwritten) -> str:
         return f"{pair.reason}: `{name}` must not depend on that"
     if "when the program ran" in pair.reason:
         return f"`{name}` {pair.reason}: let it read what its own call saved, and nothing else"
+    if pair.output.startswith("adj_"):
+        return (
+            f"`{name}` itself is differentiated, and its derivative is another one: what it "
+            "computes without history (no_grad, detach, tensors kept as ctx.x) counts as constant; "
+            "once_differentiable says that it has none"
+        )
     told = f"`{name}` is not the derivative of what the function computes"
     e = pair.worst
     if e is not None and e.oracle and abs(e.ad + e.oracle) <= 1e-4 * abs(e.oracle):

@@ -47,7 +47,7 @@ def check_operation(
     """Checks the handwritten gradient of an operation against differences of what it computes.
 
     index: its number among those of its framework. seen: by earlier checks of the same run. The
-    second derivative is checked, too, where the options' order is 2.
+    second derivative is checked, too, where the options' order is 2, or the program asks for it.
     """
     options = options or Options()
     if (own := op.own_check(options)) is not None:
@@ -71,11 +71,14 @@ def check_operation(
             told, missing=names, changes=tuple(dict.fromkeys((*op.changes, *changes)))
         ),
     )  # fmt: skip
-    if options.order > 1:
+    if options.order > 1 or op.twice:
+        asked = options.order > 1
         second = op.second()
         if second is None:
-            return replace(result, no_second=SECOND)
+            return replace(result, no_second=SECOND) if asked else result
         more, _ = _pairs(second, options, index, first, [])
+        if not asked:  # the program has met what it raises
+            more = {pair: c for pair, c in more.items() if " raises " not in c.reason}
         found = tuple(_result(second, pair, c) for pair, c in more.items())
         result = replace(result, pairs=(*result.pairs, *found))
     return result

@@ -157,6 +157,11 @@ class Operation(ABC):
         """Backward passes of the program through it."""
         return ()
 
+    @property
+    def twice(self) -> bool:
+        """Whether the program differentiates its gradient, too."""
+        return False
+
     def second(self) -> Operation | None:
         """Its gradient as an operation: inputs and cotangents to gradients. None if it has none."""
         return None

@@ -61,11 +61,15 @@ class Called:
 
 @dataclass
 class Backward:
-    """A backward pass of the program through the call: cotangents, and what came of them."""
+    """A backward pass of the program through the call: cotangents, and what came of them.
+
+    graph: whether it was recorded, to be differentiated again.
+    """
 
     cotangents: list[Any]
     gradients: list[Any]
     changed: tuple[str, ...] = ()
+    graph: bool = False
 
 
 @dataclass(eq=False)
@@ -235,6 +239,10 @@ class TorchCall(Operation):
             for m in places:
                 out[m] = sum(parts[1:], parts[0]) if parts else None
         return out
+
+    @property
+    def twice(self) -> bool:
+        return any(p.graph for p in self.seen)
 
     def second(self) -> Operation | None:
         from engine.foreign.torch_second import TorchGradient

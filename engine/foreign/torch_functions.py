@@ -217,7 +217,7 @@ class _Begun:
                 call.seen.append(Backward(
                     given[0],
                     [None if (g := gradients[k]) is None else copied(g) for k in asked],
-                    changed,
+                    changed, torch.is_grad_enabled(),
                 ))  # fmt: skip
             except Exception:  # the program is to run as it would without us
                 call.seen.clear()

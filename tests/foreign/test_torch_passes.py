@@ -74,3 +74,56 @@ def test_the_gradient_that_is_used_up_is_told_once() -> None:
 
     (launch,) = launches(lambda: Using.apply(_some(4)).sum().backward())
     assert [c.kind for c in launch.by_hand.changes] == ["cotangent"]
+
+
+# ---- backward passes that are recorded, to be differentiated again
+
+
+class Cut(Function):
+    """Right, but its derivative is not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x.detach() ** 2 * grad
+
+
+class Whole(Cut):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * grad
+
+
+class Once(Cut):
+    backward = staticmethod(torch.autograd.function.once_differentiable(Cut.backward))
+
+
+def _penalised(cls) -> None:
+    x = _some(4)
+    (g,) = torch.autograd.grad(cls.apply(x).sum(), x, create_graph=True)
+    if g.requires_grad:
+        g.square().sum().backward()
+
+
+@pytest.mark.parametrize(("cls", "verdict"), [(Cut, "fail"), (Whole, "pass")])
+def test_a_program_that_differentiates_twice(cls, verdict) -> None:
+    (launch,) = launches(lambda: _penalised(cls))
+    found = {(p.input, p.output): p.verdict for p in launch.pairs}
+    assert found[("x", "out")] == "pass" and found[("x", "adj_x")] == verdict
+    (launch,) = launches(lambda: passed(cls.apply(_some(4))))
+    assert [p.output for p in launch.pairs] == ["out"]
+
+
+def test_once_is_enough_where_nothing_comes_of_it() -> None:
+    def run():
+        x = _some(4)
+        torch.autograd.grad(Once.apply(x).sum(), x, create_graph=True)
+
+    (launch,) = launches(run)
+    assert not launch.no_second and [p.verdict for p in launch.pairs] == ["pass"]
