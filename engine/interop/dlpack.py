@@ -145,9 +145,14 @@ def _parts(source: Any) -> Any:
     capsule = source
     if hasattr(source, "__dlpack__"):
         if hasattr(source, "__dlpack_device__"):
-            device, number = source.__dlpack_device__()
-            if int(device) not in (_CPU, _PINNED):
-                raise _refused(f"Unsupported source device for DLPack: device_type={int(device)}, "
+            where = source.__dlpack_device__()
+            try:
+                device, number = (int(k) for k in where)
+            except (TypeError, ValueError):
+                raise _refused(f"from_dlpack: {type(source).__name__} has the device {where!r:.80}",
+                               "`__dlpack_device__` gives two integers") from None  # fmt: skip
+            if device not in (_CPU, _PINNED):
+                raise _refused(f"Unsupported source device for DLPack: device_type={device}, "
                                f"device_id={number}", "copy it to the CPU first")  # fmt: skip
         try:
             capsule = _asked(source)

@@ -362,3 +362,9 @@ def test_what_goes_backwards_is_refused_before_anybody_fails_at_it(shape: tuple[
         assert (np.from_dlpack(alone) == alone.numpy()).all()
     none = a[:0][::-1]
     assert np.from_dlpack(none).shape == none.shape
+
+
+@pytest.mark.parametrize("device", [5, None, (1,), ("cpu", 0), (1, 0, 0)])
+def test_devices_that_are_none_are_told(device: Any) -> None:
+    with pytest.raises(wp.LaunchError, match=r"E206.*has the device"):
+        wp.from_dlpack(Producer(np.ones(3, np.float32), device))

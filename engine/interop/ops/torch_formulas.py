@@ -106,10 +106,12 @@ class Backward(Formula):
 
     def _second(self) -> None:
         if self.of.order < 2:
-            key = self.of.program.key
+            key, whole = self.of.program.key, self.of.whole
+            often = {1: "once", 2: "twice"}.get(whole, f"{whole} times")
             raise TapeError(
-                Diagnostic("E401", f"the operator of kernel {key!r} has a first derivative only",
-                           call_span(), "make it with `torch_kernel(..., order=2)`")
+                Diagnostic("E401", f"the operator of kernel {key!r} can be differentiated {often}, "
+                           "and a further derivative is asked for", call_span(),
+                           f"make it with `torch_kernel(..., order={whole + 1})`")
             )  # fmt: skip
 
     def backward(self, ctx: Any, *grads: Any) -> Any:

@@ -13,7 +13,7 @@ from engine.interop.ops.torch_ops import Operators, operators
 from engine.lang.definition import Definition
 from engine.lang.types import ScalarType
 from engine.runtime.device import HOST
-from engine.runtime.foreign import is_foreign, plain
+from engine.runtime.foreign import plain
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.launch_errors import fail
@@ -240,10 +240,11 @@ def _outputs(
 
 def _components(value: Any) -> list[Any]:
     """A vector or matrix as a flat list of its components."""
-    plainly = isinstance(value, (list, tuple)) or hasattr(value, "__ir_type__")
-    if not plainly and (isinstance(value, np.ndarray) or is_foreign(value)):
-        found: list[Any] = np.asarray(plain(value)).ravel().tolist()
-        return found
+    if not (isinstance(value, (list, tuple)) or hasattr(value, "__ir_type__")):
+        seen = value if isinstance(value, np.ndarray) else plain(value)
+        if isinstance(seen, np.ndarray):
+            found: list[Any] = seen.ravel().tolist()
+            return found
     out: list[Any] = []
     for v in value:
         out += _components(v) if hasattr(v, "__len__") else [v]

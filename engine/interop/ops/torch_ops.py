@@ -69,9 +69,10 @@ def _taken(name: str) -> bool:
 class Operators:
     """Program and adjoint as operators, registered under a name."""
 
-    def __init__(self, program: Program, order: int, name: str) -> None:
+    def __init__(self, program: Program, order: int, name: str, whole: int = 0) -> None:
         self.program = program
         self.order = order
+        self.whole = whole or order  # that of the operator which programs called
         self.name = name
         self.count = len(program.inputs)
         places = {p.name: k for k, p in enumerate(program.inputs)}
@@ -80,7 +81,7 @@ class Operators:
         self.float_results = tuple(results[p.name] for p in program.float_results)
         self._next: Operators | None = None
         if order > 1 and program.float_inputs and program.float_results:
-            self._next = Operators(program.tangent, order - 1, f"{name}_tangent")
+            self._next = Operators(program.tangent, order - 1, f"{name}_tangent", self.whole)
         self._forward, self._forward_function = self._register(
             name, self._forward_schema, self._run_forward, self._fake_forward, Forward(self)
         )
@@ -121,7 +122,7 @@ class Operators:
         op = torch.library.custom_op(name, run, mutates_args=(), schema=schema)
         op.register_fake(fake)
         op.register_autograd(formula.backward, setup_context=formula.setup_context)
-        op.register_vmap(_one_by_one(op))
+        op.register_vmap(_one_by_one(op, fake))
 
         # With forward mode, which operators have not, and for `torch.func`.
         methods = {
@@ -129,10 +130,15 @@ class Operators:
             "setup_context": staticmethod(formula.setup_context),
             "backward": staticmethod(formula.backward),
             "jvp": staticmethod(formula.jvp),
-            "vmap": staticmethod(_one_by_one(lambda *args: formula.call(*args))),
+            "vmap": staticmethod(_one_by_one(lambda *args: formula.call(*args), fake)),
         }
         function = type(name.rpartition("::")[2], (torch.autograd.Function,), methods)
-        return op, function.apply  # type: ignore[attr-defined]
+        # Compiled graphs have no such functions: they end before, and go on after.
+        free = torch.compiler.disable(
+            function.apply,  # type: ignore[attr-defined]
+            reason="torch_kernel: one graph cannot hold derivatives by torch.func or forward mode",
+        )
+        return op, free
 
     # ---- schemas
 
@@ -273,19 +279,35 @@ def _functional() -> bool:
     """Whether forward mode or a transform of `torch.func` is on, which operators leave out."""
     import torch
 
-    if torch.compiler.is_compiling():
-        return False
-    dual = torch.autograd.forward_ad._current_level >= 0
-    return bool(dual or torch._C._are_functorch_transforms_active())
+    moving = torch.autograd.forward_ad._current_level >= 0
+    active = torch._C._are_functorch_transforms_active()
+    if active and torch.compiler.is_compiling():  # an operator has a rule for batches
+        return bool(moving or not _batch_alone())
+    return bool(moving or active)
 
 
-def _one_by_one(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of `vmap`: a call for each element of the batch."""
+def _batch_alone() -> bool:
+    """Whether the one transform that is on is `vmap`, as compiled graphs may ask it."""
+    import torch
+
+    inner = torch._C._functorch
+    top = torch._functorch.pyfunctorch.coerce_cinterpreter(inner.peek_interpreter_stack())
+    return bool(top.key() == inner.TransformType.Vmap and top.level() == 1)
+
+
+def _one_by_one(call: Callable[..., Any], fake: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of `vmap`: a call for each element of the batch. fake: makes results' shapes."""
 
     def rule(info: Any, in_dims: Any, *args: Any) -> tuple[Any, Any]:
         import torch
 
         made = []
+        if not info.batch_size:
+            one = fake(*(a.new_empty([n for i, n in enumerate(a.shape) if i != d % a.dim()])
+                         if isinstance(d, int) else a
+                         for a, d in zip(args, in_dims, strict=True)))  # fmt: skip
+            none = [t.new_empty((0, *t.shape)) for t in (one if isinstance(one, tuple) else [one])]
+            return (tuple(none), (0,) * len(none)) if isinstance(one, tuple) else (none[0], 0)
         for k in range(info.batch_size):
             made.append(call(*(a.select(d, k) if isinstance(d, int) else a
                                for a, d in zip(args, in_dims, strict=True))))  # fmt: skip
