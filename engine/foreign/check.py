@@ -179,7 +179,7 @@ def _varied(
                     continue
                 off = np.where(np.isfinite(g), np.abs(h - g), 0.0) if g.shape == h.shape else g
                 size = max(largest(g), 1e-300)
-                most = 100.0 * e.rtol * size + rounding[i]
+                most = max(100.0 * e.rtol, e.op.iterated) * size + rounding[i]
                 if g.shape != h.shape or not np.max(off, initial=0.0) <= most:
                     k = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
                     if variation.change is not None:

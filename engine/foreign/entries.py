@@ -70,7 +70,7 @@ def _compare_sum(
                 total, parts = total + part, parts + np.abs(part)
             off = np.abs(_filled(e, i, g) - total)
         size = largest(parts)
-        most = max(max(BENT, 64.0 * e.precision.epsilon) * size, e.nothing(i, j))
+        most = max(max(BENT, 64.0 * e.precision.epsilon, e.op.iterated) * size, e.nothing(i, j))
         if np.all(np.isfinite(off)) and largest(off) > most:
             k = int(np.argmax(off))
             ad, ref = float(_filled(e, i, g).reshape(-1)[k]), float(total.reshape(-1)[k])
@@ -95,6 +95,8 @@ def compare_block(
     error = np.stack([s.error[at] for s in slopes], axis=1)
     size = np.where(np.isfinite(ref), np.abs(ref), 0.0)
     near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
+    if e.op.iterated:  # what is left of an iteration is spread over all of it
+        near = np.full_like(near, max(largest(s.value[e.spans[j]]) for s in slopes))
     allowed = np.maximum(e.allowed(ref, near), 1e-300)
     c = replace(c, checked=c.checked + ad.size)
     with np.errstate(all="ignore"):

@@ -78,9 +78,12 @@ class Evaluated:
 
     def allowed(self, ref: Array, near: Array) -> Array:
         """The largest error allowed. near: the largest derivative near by."""
-        if not self.tolerance.auto or not self.precision.coarse:
+        if not self.tolerance.auto:
             return self.tolerance.of(ref, near)
-        return np.asarray(self.rtol * np.abs(ref) + 0.1 * self.rtol * near)
+        iterated = self.op.iterated * np.maximum(np.abs(ref), near)
+        if self.precision.coarse:
+            return np.maximum(self.rtol * np.abs(ref) + 0.1 * self.rtol * near, iterated)
+        return np.maximum(self.tolerance.of(ref, near), iterated)
 
     def line(self, moves: Mapping[int, Array]) -> Line:
         """The outputs with inputs displaced by t times directions."""

@@ -66,6 +66,7 @@ class RuleOperation(Operation):
             self.inputs, self.outputs = (), ()
             return
         found = runner.primal(values, base, False)
+        self.iterated = runner.left(values, base)
         names = runner.results(values)
         self.outputs = [Value(n, y, d) for (n, d), y in zip(names, found, strict=True)]
         words = leaf_names(call)
@@ -200,7 +201,8 @@ class RuleOperation(Operation):
             off = [
                 float(np.max(np.abs(b - a), initial=0.0)) for a, b in zip(here, there, strict=True)
             ]
-            size = [STILL * float(np.max(np.abs(a), initial=0.0)) for a in here]
+            still = max(STILL, self.iterated)
+            size = [still * float(np.max(np.abs(a), initial=0.0)) for a in here]
         return any(off) and all(a <= b for a, b in zip(off, size, strict=True))
 
     @property
@@ -234,7 +236,7 @@ class RuleOperation(Operation):
         except OperationFailed:
             return ""
         eps = max(v.epsilon for v in (*self.inputs, *self.outputs))
-        rtol = SAME if lifted else max(1e-3, 16.0 * eps)
+        rtol = max(SAME if lifted else max(1e-3, 16.0 * eps), self.iterated)
         first = "the first result of `{}`"
         rule = first.format(self.gradient if not self.runner.is_vjp else self.forward)
         if len(ours) != len(theirs):

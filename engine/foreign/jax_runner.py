@@ -20,6 +20,7 @@ from engine.foreign.jax_leaves import (
     is_float,
     nones,
 )
+from engine.foreign.jax_loops import left_by_loops
 from engine.foreign.jax_notes import Call
 from engine.foreign.operation import Array, Cotangents, Gradients, OperationFailed
 
@@ -44,6 +45,7 @@ class Runner:
         self.none: set[int] = set()
         self.complex = any(is_complex(x.dtype) for x in call.leaves)
         self._names: list[tuple[str, str]] = []
+        self._left: float | None = None
         self._compiled: dict[tuple[str, bool], Any] = {}
         self._eager: set[tuple[str, bool]] = set()
 
@@ -55,6 +57,12 @@ class Runner:
         fixed = tuple((i, id(v)) for i, v in c.static.items())
         plain = tuple((i, type(v), v) for i, v in self.plain.items() if i not in self.moving)
         return id(c.rule), c.treedef, types_, fixed, plain, c.x64, id(c) if c.cells else 0
+
+    def left(self, values: Sequence[Any], moved: Sequence[Array]) -> float:
+        """See `left_by_loops`."""
+        if self._left is None:
+            self._left = left_by_loops(self, values, moved)
+        return self._left
 
     def primal(self, values: Sequence[Any], moved: Sequence[Array], lifted: bool) -> list[Array]:
         """All results of the function itself that are floats."""
@@ -70,11 +78,11 @@ class Runner:
 
         def run(*leaves: Any) -> list[Any]:
             if self.is_vjp:
-                out, _ = jax.vjp(self._moving(leaves), *(leaves[i] for i in self.moving))
+                out, _ = jax.vjp(self.of_moving(leaves), *(leaves[i] for i in self.moving))
             else:
                 at = [leaves[i] for i in self.moving]
                 zeros = [jax.numpy.zeros_like(x) for x in at]
-                out, _ = jax.jvp(self._moving(leaves), at, zeros)
+                out, _ = jax.jvp(self.of_moving(leaves), at, zeros)
             return list(out)
 
         return arrays(self._ran("forward", run, self._leaves(values, moved, lifted), lifted))
@@ -125,7 +133,7 @@ class Runner:
                 full = list(at)
                 for k, x in zip(inputs, asked, strict=True):
                     full[k] = x
-                out = self._moving(leaves, told)(*full)
+                out = self.of_moving(leaves, told)(*full)
                 return [out[k] for k in outputs]
 
             out, pull = jax.vjp(some, *(at[k] for k in inputs))
@@ -150,11 +158,11 @@ class Runner:
         def run(*flat: Any) -> list[Any]:
             leaves, given, more = flat[:count], flat[count : count + own], flat[count + own :]
             at = [leaves[i] for i in self.moving]
-            out = jax.eval_shape(self._moving(leaves), *at)
+            out = jax.eval_shape(self.of_moving(leaves), *at)
             cast = [jnp.asarray(b, y.dtype) for b, y in zip(given, out, strict=True)]
 
             def gradient(at: Any, given: Any) -> Any:
-                return jax.vjp(self._moving(leaves), *at)[1](given)
+                return jax.vjp(self.of_moving(leaves), *at)[1](given)
 
             found, pull = jax.vjp(gradient, at, cast)
             more = tuple(jnp.asarray(c, g.dtype) for c, g in zip(more, found, strict=True))
@@ -175,7 +183,7 @@ class Runner:
             at = [leaves[i] for i in self.moving]
             along = [jax.numpy.asarray(t, jax.numpy.asarray(x).dtype)
                      for t, x in zip(given, at, strict=True)]  # fmt: skip
-            return list(jax.jvp(self._moving(leaves), at, along)[1])
+            return list(jax.jvp(self.of_moving(leaves), at, along)[1])
 
         flat = (*self._leaves(values, moved, lifted), *tangents)
         return arrays(self._ran("jvp", run, flat, lifted))
@@ -228,7 +236,7 @@ class Runner:
             self._names = names
         return self._names
 
-    def _moving(self, leaves: Sequence[Any], told: bool = True) -> Callable[..., list[Any]]:
+    def of_moving(self, leaves: Sequence[Any], told: bool = True) -> Callable[..., list[Any]]:
         """The function with its rule, of what moves alone. told: see `_spied`."""
         rule = self._spied() if told else self.rule
 
@@ -282,6 +290,22 @@ class Runner:
             return [w for w in cotangents if w is not None]
         shapes = [y.shape for y in self.primal(values, moved, lifted)]
         return [np.zeros(s) if w is None else w for w, s in zip(cotangents, shapes, strict=True)]
+
+    def traced(self, run: Any, values: Sequence[Any], moved: Sequence[Array]) -> Any:
+        """The program that JAX makes of a function of all leaves."""
+        import jax
+
+        leaves = self._leaves(values, moved, False)
+        own = [i for i in range(len(leaves)) if i in self.moving or i not in self.plain]
+
+        def some(*given: Any) -> Any:
+            full = list(leaves)
+            for i, x in zip(own, given, strict=True):
+                full[i] = x
+            return run(full)
+
+        with self._surroundings(self.call.x64):
+            return jax.make_jaxpr(some)(*(leaves[i] for i in own)).jaxpr
 
     def _ran(self, name: str, run: Any, leaves: Sequence[Any], lifted: bool) -> Any:
         """What a function gives, compiled where that can be done."""

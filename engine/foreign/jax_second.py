@@ -22,6 +22,7 @@ class RuleGradient(Operation):
         self.first = call
         self.name, self.what, self.gradient = call.name, call.what, call.gradient
         self.span, self.site = call.span, call.site
+        self.iterated = call.iterated
         rng = np.random.default_rng(0x2D)
         extra = [
             Value(f"adj_{v.name}", v.rounded(rng.standard_normal(v.value.shape)), v.dtype)

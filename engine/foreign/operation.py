@@ -122,6 +122,8 @@ class Operation(ABC):
     site: Span | None
     inputs: Sequence[Value]
     outputs: Sequence[Value]
+    # The relative error that iterations until a tolerance leave in it and in its gradient.
+    iterated: float = 0.0
     # What was seen of it while the program ran, and what it is called in reports.
     changes: Sequence[Change] = ()
 
