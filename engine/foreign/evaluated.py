@@ -296,12 +296,19 @@ def _rounds(e: Evaluated, eps: float = FLOAT64.epsilon) -> bool:
         k: rng.uniform(0.5, 1.0, x.shape) * np.where(np.isfinite(x), np.abs(x), 0.0)
         for k, x in enumerate(e.at)
     }
-    line = e.line(moves)
+    # An input by itself, too: another that is not rounded would move the results in its place.
+    alone = [{k: v} for k, v in moves.items() if v.size and len(moves) > 1]
+    return any(_rounds_along(e, e.line(m), steps, rough, eps) for m in [moves, *alone])
+
+
+def _rounds_along(
+    e: Evaluated, line: Line, steps: tuple[float, float], rough: float, eps: float
+) -> bool:
     with np.errstate(all="ignore"):
         far, near = (np.abs(line(t) - e.here) for t in steps)
         size = np.abs(e.here)
         moves_far = np.isfinite(far) & (far > 1e-6 * size)
         stands = 2 * np.sum(moves_far & (near == 0.0)) > np.sum(moves_far)
-        noise = fourth_differences(line, 64e-10 if fine else 64.0 * eps)
+        noise = fourth_differences(line, 64e-10 if eps <= FLOAT64.epsilon else 64.0 * eps)
         noisy = np.isfinite(size) & (noise > rough * np.maximum(size, largest(far)))
     return bool(stands or np.any(noisy))
