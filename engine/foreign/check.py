@@ -24,6 +24,7 @@ from engine.foreign.entries import compare_entries, is_small, locate, sample
 from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
 from engine.foreign.operation import Array, GradientRaised, Operation, OperationFailed
 from engine.foreign.passes import wrong_passes
+from engine.foreign.tangents import WRONG_TANGENT, compare_tangents
 
 ROUNDING = 100.0  # units of rounding that two ways to compute a gradient may be apart by
 SECOND = "its gradient has no derivative of its own"
@@ -65,12 +66,13 @@ def check_operation(
     changes: list[Change] = []
     pairs, missing = _pairs(op, options, index, first, changes)
     names = tuple(dict.fromkeys(op.inputs[i].name for i, j in missing))
-    result = replace(
-        result, pairs=tuple(_result(op, pair, c) for pair, c in pairs.items()),
-        by_hand=replace(
-            told, missing=names, changes=tuple(dict.fromkeys((*op.changes, *changes)))
-        ),
-    )  # fmt: skip
+    told = replace(told, missing=names, changes=tuple(dict.fromkeys((*op.changes, *changes))))
+    reasons = {c.reason for c in pairs.values() if c.verdict == "fail"}
+    if op.tangent is not None and reasons == {WRONG_TANGENT}:
+        name, place = op.tangent
+        told, result = replace(told, gradient=name), replace(result, span=place)
+    found = tuple(_result(op, pair, c) for pair, c in pairs.items())
+    result = replace(result, pairs=found, by_hand=told)
     if options.order > 1 or op.twice:
         asked = options.order > 1
         second = op.second()
@@ -114,6 +116,7 @@ def _pairs(
         else:
             pairs = _located(e, found, rng)
         pairs = _varied(e, pairs, rng, changes)
+        pairs = compare_tangents(e, pairs, rng)
     except NotComparable as why:
         return {pair: c.judged(why.verdict) for pair, c in every.items()}, []
     except GradientRaised as why:

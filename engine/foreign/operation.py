@@ -7,7 +7,7 @@ what the operation makes of them is its own affair.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +126,8 @@ class Operation(ABC):
     iterated: float = 0.0
     # What was seen of it while the program ran, and what it is called in reports.
     changes: Sequence[Change] = ()
+    # The name and the place of tangents that are written by hand, too.
+    tangent: tuple[str, Span] | None = None
 
     @abstractmethod
     def primal(self, inputs: Sequence[Array], lifted: bool) -> Sequence[Array]:
@@ -143,6 +145,12 @@ class Operation(ABC):
     def wrong(self) -> str:
         """What is wrong with its gradient before any numbers are compared; empty if nothing is."""
         return ""
+
+    def jvp(
+        self, inputs: Sequence[Array], moves: Mapping[int, Array], lifted: bool
+    ) -> Sequence[Array | None]:
+        """The tangents of all outputs, by what was written by hand, where there is a `tangent`."""
+        raise OperationFailed("it has none")
 
     def variations(self) -> Sequence[Variation]:
         """Other ways to ask for the gradient that must not matter."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -45,7 +46,8 @@ class Called:
 
     call: takes the same arguments. span: of what was written by hand; names: of the arguments;
     results: names the results, given how many there are. once: whether the gradient says that it
-    cannot be differentiated. codes: functions that the user wrote for it.
+    cannot be differentiated. codes: functions that the user wrote for it. tangent: the name and the
+    place of what gives its tangents, where the user wrote that.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Called:
     results: Callable[[int], list[str]]
     once: bool = False
     codes: Sequence[Any] = ()
+    tangent: tuple[str, Span] | None = None
 
 
 @dataclass
@@ -119,6 +122,10 @@ class TorchCall(Operation):
         return self.called.span
 
     @property
+    def tangent(self) -> tuple[str, Span] | None:  # type: ignore[override]
+        return None if self.by_itself else self.called.tangent
+
+    @property
     def changes(self) -> Sequence[Change]:  # type: ignore[override]
         return list(dict.fromkeys(self.found))
 
@@ -159,6 +166,23 @@ class TorchCall(Operation):
 
     def vjp(self, inputs: Sequence[Array], cotangents: Cotangents, lifted: bool) -> Gradients:
         return self._vjp(inputs, cotangents, lifted)
+
+    def jvp(
+        self, inputs: Sequence[Array], moves: Mapping[int, Array], lifted: bool
+    ) -> Sequence[Array | None]:
+        from torch.autograd import forward_ad
+
+        with self.placed(inputs, lifted), undisturbed(self.random, lifted, self.small):
+            duals = []
+            with forward_ad.dual_level(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # PyTorch's, of its own
+                for i, (k, x) in enumerate(zip(self.wanted, inputs, strict=True)):
+                    t = tensor_of(x, self.args[k], lifted)
+                    v = moves.get(i, np.zeros(x.shape))
+                    duals.append(forward_ad.make_dual(t, tensor_of(v, t, False)))
+                outputs, _ = self.graph(duals, lifted, [])
+                found = [forward_ad.unpack_dual(y).tangent for y in outputs]
+                return _numbers(found)
 
     def variations(self) -> Sequence[Variation]:
         out = [

@@ -81,9 +81,13 @@ class Watcher:
             if not cls.__name__.startswith(GENERATED):
                 return None
         tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
-        asked = [t for t in tensors if t.requires_grad]
+        asked = [t for t in tensors if _differentiated(t)]
         if not asked:
             return None
+        if not any(t.requires_grad for t in asked) and not (
+            _overrides(cls, "backward") or _overrides(cls, "vjp")
+        ):
+            return None  # tangents are all that it has
         called = _called(cls, args)
         if called is None or self.collection.leaves_alone(called.name, _package(cls, called)):
             return None
@@ -107,7 +111,7 @@ class Watcher:
             return None
         wanted = [
             k for k, a in enumerate(args)
-            if isinstance(a, torch.Tensor) and a.requires_grad and a.is_floating_point()
+            if isinstance(a, torch.Tensor) and a.is_floating_point() and _differentiated(a)
         ]  # fmt: skip
         call = TorchCall(
             called, site, [_kept(a) for a in args], {k: _kept(a) for k, a in kwargs.items()},
@@ -154,7 +158,7 @@ class _Begun:
         self.versions = []
         node = None
         for place, y in enumerate(every):
-            if not isinstance(y, torch.Tensor) or not y.requires_grad:
+            if not isinstance(y, torch.Tensor) or not _differentiated(y):
                 continue
             if y.is_complex():
                 self.collection.leave_out(call.name, _COMPLEX, call.site)
@@ -162,7 +166,7 @@ class _Begun:
             if y.is_floating_point():
                 call.places.append(place)
                 call.returned.append(copied(y))
-                node = y.grad_fn
+                node = y.grad_fn or node
         if node is not None:
             self._watch(node, every, leaves)
         self.collection.add(self.number, call)
@@ -264,6 +268,14 @@ def _unseen(cls: Any, error: Exception) -> str:
     return f"a call of `{cls.__qualname__}` could not be looked at: {type(error).__name__}: {error}"
 
 
+def _differentiated(t: Any) -> bool:
+    """Whether a tensor has a gradient, or a tangent."""
+    from torch.autograd import forward_ad
+
+    level = forward_ad._current_level
+    return bool(t.requires_grad or (level >= 0 and forward_ad.unpack_dual(t).tangent is not None))
+
+
 def _sort(a: Any) -> object:
     """Equal for arguments of calls that count as equal."""
     import torch
@@ -327,6 +339,7 @@ def _called(cls: Any, args: Sequence[Any]) -> Called | None:
         name, "function", f"{name}.{word}", definition(backward) if own else class_line(cls),
         cls.apply, names, lambda n: results(cls.forward, n, names), _once(backward),
         (cls.forward, backward, *((cls.setup_context,) if not skip else ())),
+        (f"{name}.jvp", definition(cls.jvp)) if _overrides(cls, "jvp") else None,
     )  # fmt: skip
 
 
