@@ -83,7 +83,8 @@ class TorchCall(Operation):
     gradient. returned: copies of the results that have one; places: where they are among all
     results. seen: backward passes of the program. drawn: whether it draws random numbers. live:
     tensors that it may read by another way. cast: the type of autocast where that is on. shared:
-    arguments that are the same tensor as an earlier one, with the number of that.
+    arguments that are the same tensor as an earlier one, with the number of that. packed: whether
+    the program keeps what is saved in a way of its own (`saved_tensors_hooks`), be it rounded.
     """
 
     called: Called
@@ -101,6 +102,7 @@ class TorchCall(Operation):
     live: Live = field(default_factory=Live)
     cast: Any = None
     shared: dict[int, int] = field(default_factory=dict)
+    packed: bool = False
     _reads: bool | None = None
 
     framework = "PyTorch"
@@ -242,7 +244,7 @@ class TorchCall(Operation):
             ]  # fmt: skip
             if off and passed.changed:
                 self.found += [Change("saved", n, self.site) for n in passed.changed]
-            elif off:
+            elif off and not self.packed:
                 return (
                     f"its backward gave another gradient by `{off[0]}` when the program ran than "
                     "it gives for the same values now: it reads something that has changed since"

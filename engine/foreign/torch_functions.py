@@ -117,7 +117,7 @@ class Watcher:
             called, site, [_kept(a) for a in args], {k: _kept(a) for k, a in kwargs.items()},
             wanted, RandomState.now(), live=Live.of(args, wanted, codes),
             cast=torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None,
-            shared={k: m for k in wanted if (m := _first(args, wanted, k)) < k},
+            shared={k: m for k in wanted if (m := _first(args, wanted, k)) < k}, packed=_packs(),
         )  # fmt: skip
         # PyTorch itself notices changes of what has no gradient: running means, say.
         versions = [
@@ -266,6 +266,13 @@ def applied(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _unseen(cls: Any, error: Exception) -> str:
     return f"a call of `{cls.__qualname__}` could not be looked at: {type(error).__name__}: {error}"
+
+
+def _packs() -> bool:
+    """Whether the program has hooks of its own for what is saved."""
+    import torch
+
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
 def _differentiated(t: Any) -> bool:

@@ -76,6 +76,18 @@ def test_the_gradient_that_is_used_up_is_told_once() -> None:
     assert [c.kind for c in launch.by_hand.changes] == ["cotangent"]
 
 
+def test_what_the_program_saves_in_another_type_is_its_own_affair() -> None:
+    def run():
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t: t.bfloat16(), lambda t: t.double()
+        )
+        with hooks:
+            passed(Whole.apply(_some(4)))
+
+    (launch,) = launches(run)
+    assert launch.pairs[0].verdict == "pass"
+
+
 # ---- backward passes that are recorded, to be differentiated again
 
 
