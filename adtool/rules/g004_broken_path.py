@@ -75,6 +75,8 @@ class BrokenPath(Rule):
             tape, cause = group[0]
             many = f" (and in {len(group) - 1} more tapes)" if len(group) > 1 else ""
             message, help = _said(cause, tape)
+            if _of_a_peer(session, tape):  # it has no stop_gradient, and its own configuration
+                help = help.replace(_MEANT, "").replace("engine.config", "its config")
             message += _made(session, cause, tape)
             fix = None
             if cause.kind == "no gradient":
@@ -161,6 +163,11 @@ class BrokenPath(Rule):
                 kernel=way.name if way.kind in _RUN else "", count=len(group),
                 arrays=way.inputs, near=(way.to,), fix=_cure(way),
             )  # fmt: skip
+
+
+def _of_a_peer(session: Session, tape: int) -> bool:
+    """Whether another package recorded the tape."""
+    return any(x.peer is not None for t in session.tapes if t.tape == tape for x in t.launches)
 
 
 def _same(whole: WholeResult | None, way: Broken) -> bool:

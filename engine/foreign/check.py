@@ -12,7 +12,6 @@ from engine.autograd.comparison.tolerance import largest
 from engine.autograd.facts import Change, Handwritten
 from engine.autograd.results import LaunchResult, PairResult
 from engine.autograd.tape.options import Options
-from engine.autograd.variables.element_names import element_name
 from engine.foreign.directions import (
     UNSETTLED,
     Directional,
@@ -22,7 +21,13 @@ from engine.foreign.directions import (
 )
 from engine.foreign.entries import compare_entries, is_small, locate, sample
 from engine.foreign.evaluated import Evaluated, NotComparable, evaluated
-from engine.foreign.operation import Array, GradientRaised, Operation, OperationFailed
+from engine.foreign.operation import (
+    Array,
+    GradientRaised,
+    Operation,
+    OperationFailed,
+    scalar_name,
+)
 from engine.foreign.passes import wrong_passes
 from engine.foreign.tangents import WRONG_TANGENT, compare_tangents
 
@@ -211,8 +216,5 @@ def _result(op: Operation, pair: Pair, c: Comparison) -> PairResult:
     worst = out.worst
     if worst is None or worst.row < 0:
         return out
-    named = replace(
-        worst, row_name=element_name(b.name, worst.row, b.value.shape),
-        col_name=element_name(a.name, worst.col, a.value.shape),
-    )  # fmt: skip
+    named = replace(worst, row_name=scalar_name(b, worst.row), col_name=scalar_name(a, worst.col))
     return replace(out, worst=named)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import Span
 from engine.foreign.jax_functions import (
     code_of,
@@ -30,6 +29,7 @@ from engine.foreign.operation import (
     Value,
     Variation,
     Vjp,
+    scalar_name,
 )
 
 MOST = 4  # inputs that are asked for by themselves
@@ -250,7 +250,7 @@ class RuleOperation(Operation):
                 size = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
             if np.max(off, initial=0.0) > rtol * size:
                 k = int(np.argmax(off))
-                at = element_name(v.name, k, a.shape)
+                at = scalar_name(v, k)
                 x, y = float(a.reshape(-1)[k]), float(b.reshape(-1)[k])
                 return f"{rule} is not that of `{self.name}`: `{at}` is {x:g}, and not {y:g}"
         return ""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engine.autograd.facts import Change
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape.options import Options
+from engine.autograd.variables.element_names import element_name
 from engine.diagnostics import Span
 
 Array = NDArray[Any]
@@ -74,6 +75,11 @@ class Passed:
 
     cotangents: Cotangents
     gradients: Gradients
+
+
+def scalar_name(v: Value, scalar: int) -> str:
+    """A scalar of it, as its user would write it: one number without axes has no index."""
+    return element_name(v.name, scalar, v.value.shape) if v.value.shape else v.name
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,9 @@ f({"w": [jnp.ones(2), jnp.array([2.0, 3.0])]}, 4.0)
     assert verdicts(checked(tmp_path, text)) == {"pass"}
     assert {p.input for p in launch.pairs} == {"params['w'][0]", "params['w'][1]", "rest[0]"}
     assert {p.output for p in launch.pairs} == {"result['loss']", "result['y']"}
+    (launch,) = checked(tmp_path, text.replace("* params", "* 2.0 * params")).launches
+    (worst,) = [p.worst for p in launch.pairs if p.verdict == "fail" and p.worst is not None]
+    assert (worst.row_name, worst.col_name) == ("result['loss']", "rest[0]")  # no index of its own
 
 
 def test_plain_automatic_derivative_is_no_reference(tmp_path: Path) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -265,3 +270,37 @@ def test_gradients_are_those_without_a_watch() -> None:
     with watching():
         watched = gradient()
     assert np.array_equal(plain, watched)
+
+
+WARP_PROGRAM = """
+import warp as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+@wp.kernel
+def total(y: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, y[wp.tid()])
+
+x = wp.array([1.0, 2.0], dtype=float, requires_grad=True, device="cpu")
+y = wp.zeros(2, dtype=float, requires_grad={grad}, device="cpu")
+loss = wp.zeros(1, dtype=float, requires_grad=True, device="cpu")
+with wp.Tape() as tape:
+    wp.launch(square, dim=2, inputs=[x], outputs=[y], device="cpu")
+    wp.launch(total, dim=2, inputs=[y], outputs=[loss], device="cpu")
+tape.backward(loss)
+"""
+
+
+def test_help_names_nothing_that_warp_has_not(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(WARP_PROGRAM.format(grad=False))
+    done = subprocess.run(
+        [sys.executable, "-m", "adtool", "check", "--format", "json", "program.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )  # fmt: skip
+    (found,) = [f for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"]
+    assert done.returncode == 1 and found["code"] == "G004"
+    assert "requires_grad=True" in found["help"] and "engine" not in found["help"]
