@@ -257,16 +257,22 @@ def _components(text: _Text) -> Iterator[Reason]:
     """Components of vectors that are assigned once more."""
     arrays = {a.arg for a in text.tree.args.args}
     seen: dict[str, int] = {}
-    for node in ast.walk(text.tree):
+    whole: dict[str, ast.expr] = {}  # what vectors were made of
+    found = [n for n in ast.walk(text.tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
+    for node in sorted(found, key=lambda n: (n.lineno, n.col_offset)):
         targets = node.targets if isinstance(node, ast.Assign) else (
             [node.target] if isinstance(node, ast.AugAssign) else [])  # fmt: skip
         for t in targets:
+            if isinstance(t, ast.Name) and isinstance(node, ast.Assign):
+                whole[t.id] = node.value
+                for known in [k for k in seen if k.startswith((f"{t.id}[", f"{t.id}."))]:
+                    del seen[known]
             if not isinstance(t, (ast.Subscript, ast.Attribute)):
                 continue
             if not isinstance(t.value, ast.Name) or t.value.id in arrays:
                 continue
             name = ast.unparse(t)
-            seen[name] = seen.get(name, 0) + 1
+            seen[name] = seen.get(name, int(_moves(whole.get(t.value.id), t))) + 1
             if seen[name] == 2:
                 yield Reason(
                     "component",
@@ -275,6 +281,15 @@ def _components(text: _Text) -> Iterator[Reason]:
                     "is set)",
                     text.span(t),
                 )
+
+
+def _moves(made: ast.expr | None, part: ast.Subscript | ast.Attribute) -> bool:
+    """Whether what a vector was made of gave that component something other than a constant."""
+    if not isinstance(made, ast.Call):
+        return made is not None and not isinstance(made, ast.Constant)
+    at = _constant(part.slice, {}) if isinstance(part, ast.Subscript) else "xyzw".find(part.attr)
+    given = [a for k, a in enumerate(made.args) if len(made.args) == 1 or at in (k, None, -1)]
+    return any(isinstance(n, (ast.Name, ast.Subscript)) for a in given for n in ast.walk(a))
 
 
 def _without_adjoint(text: _Text) -> Iterator[Reason]:

@@ -200,6 +200,32 @@ def component_twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
 
 
 @wp.kernel
+def component_after_all(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = wp.vec3(x[i], 1.0, 2.0)
+    v[1] = v[0] * v[0]
+    v[0] = v[1] * 3.0
+    y[i] = v[0] + v[1]
+
+
+@wp.kernel
+def attribute_after_all(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    a = wp.vec2(x[i], 2.0 * x[i])
+    v = a * x[i]
+    v.y = v.x * x[i]
+    y[i] = wp.dot(v, a)
+
+
+@wp.kernel
+def entry_after_all(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    m = wp.mat22(x[i], 1.0, 2.0, x[i] * x[i])
+    m[0, 0] = m[1, 1] * x[i]
+    y[i] = wp.trace(m)
+
+
+@wp.kernel
 def newton(x: wp.array(dtype=float), n: int, y: wp.array(dtype=float)):
     i = wp.tid()
     r = float(1.0)
@@ -373,6 +399,9 @@ WRONG: dict[str, tuple[Any, Any, Arguments]] = {
     "in_place_divide": (in_place_divide, N, plain),
     "overwrites_itself": (overwrites_itself, N, lambda r: [array(r)]),
     "component_twice": (component_twice, N, plain),
+    "component_after_all": (component_after_all, N, plain),
+    "attribute_after_all": (attribute_after_all, N, plain),
+    "entry_after_all": (entry_after_all, N, plain),
     "newton": (newton, N, counted),
     "nested_loops": (nested_loops, N, lambda r: [array(r), 3, array(r)]),
     "breaks": (breaks, N, counted),
@@ -385,5 +414,6 @@ WRONG: dict[str, tuple[Any, Any, Arguments]] = {
 # Why each is wrong, where that is no loop.
 REASONS = {
     "in_place_multiply": "in place", "in_place_divide": "in place", "overwrites_itself": "within",
-    "component_twice": "component",
+    "component_twice": "component", "component_after_all": "component",
+    "attribute_after_all": "component", "entry_after_all": "component",
 }  # fmt: skip
