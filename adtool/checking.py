@@ -195,7 +195,8 @@ def with_functions(
         if isinstance(stop, CheckInterrupted):
             done.append(stop.result)
         return replace(seen, kind="interrupted", tapes=tuple(done))
-    return replace(seen, tapes=tuple(done) or outcome.tapes)
+    more = [n for n in watched.notes if n not in seen.notes]
+    return replace(seen, tapes=tuple(done) or outcome.tapes, notes=(*seen.notes, *more))
 
 
 def _is_broken(fact: object) -> bool:

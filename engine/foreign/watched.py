@@ -73,7 +73,7 @@ class Watched:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be told of the run, beside results."""
+        """What is to be told of the run, beside results; some is known when these are."""
         out = []
         for c in self.collections:
             out += c.notes
@@ -130,6 +130,11 @@ def _checked(
             if k in c.quick and not options.launches and not glance.suspects(op):
                 continue
             done.append(_one(op, options, k, seen))
+            if op.iterated and options.tolerance.auto:
+                c.note(
+                    f"`{op.name}` iterates until a tolerance: its gradient is compared up to a "
+                    f"relative error of {op.iterated:.0e}; --rtol asks for another"
+                )
             if k in c.quick:
                 glance.learn(op, done[-1])
         if progress is not None and chosen:

@@ -113,6 +113,16 @@ def test_right(name: str, tmp_path: Path) -> None:
     assert verdicts(result) == {"pass"} and not result.unchecked
 
 
+def test_what_is_allowed_for_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(HEAD + LAYER)
+    with watching() as watched:
+        runpy.run_path(str(file), run_name="__main__")
+    list(watched.results())
+    (note,) = watched.notes
+    assert "`layer` iterates until a tolerance" in note and "relative error of 1e-02" in note
+
+
 @pytest.mark.parametrize(("name", "k"), [(n, k) for n in SPOILED for k in (0, 1)])
 def test_wrong_by_more_than_is_left(name: str, k: int, tmp_path: Path) -> None:
     text, *spoilers = SPOILED[name]
