@@ -7,6 +7,7 @@ place. So an array that shares its gradient keeps none: it asks for it each time
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Protocol
 from weakref import ref
 
@@ -14,6 +15,7 @@ from engine.diagnostics import LaunchError
 from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
 from engine.locks import Lock
+from engine.runtime import views
 from engine.runtime.array import array
 from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
@@ -47,6 +49,36 @@ class Gradients(Protocol):
         """A tensor as an array."""
 
 
+class Part:
+    """The gradient of a tensor that was made of a view: a part of that of the viewed array.
+
+    root: the viewed array; steps: how the view was made of it. given: the address that the tensor's
+    gradient had last.
+    """
+
+    __slots__ = ("given", "root", "steps", "tensor")
+
+    def __init__(self, a: array, tensor: Any) -> None:
+        self.tensor = ref(tensor)
+        self.steps: list[tuple[Callable[[Any], Any], ElementType]] = []
+        while a._origin is not None:
+            self.steps.insert(0, (a._origin[1], a._ir.element))
+            a = a._origin[0]
+        self.root = ref(a)
+        self.given = 0
+
+    def of(self, whole: array) -> array:
+        """The part of a gradient."""
+        for operation, element in self.steps:
+            whole = views.apply(whole, operation, element)
+        return whole
+
+    def put(self, adapter: Gradients, tensor: Any, piece: array) -> None:
+        """Makes it the tensor's gradient."""
+        adapter.set_gradient(tensor, piece)
+        self.given = piece.ptr
+
+
 class SharedGradient:
     """The gradient of a tensor, and of all arrays over the tensor's memory that ask for it.
 
@@ -58,14 +90,17 @@ class SharedGradient:
     kept alive then.
     """
 
-    __slots__ = ("__weakref__", "_adapter", "_faces", "_last", "_own", "_tensors", "arrays")
+    __slots__ = (
+        "__weakref__", "_adapter", "_faces", "_last", "_own", "_parts", "_tensors", "arrays",
+    )  # fmt: skip
 
     def __init__(self, adapter: Gradients, tensor: Any, own: array | None = None) -> None:
         self._adapter = adapter
-        self._tensors: list[Callable[[], Any]] = [
-            (lambda: tensor) if own is None else _weak(tensor)
-        ]
+        self._tensors: list[Callable[[], Any]] = []
+        if tensor is not None:
+            self._tensors.append((lambda: tensor) if own is None else _weak(tensor))
         self._own = own
+        self._parts: list[Part] = []  # tensors of views
         # The gradient seen last, and as arrays by their elements.
         self._last: Any = None
         self._faces: dict[ElementType, array] = {}
@@ -89,8 +124,43 @@ class SharedGradient:
         self._tensors = [get for get in self._tensors if get() is not None]
         self._tensors.append(_weak(tensor))
 
+    def add_part(self, a: array, tensor: Any) -> None:
+        """A tensor that is made of a view `a`. It has a part of the gradient from now on."""
+        part, piece = Part(a, tensor), a.grad
+        if piece is not None:
+            part.put(self._adapter, tensor, piece)
+        with _lock:
+            self._parts = [p for p in self._parts if p.tensor() is not None] + [part]
+
     def of(self, a: array, make: bool = True) -> array | None:
         """The gradient of an array. make: else None where the tensor has none at the moment."""
+        found = self._whole(a, make)
+        if self._parts and make:
+            with _lock:
+                for part in self._parts:
+                    self._mend(part)
+        return found
+
+    def _mend(self, part: Part) -> None:
+        """Has the tensor of a view show its part again: zero where it was told to forget it."""
+        adapter, t, root = self._adapter, part.tensor(), part.root()
+        if t is None or root is None or root._shared is not self or not adapter.has_place(t):
+            return
+        whole, g = self._whole(root, True, False), adapter.gradient_of(t)
+        if whole is None or not whole.size:
+            return
+        piece = part.of(whole)
+        address = 0 if g is None else adapter.address(g)
+        if address == piece.ptr:
+            part.given = address
+            return
+        if address != part.given or g is None:  # else the whole has moved
+            piece.storage.before_write(piece.lo, piece.hi)
+            piece._put(0 if g is None else adapter.share(g, piece.dtype)._host())
+        part.put(adapter, t, piece)
+
+    def _whole(self, a: array, make: bool, alone: bool = True) -> array | None:
+        """The same without a look at tensors of views. alone: the lock is not held."""
         adapter, found, bare = self._adapter, None, False
         if self._own is None and len(self._tensors) == 1:  # as it is asked for most often
             t = self._tensors[0]()
@@ -110,7 +180,7 @@ class SharedGradient:
         if bare:
             if not make:
                 return None
-            with _lock:
+            with _lock if alone else nullcontext():
                 found = self._renewed(tensors)
         return self._face(a, found)
 
@@ -121,6 +191,10 @@ class SharedGradient:
             if t is not None and self._adapter.has_place(t):
                 self._adapter.set_gradient(t, gradient)
         self._own, self._last, self._faces = gradient, None, {a._ir.element: gradient}
+        for part in self._parts:
+            t = part.tensor()
+            if t is not None and part.root() is a:
+                part.put(self._adapter, t, part.of(gradient))
 
     def _renewed(self, tensors: list[Any]) -> Any:
         """Zeros as the gradient of all of them; nothing where another thread was first."""
@@ -231,12 +305,22 @@ def shared_gradient(adapter: Gradients, tensor: Any) -> SharedGradient:
 def give(adapter: Gradients, a: array, tensor: Any) -> None:
     """Lets a tensor that was made of an array share the array's gradient from now on.
 
-    A tensor of a view has the gradient as it is now: that is a part of another one.
+    A tensor of a view has a part of the gradient of the viewed array; only as it is now, where
+    that is the gradient of another tensor.
     """
     shared = a._shared
     if shared is None:
         if a._origin is not None:
-            adapter.set_gradient(tensor, a.grad)
+            root = a
+            while root._origin is not None:
+                root = root._origin[0]
+            with _lock:
+                if root._shared is None:
+                    root._shared, root._grad = SharedGradient(adapter, None, root.grad), None
+            if root._shared._own is None:  # that of another tensor, which moves it as it likes
+                adapter.set_gradient(tensor, a.grad)
+                return
+            root._shared.add_part(a, tensor)
             return
         with _lock:
             shared = a._shared

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,21 @@ from engine.interop.ops.functions import as_tuple, definition, name_of
 from engine.interop.ops.held import copies, held_by
 from engine.lang.types import BFLOAT16
 from engine.tape.stretch import NumpyArray, Stretch, Values
+
+T = TypeVar("T")
+
+
+def _outside(method: Callable[..., T]) -> Callable[..., T]:
+    """Runs a method outside of `torch.inference_mode`, in which nothing has a gradient."""
+
+    @wraps(method)
+    def run(*args: Any) -> T:
+        import torch
+
+        with torch.inference_mode(False):
+            return method(*args)
+
+    return run
 
 
 class TorchStretch(Stretch):
@@ -30,6 +46,7 @@ class TorchStretch(Stretch):
         self._dtypes: Sequence[Any] = ()
         self._held: list[tuple[Any, Any]] = []
 
+    @_outside
     def run(self, values: Values) -> list[NumpyArray]:
         tensors = [_tensor(x) for x in values]
         if not self._began:  # the user's own call
@@ -42,6 +59,7 @@ class TorchStretch(Stretch):
     def remember(self) -> None:
         self._held = copies(held_by(self.function))
 
+    @_outside
     def vjp(
         self, values: Values, cotangents: Values, wanted: Sequence[bool], own: bool
     ) -> list[NumpyArray | None]:
@@ -69,6 +87,7 @@ class TorchStretch(Stretch):
         grads = dict(zip(map(id, asked), found, strict=True))
         return [None if (g := grads.get(id(t))) is None else _numpy(g) for t in leaves]
 
+    @_outside
     def jvp(self, values: Values, tangents: Values) -> list[NumpyArray]:
         import torch
 
