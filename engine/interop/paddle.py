@@ -111,11 +111,37 @@ class Paddle(Adapter):
         paddle = _lib()
         if any(s < 0 for s in seen.strides):
             raise exchange.unlike(self, a)
+        own = _part_of(a, seen)
+        if own is not None:
+            return own
         try:
             block = paddle.base.core.from_dlpack(seen.__dlpack__())
         except (BufferError, RuntimeError, ValueError):
             raise exchange.unlike(self, a) from None
         return paddle.Tensor(block, place=paddle.CPUPlace())
+
+
+def _part_of(a: array, seen: Any) -> Any:
+    """Memory of a tensor of Paddle as another one of its tensors; None for other memory.
+
+    By DLPack, the last of them would free one tensor while it frees another: if the first came by
+    DLPack too, Paddle (3.3) would wait for itself there, for ever.
+    """
+    owner, paddle = a.storage.owner, _lib()
+    if not isinstance(owner, paddle.Tensor) or not a.size:
+        return None
+    if _scalars().get(owner.dtype) is not scalar_of(a._ir.element):
+        return None
+    size = seen.itemsize
+    try:
+        with paddle.no_grad():
+            # Bytes from the beginning of the block, in which the tensor may lie anywhere.
+            start = paddle.as_strided(owner, [1], [1], 0).data_ptr()
+            steps = [s // size for s in seen.strides]
+            made = paddle.as_strided(owner, list(seen.shape), steps, a.ptr - start)
+    except (RuntimeError, ValueError):
+        return None
+    return made if made.data_ptr() == a.ptr else None
 
 
 def _unfit(value: Any) -> tuple[str, str, str]:
