@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,15 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", INTEROP, ids=lambda p: p.stem)
+def plain() -> list[Any]:
+    """The check runs samples, too: beside it, those run that have nothing to check."""
+    return [
+        pytest.param(p, id=p.stem, marks=[] if said(p, "check") == "no tape" else pytest.mark.sweep)
+        for p in INTEROP
+    ]
+
+
+@pytest.mark.parametrize("path", plain())
 def test_runs_by_plain_python(path: Path) -> None:
     skip_without(path)
     done = run(str(path))
