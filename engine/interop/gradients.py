@@ -14,6 +14,7 @@ from weakref import ref
 from engine.diagnostics import LaunchError
 from engine.lang.foreign import Memory
 from engine.lang.structs import ElementType
+from engine.lang.types import ScalarType
 from engine.locks import Lock
 from engine.runtime import views
 from engine.runtime.array import array
@@ -181,7 +182,7 @@ class SharedGradient:
             if not make:
                 return None
             with _lock if alone else nullcontext():
-                found = self._renewed(tensors)
+                found = self._renewed(tensors, a)
         return self._face(a, found)
 
     def put(self, a: array, gradient: array) -> None:
@@ -196,8 +197,11 @@ class SharedGradient:
             if t is not None and part.root() is a:
                 part.put(self._adapter, t, part.of(gradient))
 
-    def _renewed(self, tensors: list[Any]) -> Any:
-        """Zeros as the gradient of all of them; nothing where another thread was first."""
+    def _renewed(self, tensors: list[Any], a: array) -> Any:
+        """Zeros as the gradient of all of them; nothing where another thread was first.
+
+        a: the array that asks.
+        """
         adapter = self._adapter
         have = [adapter.gradient_of(t) for t in tensors]
         if all(g is not None for g in have):
@@ -209,10 +213,23 @@ class SharedGradient:
             for t in tensors:
                 adapter.set_gradient(t, own)
             return adapter.gradient_of(tensors[0])
+        if self._is_all(a, tensors[0]):  # made as the array is, it need not be looked at
+            zeros = array._allocate(a.shape, a._ir.element, True, a.device)
+            for t in tensors:
+                adapter.set_gradient(t, zeros)
+            self._last, self._faces = adapter.gradient_of(tensors[0]), {a._ir.element: zeros}
+            return self._last
         new = adapter.new_gradient(tensors[0])
         for t in tensors:
             adapter.set_gradient(t, new)
         return new
+
+    def _is_all(self, a: array, tensor: Any) -> bool:
+        """Whether an array is a tensor as it is, number by number."""
+        return (
+            a._ir.element.__class__ is ScalarType and a.is_contiguous and a.size > 0
+            and tuple(tensor.shape) == a.shape and self._adapter.address(tensor) == a.ptr
+        )  # fmt: skip
 
     def _known(self, g: Any) -> bool:
         last = self._last if self._last is not None else self._own

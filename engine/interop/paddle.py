@@ -52,14 +52,14 @@ class Paddle(Adapter):
         if scalar is None or not value.is_dense():
             raise Mismatch(*_unfit(value))
         shape, size = tuple(value.shape), scalar.size
-        if not value._is_initialized() and 0 not in shape:
+        address = _address(value)
+        if not address and 0 not in shape:
             raise Mismatch("E202", "a Paddle tensor without memory", "give it values first")
         place = value.place
         strides = tuple([s * size for s in value.strides])
         device = "cpu"
         if not place.is_cpu_place() and not place.is_cuda_pinned_place():
             device = str(place).removeprefix("Place(").removesuffix(")")
-        address = value.data_ptr() or 0
         # What it keeps alive is the memory, whatever happens to the tensor.
         return Memory(address, shape, strides, scalar, value.detach(), True, device)
 
@@ -119,6 +119,14 @@ class Paddle(Adapter):
         except (BufferError, RuntimeError, ValueError):
             raise exchange.unlike(self, a) from None
         return paddle.Tensor(block, place=paddle.CPUPlace())
+
+
+def _address(t: Any) -> int:
+    """Of the first element; 0 where there is none."""
+    try:
+        return t.data_ptr() or 0
+    except (RuntimeError, ValueError):  # it has no memory yet
+        return 0
 
 
 def _part_of(a: array, seen: Any) -> Any:

@@ -48,9 +48,6 @@ def _plain() -> frozenset[type]:
     return frozenset([torch.Tensor, torch.nn.Parameter])
 
 
-_SMALL = 1 << 16  # bytes that PyTorch sets to zero at once
-
-
 class Torch(Adapter):
     """Tensors that are blocks of memory, of any class derived from `torch.Tensor`."""
 
@@ -87,7 +84,7 @@ class Torch(Adapter):
 
     def storage(self, found: Memory) -> Storage:
         made = super().storage(found)
-        if made.owner is found.owner:
+        if made.owner is found.owner and found.owner.resizable():
             _stay(found.owner)
         return made
 
@@ -131,8 +128,6 @@ class Torch(Adapter):
             with torch.inference_mode(False):
                 return self.new_gradient(tensor)
         if tensor.is_contiguous():
-            if tensor.nbytes < _SMALL:
-                return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
             # Zeros that cost nothing until they are touched.
             kind = _scalars()[tensor.dtype]
             zeros = array._allocate((tensor.numel(),), kind, True, HOST)
@@ -164,9 +159,8 @@ def _stay(block: Any) -> None:
 
     PyTorch does so itself for memory that it shows to NumPy, and says what is wrong from then on.
     """
-    if block.resizable():
-        torch = _lib()
-        torch.empty(0, dtype=torch.uint8, device="cpu").set_(block).numpy()
+    torch = _lib()
+    torch.empty(0, dtype=torch.uint8, device="cpu").set_(block).numpy()
 
 
 def _without_memory(value: Any) -> tuple[str, str, str] | None:
@@ -253,7 +247,8 @@ def from_torch(
 def _quick_structure(t: Any) -> Any:
     """A tensor without a gradient as a structure, of which a launch makes the array."""
     scalar = _scalars().get(t.dtype)
-    if scalar is None or not t.is_cpu or not 0 < t.dim() <= MAX_DIMS:
+    shape = tuple(t.shape)
+    if scalar is None or not t.is_cpu or not 0 < len(shape) <= MAX_DIMS:
         return exchange.structure(ADAPTER, t, None, False, None)
     try:
         address, steps = t.data_ptr(), t.stride()
@@ -262,9 +257,10 @@ def _quick_structure(t: Any) -> Any:
         return exchange.structure(ADAPTER, t, None, False, None)
     if t.is_neg():
         return exchange.structure(ADAPTER, t, None, False, None)
-    shape, size = tuple(t.shape), scalar.size
+    size = scalar.size
     strides = tuple([s * size for s in steps])
-    _stay(block)
+    if block.resizable():
+        _stay(block)
 
     def made() -> array:
         storage = adopt(block, block.data_ptr(), block.nbytes())

@@ -52,8 +52,8 @@ class Overwrites:
 
     __slots__ = (
         "_found",
+        "_known_origins",
         "_missed",
-        "_origins",
         "_read",
         "_scanned",
         "_warned",
@@ -70,7 +70,7 @@ class Overwrites:
         # Something was recorded while nobody watched.
         self._missed = False
         self._found: tuple[tuple[int, int], Needed] | None = None
-        self._origins = Origins()
+        self._known_origins: Origins | None = None
         self._warned: set[tuple[int, int, int]] = set()
         # Memory that the first records wrote, and how many these are.
         self._written: set[Storage] = set()
@@ -167,7 +167,13 @@ class Overwrites:
     def holds(self) -> list[Hold]:
         """The holds on what writes of the tape changed."""
         around = [h for c in self.changes for h in (c.before, c.after) if h is not None]
-        return [*around, *self._origins.holds]
+        return [*around, *(self._known_origins.holds if self._known_origins else ())]
+
+    @property
+    def _origins(self) -> Origins:
+        if self._known_origins is None:  # most tapes need none
+            self._known_origins = Origins()
+        return self._known_origins
 
     # ---- when it runs backward
 
