@@ -26,7 +26,7 @@ from table import ratio, seconds, table
 
 HERE = Path(__file__).resolve().parent
 LIMIT = 20e-6  # seconds that a conversion may take
-PAIRS = 3  # of processes, for short calls
+PAIRS = 5  # of processes, for short calls
 HOW = f"""Measured by `python benchmarks/interop.py`. Each of `engine` and Warp lives in a process
 of its own; both make the same data and take turns, round by round, with the order alternating;
 short calls are asked of {PAIRS} pairs of processes. Figures are medians; a ratio below 1 means that

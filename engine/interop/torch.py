@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from engine.interop import exchange, gradients
 from engine.interop.base import Adapter, InteropError, Memory, Mismatch, compatible, lend, refused
@@ -83,9 +83,9 @@ class Torch(Adapter):
                       block.data_ptr(), block.nbytes())  # fmt: skip
 
     def storage(self, found: Memory) -> Storage:
-        made = super().storage(found)
-        if made.owner is found.owner and found.owner.resizable():
-            _stay(found.owner)
+        made, block = super().storage(found), cast("Any", found.owner)
+        if made.owner is block and block.resizable():
+            _stay(block)
         return made
 
     def convert(self, scalar: str) -> str:

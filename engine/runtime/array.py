@@ -13,7 +13,7 @@ from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
 from engine.runtime import data as d
 from engine.runtime import links, reads, transfer, views
-from engine.runtime.annotation import ArrayAnnotation, element_info
+from engine.runtime.annotation import MAX_DIMS, ArrayAnnotation, element_info
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
@@ -116,8 +116,7 @@ class array(ArrayBase, Operators):
             wanted = kind or d.SCALARS.get(data.dtype)
             info = None if wanted is None else element_info(wanted)
             fits = info is not None and info.numpy is data.dtype and not info.inner
-            if info is not None and fits and data.ndim and data.flags.aligned:
-                d.check_dimensions(data.shape)
+            if info is not None and fits and 0 < data.ndim <= MAX_DIMS and data.flags.aligned:
                 address = data.__array_interface__["data"][0]
                 storage = wrap(data) if data.base is not None else wrap_own(data, address)
                 self._set(storage, address, data.shape, data.strides, info.kind)
