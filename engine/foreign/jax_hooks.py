@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ from engine.foreign.jax_functions import (
     rule_place,
 )
 from engine.foreign.jax_kernels import Launched
-from engine.foreign.jax_notes import Call, Held, Leaf, Link, Notes, Source, variables
+from engine.foreign.jax_notes import KEPT, Call, Held, Leaf, Link, Notes, Source, variables
 from engine.foreign.places import STANDARD
 from engine.interop.ffi.kernels import JaxKernel
 from engine.interop.ffi.signature import is_traced
@@ -45,6 +46,7 @@ class JaxHooks:
         self.notes = Notes()
         self.silent = False
         self._inside: list[str] = []
+        self._ran = Counter[int]()  # calls of compiled programs
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -60,6 +62,7 @@ class JaxHooks:
         for cls in (jax.custom_vjp, jax.custom_jvp):
             self._replace(cls, "__call__", self._calling)
         self._replace(pjit, "_pjit_call_impl_python", self._running)
+        self._replace(pjit, "_get_fastpath_data", self._shortening)
         for primitive in _primitives():
             self._replace(primitive, "bind", functools.partial(self._binding, primitive.name))
         for primitive in (custom_vjp_call_p, custom_jvp_call_p):
@@ -187,6 +190,19 @@ class JaxHooks:
             return was(*args, **params)
 
         return run
+
+    def _shortening(self, was: Callable[..., Any]) -> Callable[..., Any]:
+        """The second call of a compiled program would go past Python, with its arguments."""
+
+        @functools.wraps(was)
+        def found(executable: Any, *args: Any, **more: Any) -> Any:
+            if not self.silent and self.notes.wanted:
+                self._ran[id(executable)] += 1
+                if self._ran[id(executable)] < KEPT:
+                    return None
+            return was(executable, *args, **more)
+
+        return found
 
     def _binding(self, name: str, was: Callable[..., Any]) -> Callable[..., Any]:
         def bind(*args: Any, **params: Any) -> Any:

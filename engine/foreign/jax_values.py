@@ -129,7 +129,7 @@ class _Solver:
                     out[level] = k / max(1, y.shape[axis] - 1)
                     y = np.take(y, k, axis)
             return out
-        raise NoValues
+        return {}
 
     def _find(self, variables: Sequence[Any]) -> None:
         self.depth += 1

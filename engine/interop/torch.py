@@ -84,7 +84,7 @@ class Torch(Adapter):
 
     def storage(self, found: Memory) -> Storage:
         made, block = super().storage(found), cast("Any", found.owner)
-        if made.owner is block and block.resizable():
+        if made.owner is found.owner and block.resizable():
             _stay(block)
         return made
 

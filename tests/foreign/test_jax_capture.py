@@ -103,6 +103,19 @@ def test_values_in_loops(tmp_path: Path) -> None:
     assert found == [X, [2.0, 4.0, 6.0], [8.0, 16.0, 24.0]]
 
 
+@pytest.mark.parametrize("call", ["jax.vmap(total)", "jax.jit(jax.vmap(jax.grad(total)))"])
+def test_extreme_members_of_a_batch(call: str, tmp_path: Path) -> None:
+    """They are looked at, beside the first, the last and the one in the middle."""
+    watched = run(tmp_path, RIGHT + f"{call}(jnp.ones(9).at[5].set(-2.0).at[6].set(4.0))\n")
+    assert [[12.0, 4.0], [-6.0, -2.0]] == sorted(inputs(watched), reverse=True)[::2]
+
+
+def test_later_calls_of_a_compiled_program(tmp_path: Path) -> None:
+    """JAX goes past Python from the second one on; the first few are seen all the same."""
+    text = RIGHT + "go = jax.jit(jax.grad(total))\nfor i in range(9):\n    go(i * jnp.ones(1))\n"
+    assert inputs(run(tmp_path, text)) == [[[0.0], [0.0]], [[9.0], [3.0]], [[3.0], [1.0]]]
+
+
 def test_repeated_calls_are_sampled(tmp_path: Path) -> None:
     watched = run(tmp_path, RIGHT + "for k in range(30): f(x + k, x)")
     assert [op[0][0] for op in inputs(watched)] == [1.0, 2.0, 5.0, 17.0]
