@@ -26,25 +26,28 @@ from table import ratio, seconds, table
 
 HERE = Path(__file__).resolve().parent
 LIMIT = 20e-6  # seconds that a conversion may take
-PAIRS = 5  # of processes, for short calls
+PAIRS = 3  # of processes, for short calls
 HOW = f"""Measured by `python benchmarks/interop.py`. Each of `engine` and Warp lives in a process
 of its own; both make the same data and take turns, round by round, with the order alternating;
-short calls are asked of {PAIRS} pairs of processes. Figures are medians; a ratio below 1 means that
-`engine` is faster. Conversions are of {CONVERSIONS:,} float32 elements, the same object again and
-again; nothing is copied there."""
+short calls are asked of {PAIRS} pairs of processes, both of a pair on the same core. Figures are
+medians; a ratio below 1 means that `engine` is faster. Conversions are of {CONVERSIONS:,} float32
+elements, the same object again and again; nothing is copied there."""
 
 
 def measure(case: Case, size: int, rounds: int, repeat: int) -> dict[str, Any]:
     """Seconds of one row, by who was measured. A framework that fails has its error instead."""
     row: dict[str, Any] = {"name": case.name, "title": case.title, "size": size}
     found: dict[str, list[float]] = {"engine": [], "warp": []}
-    # A process keeps its luck with memory while it lives: short calls are asked of several.
-    for _ in range(PAIRS if case.inner > 1 and rounds > 1 else 1):
+    # Short calls are asked of several processes, and both of a pair are asked on the same core.
+    short = case.inner > 1 and rounds > 1
+    for number in range(PAIRS if short else 1):
         with Peer("engine") as ours, Peer("warp") as theirs:
             peers = {"engine": ours, "warp": theirs}
             for name in list(peers):
                 try:
                     peers[name].ask({"make": case.name, "size": size})
+                    if short:
+                        peers[name].settle(number)
                 except RuntimeError:
                     del peers[name]
             times = take_turns(peers, "forward", rounds, repeat, 0)

@@ -42,6 +42,12 @@ class Peer:
             text=True,
         )
 
+    def settle(self, number: int) -> None:
+        """Keeps its main thread on one core, by number, where the system can; others stay free."""
+        if hasattr(os, "sched_setaffinity"):
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(self._process.pid, {cores[number % len(cores)]})
+
     def ask(self, command: dict[str, Any]) -> Any:
         """Sends a command and waits for its answer. Raises RuntimeError where the worker died."""
         stdin, stdout = self._process.stdin, self._process.stdout
