@@ -170,18 +170,14 @@ def with_functions(
     """
     if outcome.kind != "done":
         return outcome
-    outcome = replace(outcome, left_alone=watched.left_alone)
-    notes = watched.notes
-    if watched.left_alone and (outcome.recorded or watched.found):
-        notes = (*notes, endings.beside(watched.left_alone))
-    if not (watched.found or notes):
-        return outcome
     first = len(outcome.recorded)
     seen = replace(
         outcome, kernels=tuple(dict.fromkeys((*outcome.kernels, *watched.names))),
-        recorded=(*outcome.recorded, *watched.recorded),
-        notes=(*outcome.notes, *notes),
+        recorded=(*outcome.recorded, *watched.recorded), left_alone=watched.left_alone,
     )  # fmt: skip
+    told: tuple[str, ...] = ()
+    if watched.left_alone and seen.recorded:
+        told = (endings.beside(watched.left_alone),)
     # That there were tapes, and nothing on them, is of no interest where there are functions.
     done = [t for t in outcome.tapes if outcome.recorded or t.launches]
     try:
@@ -194,9 +190,10 @@ def with_functions(
     except KeyboardInterrupt as stop:
         if isinstance(stop, CheckInterrupted):
             done.append(stop.result)
-        return replace(seen, kind="interrupted", tapes=tuple(done))
-    more = [n for n in watched.notes if n not in seen.notes]
-    return replace(seen, tapes=tuple(done) or outcome.tapes, notes=(*seen.notes, *more))
+        seen = replace(seen, kind="interrupted")
+    # Some notes are known when the results are.
+    notes = (*outcome.notes, *watched.notes, *told)
+    return replace(seen, tapes=tuple(done) or outcome.tapes, notes=notes)
 
 
 def _is_broken(fact: object) -> bool:

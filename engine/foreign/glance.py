@@ -19,7 +19,7 @@ from engine.autograd.results import LaunchResult
 from engine.foreign.directions import direction
 from engine.foreign.evaluated import FLOOR, SAME, Evaluated, outputs
 from engine.foreign.operation import Array, Operation
-from engine.foreign.passes import rounding_of
+from engine.foreign.passes import rounding_of, weights_of
 
 STEP = 1e-5  # of an input's size
 APART = 1e-4  # of the parts of a derivative: what is further off is suspicious
@@ -71,13 +71,7 @@ def _suspicious(op: Operation, tolerance: Tolerance) -> bool:
     if not largest(here - recorded) <= max(SAME, 64.0 * eps) * largest(recorded):
         return False  # it is no function of what it is given, or not the same in float64
     e = Evaluated(op, x, True, here, FLOAT64, tolerance)
-    weights = [
-        np.concatenate([
-            np.zeros(v.value.size) if w is None else np.asarray(w, np.float64).reshape(-1)
-            for v, w in zip(op.outputs, p.cotangents, strict=True)
-        ])
-        for p in passes
-    ]  # fmt: skip
+    weights = [weights_of(op, p.cotangents) for p in passes]
     rng = np.random.default_rng(0x91A)
     for i in range(len(x)):
         v = direction(e, i, rng, FLOOR)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import linecache
 import os
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from engine.diagnostics import Span
-from engine.foreign.places import package_of
+from engine.foreign.places import cells, package_of
 
 _CUSTOM = os.path.join("jax", "_src", "custom_derivatives.py")
 
@@ -28,17 +27,15 @@ def captured(rule: Any, others: Sequence[Any] = ()) -> Iterator[tuple[Any, Any]]
     """
     seen, open_ = set[int](), [*functions_of(rule), *others]
     while open_:
-        for cell in getattr(open_.pop(), "__closure__", None) or ():
+        for cell, held in cells(open_.pop()):
             if id(cell) in seen:
                 continue
             seen.add(id(cell))
-            with contextlib.suppress(ValueError):  # an empty one
-                held = cell.cell_contents
-                yield cell, held
-                if is_rule(held):
-                    open_ += functions_of(held)
-                elif isinstance(held, FunctionType):
-                    open_.append(held)
+            yield cell, held
+            if is_rule(held):
+                open_ += functions_of(held)
+            elif isinstance(held, FunctionType):
+                open_.append(held)
 
 
 def is_rule(x: Any) -> bool:

@@ -32,7 +32,6 @@ from engine.foreign.operation import (
     scalar_name,
 )
 
-MOST = 4  # inputs that are asked for by themselves
 FAR = 0.1  # an input is moved by so much of itself, to see whether it matters
 STILL = 1e-5  # results that move by no more of themselves stay as they are
 SAME = 1e-6  # float64 of two ways to compute one thing may be so far apart
@@ -116,14 +115,9 @@ class RuleOperation(Operation):
 
         out = []
         if len(self.outputs) > 1:
-            words = "where the loss depends on one of its results alone"
-            out.append(Variation(words, alone(None)))
-        if 1 < len(self._kept) <= MOST:
-            out += [
-                Variation(f"where only `{self._all[k].name}` needs a gradient", alone([k]))
-                for k in self._kept
-            ]
-        return out
+            out.append(Variation.of_one_result(alone(None)))
+        names = [self._all[k].name for k in self._kept]
+        return out + Variation.of_each(names, [alone([k]) for k in self._kept])
 
     def second(self) -> Operation | None:
         """The rule's gradient as an operation."""

@@ -29,6 +29,7 @@ Gradients = Sequence["Array | None"]
 Vjp = Callable[[Sequence[Array], Cotangents, bool], Gradients]
 
 _BFLOAT16 = 2.0**-7
+MOST = 4  # inputs that are asked for by themselves
 OTHER = -2.5  # the size of a cotangent beside that of the first
 
 
@@ -107,6 +108,19 @@ class Variation:
             return [None if g is None else g / OTHER for g in found]
 
         return cls("for a cotangent of another size: it is not linear in it", resized)
+
+    @classmethod
+    def of_each(cls, names: Sequence[str], vjps: Sequence[Vjp]) -> list[Variation]:
+        """Each of a few inputs alone. A single one is no variation; many would take too long."""
+        if not 1 < len(names) <= MOST:
+            return []
+        words = "where only `{}` needs a gradient"
+        return [cls(words.format(n), vjp) for n, vjp in zip(names, vjps, strict=True)]
+
+    @classmethod
+    def of_one_result(cls, vjp: Vjp) -> Variation:
+        """A loss of one result, so that there are no cotangents of the others."""
+        return cls("where the loss depends on one of its results alone", vjp)
 
 
 class Operation(ABC):

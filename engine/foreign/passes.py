@@ -13,7 +13,7 @@ from engine.autograd.reference.noise import Line
 from engine.foreign.directions import direction
 from engine.foreign.evaluated import FLOOR, Evaluated
 from engine.foreign.judging import allowed_along, settled
-from engine.foreign.operation import Array, Cotangents
+from engine.foreign.operation import Array, Cotangents, Operation
 
 # Units of rounding that a gradient may be off by: of float32 and finer, and of what is coarser.
 FINE, COARSE = 1e3, 16.0
@@ -48,8 +48,13 @@ def rounding_of(e: Evaluated, i: int) -> float:
 
 def backward_of(line: Line, e: Evaluated, cotangents: Cotangents) -> Line:
     """One number of the outputs: their product with cotangents."""
-    weights: Array = np.concatenate([
-        np.zeros(v.value.size) if w is None else np.asarray(w, np.float64).reshape(-1)
-        for v, w in zip(e.op.outputs, cotangents, strict=True)
-    ])  # fmt: skip
+    weights = weights_of(e.op, cotangents)
     return lambda t: np.array([float(weights @ line(t))])
+
+
+def weights_of(op: Operation, cotangents: Cotangents) -> Array:
+    """The cotangents of all outputs in one vector, with zeros where there is none."""
+    return np.concatenate([
+        np.zeros(v.value.size) if w is None else np.asarray(w, np.float64).reshape(-1)
+        for v, w in zip(op.outputs, cotangents, strict=True)
+    ])  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import linecache
@@ -11,7 +12,7 @@ import re
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -22,6 +23,13 @@ _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
 _LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
 _ENGINE = __file__[: -len("foreign/places.py")]
 STANDARD = "Python"
+
+
+def cells(function: Any) -> Iterator[tuple[Any, Any]]:
+    """The cells of what a function has captured, with what they hold; none of empty ones."""
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):
+            yield cell, cell.cell_contents
 
 
 def definition(function: Callable[..., Any]) -> Span:

@@ -25,17 +25,21 @@ from engine.foreign.operation import (
     Variation,
 )
 from engine.foreign.torch_live import Live
-from engine.foreign.torch_running import (
-    RandomState,
+from engine.foreign.torch_running import RandomState, undisturbed
+from engine.foreign.torch_tensors import (
+    again,
+    all_numbers,
     copied,
+    differ,
+    equal,
+    expanded,
     name_of,
     numbers,
+    strided,
     tensor_of,
-    undisturbed,
 )
 
 SMALL = 1 << 16  # elements
-MOST = 4  # inputs that are asked for by themselves
 # Makes a tensor of a cotangent, given one of its shape and type.
 Layout = Callable[[Any], Any]
 
@@ -184,19 +188,19 @@ class TorchCall(Operation):
                     duals.append(forward_ad.make_dual(t, tensor_of(v, t, False)))
                 outputs, _ = self.graph(duals, lifted, [])
                 found = [forward_ad.unpack_dual(y).tangent for y in outputs]
-                return _numbers(found)
+                return all_numbers(found)
 
     def variations(self) -> Sequence[Variation]:
         out = [
             Variation.of_size(self.vjp),
             Variation(
                 "for a cotangent that is expanded, as that of a sum is",
-                lambda x, w, lifted: self._vjp(x, w, lifted, layout=_expanded),
+                lambda x, w, lifted: self._vjp(x, w, lifted, layout=expanded),
                 lambda k, w: np.full(w.shape, w.reshape(-1)[0]),
             ),
             Variation(
                 "for a cotangent that is not contiguous",
-                lambda x, w, lifted: self._vjp(x, w, lifted, layout=_strided),
+                lambda x, w, lifted: self._vjp(x, w, lifted, layout=strided),
             ),
             Variation(
                 "a second time on the same graph",
@@ -205,10 +209,9 @@ class TorchCall(Operation):
             ),
         ]
         # What reads the program's tensors may ask for gradients by all of them.
-        if 1 < len(self.wanted) <= MOST and not self.by_itself:
-            for k in self.wanted:
-                name = self.called.names[k]
-                out.append(Variation(f"where only `{name}` needs a gradient", self._only(k)))
+        if not self.by_itself:
+            names = [self.called.names[k] for k in self.wanted]
+            out += Variation.of_each(names, [self._only(k) for k in self.wanted])
         for k in sorted(set(self.shared.values())):
             same = [
                 self.called.names[m] for m in (k, *(m for m, n in self.shared.items() if n == k))
@@ -218,9 +221,8 @@ class TorchCall(Operation):
                 self._together(self.wanted.index(k)),
             ))  # fmt: skip
         if len(self.returned) > 1:
-            out.append(Variation(
-                "where the loss depends on one of its results alone",
-                lambda x, w, lifted: self._vjp(x, w, lifted, zeros=False),
+            out.append(Variation.of_one_result(
+                lambda x, w, lifted: self._vjp(x, w, lifted, zeros=False)
             ))  # fmt: skip
         return out
 
@@ -230,17 +232,17 @@ class TorchCall(Operation):
         """
         x = [v.value for v in self.inputs]
         for passed in self.seen:
-            w = _numbers(passed.cotangents)
+            w = all_numbers(passed.cotangents)
             if all(c is None for c in w):
                 continue
             try:
                 now = self._vjp(x, w, False, one=True, zeros=False)
             except OperationFailed:
                 return ""
-            then = self._summed(_numbers(passed.gradients))
+            then = self._summed(all_numbers(passed.gradients))
             off = [
                 v.name for v, g, h in zip(self.inputs, now, then, strict=True)
-                if _differ(g, h, v.epsilon)
+                if differ(g, h, v.epsilon)
             ]  # fmt: skip
             if off and passed.changed:
                 self.found += [Change("saved", n, self.site) for n in passed.changed]
@@ -254,7 +256,7 @@ class TorchCall(Operation):
     def passes(self) -> Sequence[Passed]:
         if self.shared and self.by_itself:  # what it reads is one tensor in several places
             return ()
-        return [Passed(_numbers(p.cotangents), _numbers(p.gradients)) for p in self.seen]
+        return [Passed(all_numbers(p.cotangents), all_numbers(p.gradients)) for p in self.seen]
 
     def _summed(self, gradients: list[Array | None]) -> list[Array | None]:
         """Gradients with the sum of those by one tensor in each of its places."""
@@ -367,7 +369,7 @@ class TorchCall(Operation):
                 except Exception as error:
                     raise GradientRaised(_said("its backward", error)) from None
             if layout is None and any(
-                not _same(t, b) for (_, t), b in zip(given, before, strict=True)
+                not equal(t, b) for (_, t), b in zip(given, before, strict=True)
             ):
                 self.found.append(Change("cotangent", "", self.site))
             return [None if g is None else numbers(g) for g in found]
@@ -414,8 +416,8 @@ class TorchCall(Operation):
                     leaves.append(leaf)
                 args.append(leaf.clone())  # what changes it in place may not have a leaf
             else:
-                args.append(_again(a, lifted))
-        kwargs = {name: _again(a, lifted) for name, a in self.kwargs.items()}
+                args.append(again(a, lifted))
+        kwargs = {name: again(a, lifted) for name, a in self.kwargs.items()}
         try:
             with _casting(self.cast):
                 out = self.called.call(*args, **kwargs)
@@ -437,56 +439,6 @@ def _casting(dtype: Any) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()
     found: contextlib.AbstractContextManager[Any] = torch.autocast("cpu", dtype=dtype)
     return found
-
-
-def _again(a: Any, lifted: bool) -> Any:
-    """An argument as it was, in memory of its own; in float64 if it is lifted."""
-    import torch
-
-    if isinstance(a, torch.Tensor):
-        lift = lifted and a.dtype in (torch.float32, torch.float16, torch.bfloat16)
-        return copied(a).double() if lift else copied(a)
-    if type(a) in (list, tuple):
-        return type(a)(_again(x, lifted) for x in a)
-    return a
-
-
-def _expanded(t: Any) -> Any:
-    if not t.numel():
-        return t
-    return t.reshape(-1)[0].expand(t.shape)
-
-
-def _strided(t: Any) -> Any:
-    """The same numbers, every other element of memory, with the dimensions the other way round."""
-    import torch
-
-    if not t.dim():
-        return t
-    wide = torch.zeros((*reversed(t.shape), 2), dtype=t.dtype, device=t.device)
-    out = wide[..., 0].permute(*reversed(range(t.dim())))
-    return out.copy_(t)
-
-
-def _same(a: Any, b: Any) -> bool:
-    import torch
-
-    return bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
-
-
-def _differ(now: Array | None, then: Array | None, epsilon: float) -> bool:
-    """Whether two gradients differ by more than sums in another order."""
-    if now is None or then is None:
-        return (now is None) != (then is None) and bool(np.any(then if now is None else now))
-    with np.errstate(all="ignore"):
-        off = np.where(now == then, 0.0, np.abs(now - then))
-        off = np.where(np.isnan(now) & np.isnan(then), 0.0, off)
-        size = np.max(np.abs(now), where=np.isfinite(now), initial=0.0)
-    return not float(np.max(off, initial=0.0)) <= 1e3 * epsilon * float(size)
-
-
-def _numbers(tensors: Sequence[Any]) -> list[Array | None]:
-    return [None if t is None else numbers(t) for t in tensors]
 
 
 def _said(what: str, error: Exception) -> str:

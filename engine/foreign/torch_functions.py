@@ -27,7 +27,8 @@ from engine.foreign.places import (
 )
 from engine.foreign.torch_call import Backward, Called, TorchCall
 from engine.foreign.torch_live import Live, size_of
-from engine.foreign.torch_running import RandomState, copied, quiet
+from engine.foreign.torch_running import RandomState, quiet
+from engine.foreign.torch_tensors import copied
 from engine.locks import Lock
 
 GENERATED = "GeneratedBackwardFor_"

@@ -15,6 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from engine.foreign.torch_state import State, captured
+from engine.foreign.torch_tensors import again
 
 DEEP = 4  # functions inside of functions
 
@@ -57,7 +58,7 @@ class Live:
         import torch
 
         pairs = [(self.own(k), t) for k, t in values.items()]
-        pairs += [(ref(), _lifted(t, lifted)) for ref, t in self.held]
+        pairs += [(ref(), again(t, lifted)) for ref, t in self.held]
         before = []
         try:
             for t, value in pairs:
@@ -99,9 +100,3 @@ def _modules(args: Sequence[Any], deep: int = DEEP) -> Iterator[Any]:
             yield from _modules(captured(a), deep - 1)
         elif deep and isinstance(a, functools.partial):
             yield from _modules((a.func, *a.args, *a.keywords.values()), deep - 1)
-
-
-def _lifted(t: Any, lifted: bool) -> Any:
-    import torch
-
-    return t.double() if lifted and t.dtype in (torch.float32, torch.float16, torch.bfloat16) else t

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.foreign.operation import Array
-
 # Set while the check runs code of the user's, which is not to be watched then.
 quiet = threading.local()
 
@@ -86,36 +84,3 @@ def undisturbed(state: RandomState | None, lifted: bool, small: bool = False) ->
             torch.set_num_threads(threads)
         if before is not None:
             before.restore()
-
-
-def copied(tensor: Any) -> Any:
-    """A tensor's values in memory of its own, laid out alike, without history."""
-    import torch
-
-    with torch.no_grad():
-        return tensor.detach().clone()
-
-
-def numbers(tensor: Any) -> Array:
-    """A tensor's values in float64."""
-    import torch
-
-    with torch.no_grad():
-        found = tensor.detach().to("cpu", torch.float64)
-        return np.array(found.numpy(), np.float64, copy=True)
-
-
-def tensor_of(values: Array, like: Any, lifted: bool) -> Any:
-    """A new tensor of these values, laid out as another one, of its type or of float64."""
-    import torch
-
-    dtype = torch.float64 if lifted else like.dtype
-    out = torch.empty_like(like, dtype=dtype, memory_format=torch.preserve_format)
-    with torch.no_grad():
-        out.copy_(torch.from_numpy(np.array(values, np.float64, order="C")))
-    return out.detach()
-
-
-def name_of(dtype: Any) -> str:
-    """`float32` for torch.float32."""
-    return str(dtype).removeprefix("torch.")

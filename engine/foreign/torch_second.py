@@ -17,7 +17,8 @@ from engine.foreign.operation import (
     Value,
 )
 from engine.foreign.torch_call import TorchCall
-from engine.foreign.torch_running import numbers, tensor_of, undisturbed
+from engine.foreign.torch_running import undisturbed
+from engine.foreign.torch_tensors import numbers, tensor_of
 
 ONCE = "once_differentiable"
 

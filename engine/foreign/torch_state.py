@@ -18,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.foreign.places import cells
+from engine.foreign.torch_tensors import again
+
 MOST = 1 << 12  # elements of a tensor that is kept
 LENGTH = 16  # of a list
 DEEP = 2  # objects that objects hold
@@ -52,7 +55,7 @@ class Owner:
         for name, value in self.values.items():
             if name in self.buffers and self.buffers[name]() is now.get(name):
                 continue
-            _put(found, name, _copied(value, lifted))
+            _put(found, name, again(value, lifted))
 
         def back() -> None:
             if self.names is not None:
@@ -172,7 +175,7 @@ class State:
         self, of: Callable[[], Any], values: Mapping[Any, Any], whole: bool = False,
         buffers: dict[Any, weakref.ref[Any]] | None = None,
     ) -> None:  # fmt: skip
-        kept = {n: _copied(v) for n, v in values.items() if _simple(v)}
+        kept = {n: again(v) for n, v in values.items() if _simple(v)}
         if kept or whole:
             names = frozenset(values) if whole else None
             self.owners.append(Owner(of, kept, names, buffers or {}))
@@ -180,11 +183,7 @@ class State:
 
 def captured(f: FunctionType) -> list[Any]:
     """What a function has captured."""
-    out = []
-    for cell in f.__closure__ or ():
-        with contextlib.suppress(ValueError):  # an empty one
-            out.append(cell.cell_contents)
-    return out
+    return [held for _, held in cells(f)]
 
 
 def _reference(a: Any) -> Callable[[], Any]:
@@ -233,14 +232,3 @@ def _simple(a: Any) -> bool:
         plain = a.layout == torch.strided and a.device.type == "cpu" and not a.is_quantized
         return plain and not a.requires_grad and a.numel() <= MOST
     return type(a) in PLAIN
-
-
-def _copied(a: Any, lifted: bool = False) -> Any:
-    import torch
-
-    if type(a) in (list, tuple):
-        return type(a)(_copied(x, lifted) for x in a)
-    if type(a) is torch.Tensor:
-        lift = lifted and a.dtype in (torch.float32, torch.float16, torch.bfloat16)
-        return a.detach().double() if lift else a.detach().clone()
-    return a

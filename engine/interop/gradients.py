@@ -50,6 +50,18 @@ class Gradients(Protocol):
         """A tensor as an array."""
 
 
+Steps = list[tuple[Callable[[Any], Any], ElementType]]
+
+
+def _viewed(a: array) -> tuple[array, Steps]:
+    """The array that `a` is a view of, and how it was made of that."""
+    steps: Steps = []
+    while a._origin is not None:
+        steps.insert(0, (a._origin[1], a._ir.element))
+        a = a._origin[0]
+    return a, steps
+
+
 class Part:
     """The gradient of a tensor that was made of a view: a part of that of the viewed array.
 
@@ -61,11 +73,8 @@ class Part:
 
     def __init__(self, a: array, tensor: Any) -> None:
         self.tensor = ref(tensor)
-        self.steps: list[tuple[Callable[[Any], Any], ElementType]] = []
-        while a._origin is not None:
-            self.steps.insert(0, (a._origin[1], a._ir.element))
-            a = a._origin[0]
-        self.root = ref(a)
+        root, self.steps = _viewed(a)
+        self.root = ref(root)
         self.given = 0
 
     def of(self, whole: array) -> array:
@@ -328,9 +337,7 @@ def give(adapter: Gradients, a: array, tensor: Any) -> None:
     shared = a._shared
     if shared is None:
         if a._origin is not None:
-            root = a
-            while root._origin is not None:
-                root = root._origin[0]
+            root, _ = _viewed(a)
             with _lock:
                 if root._shared is None:
                     root._shared, root._grad = SharedGradient(adapter, None, root.grad), None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,15 +46,6 @@ def verdicts(folder: Path, text: str, outer: str) -> set[str]:
     (result,) = watched.results()
     assert not result.unchecked
     return {p.verdict for x in result.launches for p in x.pairs}
-
-
-@pytest.fixture(autouse=True)
-def _config() -> Iterator[None]:
-    import jax
-
-    before = jax.config.jax_enable_x64
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 @pytest.mark.parametrize("outer", ["bfloat16", "float16", "float32", "float64"])

@@ -7,7 +7,6 @@ import os
 import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ from tests.foreign.jax_corpus import HEAD, PROGRAMS, Program
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _config() -> Iterator[None]:
-    before = jax.config.jax_enable_x64
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def run(folder: Path, text: str) -> Watched:
