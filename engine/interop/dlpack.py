@@ -137,7 +137,8 @@ def _array(parts: Any, kind: ValueType | None) -> array:
     if len(shape) > MAX_DIMS:
         raise _refused(f"from_dlpack: an array has 1 to {MAX_DIMS} dimensions, got shape {shape}",
                        "reshape it there first")  # fmt: skip
-    return array._make(wrap(parts), parts.__array_interface__["data"][0], shape, strides, info.kind)
+    address = parts.__array_interface__["data"][0]
+    return array._make(wrap(parts, address=address), address, shape, strides, info.kind)
 
 
 def _parts(source: Any) -> Any:

@@ -247,26 +247,24 @@ def from_torch(
 def _quick_structure(t: Any) -> Any:
     """A tensor without a gradient as a structure, of which a launch makes the array."""
     scalar = _scalars().get(t.dtype)
-    shape = tuple(t.shape)
-    if scalar is None or not t.is_cpu or not 0 < len(shape) <= MAX_DIMS:
+    shape = t.shape
+    if scalar is None or not t.is_cpu or not 0 < len(shape) <= MAX_DIMS or t.is_neg():
         return exchange.structure(ADAPTER, t, None, False, None)
     try:
         address, steps = t.data_ptr(), t.stride()
         block = t.untyped_storage()
     except RuntimeError:
         return exchange.structure(ADAPTER, t, None, False, None)
-    if t.is_neg():
-        return exchange.structure(ADAPTER, t, None, False, None)
     size = scalar.size
-    strides = tuple([s * size for s in steps])
+    strides = [s * size for s in steps]
     if block.resizable():
         _stay(block)
+    return described(address, 0, shape, strides, _made, block, address, shape, strides, scalar)
 
-    def made() -> array:
-        storage = adopt(block, block.data_ptr(), block.nbytes())
-        return array._make(storage, address, shape, strides, scalar)
 
-    return described(address, 0, shape, strides, made)
+def _made(block: Any, address: int, shape: Any, strides: Any, scalar: ScalarType) -> array:
+    storage = adopt(block, block.data_ptr(), block.nbytes())
+    return array._make(storage, address, tuple(shape), tuple(strides), scalar)
 
 
 def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:

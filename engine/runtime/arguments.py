@@ -117,7 +117,9 @@ def _structs(t: StructArrayType, path: str) -> Split:
             if why is not None:
                 raise Mismatch("E202", *why)
             address = value.__array_interface__["data"][0]
-            value = array._make(wrap(value), address, value.shape, value.strides, t.element)
+            value = array._make(
+                wrap(value, address=address), address, value.shape, value.strides, t.element
+            )
         _same_array(value, t, array)
         return spread(value, path)
 

@@ -19,7 +19,7 @@ from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.operators import Operators
 from engine.runtime.recording import bystanders, graph, reading
-from engine.runtime.storage import Storage, known_memory, wrap, wrap_own
+from engine.runtime.storage import Storage, known_memory, wrap
 
 
 class array(ArrayBase, Operators):
@@ -118,7 +118,7 @@ class array(ArrayBase, Operators):
             fits = info is not None and info.numpy is data.dtype and not info.inner
             if info is not None and fits and 0 < data.ndim <= MAX_DIMS and data.flags.aligned:
                 address = data.__array_interface__["data"][0]
-                storage = wrap(data) if data.base is not None else wrap_own(data, address)
+                storage = wrap(data, address=address)
                 self._set(storage, address, data.shape, data.strides, info.kind)
                 return
         if isinstance(data, array):
@@ -135,7 +135,8 @@ class array(ArrayBase, Operators):
         if not copy and packed and device.backend.on_host and d.shows(parts, kind):
             if copy is False and not d.same_memory(parts, data):
                 d.warn_of_copy(data, kind)
-            storage, address = wrap(parts), parts.__array_interface__["data"][0]
+            address = parts.__array_interface__["data"][0]
+            storage = wrap(parts, address=address)
             self._set(storage, address, dims, parts.strides[: len(dims)], kind)
             if self._info.linked:
                 links.keep(self)

@@ -31,47 +31,49 @@ from engine.runtime.pack import Mismatch, shown_value
 
 
 class _Described(Described):
-    """made: gives the array, which it keeps alive. was: the bytes that say so; where a program has
-    changed them, or copied them from elsewhere, what they say counts.
+    """made: bytes, and what gives the array that they tell of: a function, its arguments. Where a
+    program has changed the bytes, or copied them from elsewhere, what they say counts.
     """
 
-    made: Callable[[], array]
-    was: bytes = b""
-    known: array | None = None
+    __slots__ = ()
+    made: tuple[bytes, Callable[..., array], tuple[Any, ...]]
 
     def as_array(self, kind: ArrayType) -> array:
-        if bytes(self) == self.was:  # type: ignore[call-overload]
-            if self.known is None:
-                self.known = self.made()
-            return self.known
-        found: array = value_of(self, kind)
-        return found
+        was, make, arguments = getattr(self, "made", (b"", None, ()))
+        if make is not None and bytes(self) == was:  # type: ignore[call-overload]
+            found: array = make(*arguments)
+            self.made = was, _itself, (found,)  # type: ignore[misc]  # the structure has a place
+            return found
+        return value_of(self, kind)  # type: ignore[no-any-return]
+
+
+def _itself(a: array) -> array:
+    return a
 
 
 def described(
     address: int, gradient: int, shape: Sequence[int], strides: Sequence[int],
-    made: Callable[[], array],
+    made: Callable[..., array], *arguments: Any,
 ) -> ctypes.Structure:  # fmt: skip
     """An array as C sees it, made of numbers; launches take it.
 
-    made: gives the array itself when a launch needs it.
+    made: gives the array itself, of the arguments, when a launch needs it. It keeps them alive.
     """
     n = len(shape)
-    pad = _PADS[n]
     try:
-        data = _PACK(address, gradient, *shape, *pad, *strides, *pad, n)
+        data = _PACK[n](address, gradient, *shape, *strides, n)
     except error:
         raise fail("E206", "a structure has shapes and strides of 32 bits, got shape "
                    f"{tuple(shape)} and strides {tuple(strides)} (in bytes)",
                    help="leave return_ctype out: arrays have larger strides") from None  # fmt: skip
-    out: ctypes.Structure = _described().from_buffer_copy(data)
-    out.was, out.made = data, made
+    out: ctypes.Structure = _described()(data)
+    out.made = data, made, arguments
     return out
 
 
 ARRAY = record_dtype(StructType("array_t", {"of": ArrayType(FLOAT32, 1)}))["of"]
-_PADS = [(0,) * (4 - n) for n in range(5)]
-_PACK = Struct("<QQ4i4ii4x").pack  # of that
+# Of that, by the number of dimensions.
+_PACK = [Struct(f"<QQ{2 * f'{n}i{16 - 4 * n}x'}i4x").pack for n in range(5)]
 
 
 def ctype_of(value: Any) -> ctypes.Structure:
@@ -126,7 +128,9 @@ def _without_halves(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @cache
 def _described() -> Any:
-    return type("array_t", (_class(ARRAY), _Described), {})
+    """Makes a structure of bytes."""
+    kind: Any = type("array_t", (_class(ARRAY), _Described), {"__slots__": ("made",)})
+    return kind.from_buffer_copy
 
 
 def value_of(given: Any, kind: UserType) -> Any:

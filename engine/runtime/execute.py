@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from engine import config
@@ -41,6 +42,7 @@ from engine.runtime.watch import tell as tell_faults
 Form = Literal["forward", "recorded", "adjoint", "tangent", "accesses"]
 Threads = tuple[int, int]
 Done = Callable[["Journal | None"], None]
+_limits = lru_cache(maxsize=8)(Limits)  # that of the last launch is that of the next one
 
 _WHAT = {
     1: "no memory is left for saved values",
@@ -168,7 +170,7 @@ class Executable:
             entry = self._entry = variants.entry(self._backend, form, wrt, journaled)
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
-        limits = Limits(config.stack_limit_bytes, limit)
+        limits = _limits(config.stack_limit_bytes, limit)
         came = self._backend.run(entry, dim, args, limits, threads, journal, self._spare)
         if came is NOTHING:
             if done is not None:
@@ -196,7 +198,7 @@ class Executable:
     def _run_seen(self, dim: tuple[int, ...], args: bytes) -> bool:
         """Runs it quietly, and says whether nothing wrong was seen."""
         seen = WatchedRun(self._backend, *self._what)
-        limits = Limits(config.stack_limit_bytes, 0)
+        limits = _limits(config.stack_limit_bytes, 0)
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
         _ended(seen.entry, came, dim, None, True)
         return not seen.faults(dim)
@@ -227,7 +229,7 @@ class Executable:
     ) -> Execution:  # fmt: skip
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
-        limits = Limits(config.stack_limit_bytes, journal_limit)
+        limits = _limits(config.stack_limit_bytes, journal_limit)
         spare = None if self._spare is None else seen.spare
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, threads, journal, spare)
         faults = [] if quiet else seen.faults(dim)

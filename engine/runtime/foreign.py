@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Described:
     """An array as a C structure that knows the array, so that launches take it, too."""
 
+    __slots__ = ()
+
     def as_array(self, kind: ArrayType) -> array:
         """The array; one of type `kind` where the structure tells of it alone. Raises Mismatch."""
         raise NotImplementedError

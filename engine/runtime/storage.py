@@ -324,13 +324,14 @@ def known_memory(data: NumpyArray) -> bool:
     return isinstance(HOST.backend.owner_of(data), Storage)
 
 
-def wrap(data: NumpyArray, immutable: str = "") -> Storage:
+def wrap(data: NumpyArray, immutable: str = "", address: int | None = None) -> Storage:
     """The storage of a NumPy array's memory: a known one where the memory is known.
 
-    immutable: who takes it to be so, where it does not say so itself.
+    immutable: who takes it to be so, where it does not say so itself. address: of the first
+    element, where that has been asked for.
     """
     if data.base is None:
-        return wrap_own(data, data.__array_interface__["data"][0])
+        return _wrap_own(data, data.__array_interface__["data"][0] if address is None else address)
     root: Any = data
     base = root.base
     while isinstance(base, np.ndarray):
@@ -342,7 +343,9 @@ def wrap(data: NumpyArray, immutable: str = "") -> Storage:
         and known is HOST.backend.owner_of(data)
     ):  # fmt: skip
         return known
-    lo: int = root.__array_interface__["data"][0]
+    if address is None or root is not data:
+        address = root.__array_interface__["data"][0]
+    lo: int = address
     nbytes: int = root.nbytes
     if not root.flags.c_contiguous:
         lo, hi = byte_range(lo, root.shape, root.strides, root.itemsize)
@@ -353,7 +356,7 @@ def wrap(data: NumpyArray, immutable: str = "") -> Storage:
     return adopt(root, lo, nbytes, writable, immutable)
 
 
-def wrap_own(data: NumpyArray, address: int) -> Storage:
+def _wrap_own(data: NumpyArray, address: int) -> Storage:
     """The same for an array that owns its memory, which begins at `address`."""
     flags = data.flags
     nbytes: int = data.nbytes

@@ -56,9 +56,9 @@ def fill(dest: array, value: Any, what: str) -> None:
     zero = type(value) is int and value == 0  # as gradients are, again and again
     element = _zero(dest) if zero else d.element_value(value, dest._ir.element)
     check_writable(dest)
-    if not _later(dest, lambda: _fill(dest, element, what)):
+    if graph.get() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
-    elif (tape := active.get()) is not None:
+    elif _later(dest, lambda: _fill(dest, element, what)) and (tape := active.get()) is not None:
         tape.sketch_write(dest, None, what)
 
 

@@ -182,14 +182,20 @@ _open: list[Capture] = []
 _lock = Lock()
 
 
+class Source(Protocol):
+    """A tape, as its listeners need it."""
+
+    def _restored(self) -> Mapping[int, Sequence[Restoration]]:
+        """What a backward pass would restore now, by position among the records."""
+
+
 class Captures:
     """Where one tape's records go: to each capture that was open when recording began."""
 
-    __slots__ = ("__weakref__", "_records", "_tapes", "_traced", "restored")
+    __slots__ = ("__weakref__", "_records", "_source", "_tapes", "_traced")
 
-    def __init__(self, records: list[Record]) -> None:
-        # What a backward pass would restore now; the tape gives it.
-        self.restored: Callable[[], Mapping[int, Sequence[Restoration]]] = dict
+    def __init__(self, records: list[Record], source: Source) -> None:
+        self._source = ref(source)  # what listens must not keep the tape alive
         self._begin(records)
 
     def _begin(self, records: list[Record]) -> None:
@@ -223,7 +229,8 @@ class Captures:
         records = self._records
         if records is None or not self.has(tape) or len(tape.records) != len(records):
             return None
-        return Pass(records, (), self.restored(), None, None)
+        source = self._source()
+        return Pass(records, (), {} if source is None else source._restored(), None, None)
 
     def copies(self, kernel: str) -> bool:
         """Whether anyone needs what launches of a kernel read."""

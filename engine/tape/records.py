@@ -188,14 +188,9 @@ class LaunchRecord(Record):
 
     def _now(self) -> Selection:
         """The selection to differentiate with. Raises TapeError (E401) if it came too late."""
-        now = 0
         then = self.selection
-        for bit, p in enumerate(self.plan.floats):
-            a = self.values[p.index]
-            if a is not None and a._flag and a.requires_grad:
-                now |= 1 << bit
-        present = self.plan.selection(now, self.aliased)
-        if present.wrt <= then.wrt or present is then:
+        present = self.plan.select(self.values, self.aliased)
+        if present is then or present.wrt <= then.wrt:
             return then
         if present.recorded:
             late = ", ".join(sorted(present.wrt - then.wrt))

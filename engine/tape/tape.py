@@ -9,7 +9,7 @@ from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 from engine import config
 from engine.compile.backend import Journal
@@ -56,11 +56,13 @@ class Tape:
         self._token: Token[recording.Recorder | None] | None = None
         self._captures = self._listeners()
         self._overwrites = Overwrites()
-        me = ref(self)  # what listens must not keep the tape alive
-        self._captures.restored = lambda: _restored(me())
 
     def _listeners(self) -> Captures:
-        return Captures(self.records)
+        return Captures(self.records, self)
+
+    def _restored(self) -> Mapping[int, Sequence[Restoration]]:
+        """What a backward pass would restore now, by position among the records."""
+        return self._overwrites.needed(self.records)
 
     def _verifies(self) -> bool:
         """Whether to mark what is read, and to warn where it is written."""
@@ -73,14 +75,18 @@ class Tape:
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
         self._token = recording.active.set(self)
-        if not recording.deferred(lambda: self._captures.join(self.records)):
+        if recording.graph.get() is None:
             self._captures.join(self.records)
+        else:
+            recording.deferred(lambda: self._captures.join(self.records))
         return self
 
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
-        if not recording.deferred(self._left):
+        if recording.graph.get() is None:
             self._left()
+        else:
+            recording.deferred(self._left)
         if token is not None:
             try:
                 recording.active.reset(token)
@@ -294,12 +300,12 @@ class Tape:
         """
         if loss is not None:
             loss = self.loss = check_loss(loss)
-        if recording.deferred(lambda: self.backward(loss, grads)):
+        if recording.graph.get() is not None:
+            recording.deferred(partial(self.backward, loss, grads))
             return
         seeds = [] if grads is None else check_seeds(grads)
-        self._captures.look(
-            self._scopes.scopes
-        )  # now that what gets a cotangent requires a gradient
+        # Now that what gets a cotangent requires a gradient.
+        self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
         watch = self._captures.watch(self.records)
@@ -486,10 +492,6 @@ def _gradient_of(value: Any) -> Any:
         if isinstance(item, (array, Struct)):
             setattr(out, name, _gradient_of(item))
     return out
-
-
-def _restored(tape: Tape | None) -> Mapping[int, Sequence[Restoration]]:
-    return {} if tape is None else tape._overwrites.needed(tape.records)
 
 
 def _seed(a: array, cotangent: Any) -> None:

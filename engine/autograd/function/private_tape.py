@@ -21,7 +21,7 @@ class PrivateTape(Tape):
     """A tape that no capture sees, and that records also while another tape is active."""
 
     def _listeners(self) -> Captures:
-        return _NoCaptures(self.records)
+        return _NoCaptures(self.records, self)
 
     def _verifies(self) -> bool:
         return False  # marks belong to the user's tapes
