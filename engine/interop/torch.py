@@ -142,7 +142,7 @@ class Torch(Adapter):
     def tensor(self, a: array) -> Any:
         torch = _lib()
         try:
-            if a._info.numpy.kind != "V" and a.storage.writable:
+            if not a._info.opaque and a.storage.writable:
                 return torch.from_numpy(lend(a))
             seen = exchange.parts(self, a)
             if seen.dtype.kind == "V":

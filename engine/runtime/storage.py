@@ -94,7 +94,8 @@ class Storage:
 
     def expose(self, view: np.ndarray[Any, Any]) -> None:
         """Notes that user code got `view`, through which it may write at any time."""
-        self._let_go()
+        if self._hold is not None:
+            self._let_go()
         seen = weakref.ref(view)
         views = self._views
         if len(views) == 1 and views[0]() is None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Token
-from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -22,10 +21,10 @@ from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Call
 from engine.runtime.recording import Written
-from engine.runtime.structs import Struct
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
 from engine.tape.capture import Captures, Pass
+from engine.tape.gradients import Gradients, gradient_of
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
@@ -391,7 +390,7 @@ class Tape:
         kind with the arrays' gradients in place of the arrays, and its other fields. So can
         arrays that were on the tape before `reset`.
         """
-        found = _Gradients(self._former)
+        found = Gradients(self._former)
         for a in self._arrays():
             grad = a.grad
             if grad is not None:
@@ -400,7 +399,7 @@ class Tape:
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array or a struct (see `gradients`); None for all else."""
-        return _gradient_of(a)
+        return gradient_of(a)
 
     def zero(self) -> None:
         """Sets the gradients of all arrays on the tape to zero."""
@@ -452,46 +451,6 @@ class _Pending:
         self.tape._append(self.record, seconds)
         if self.changes:
             self.tape._overwrites.wrote(self.changes)
-
-
-class _Gradients(dict[Any, Any]):
-    """Gradients by array, and by struct where one is asked for. former: arrays of old records."""
-
-    def __init__(self, former: Collection[array]) -> None:
-        self._former = former
-
-    def __missing__(self, key: Any) -> Any:
-        arrays = list(_arrays_in(key))
-        if not any(a in self or a in self._former for a in arrays):
-            raise KeyError(key)
-        return _gradient_of(key)
-
-    def __contains__(self, key: Any) -> bool:
-        arrays = _arrays_in(key) if isinstance(key, Struct) else ()
-        return super().__contains__(key) or any(a in self for a in arrays)
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return self[key] if key in self else default  # noqa: SIM401
-
-
-def _arrays_in(value: Any) -> Iterator[array]:
-    if isinstance(value, array):
-        yield value
-    elif isinstance(value, Struct):
-        for item in vars(value).values():
-            yield from _arrays_in(item)
-
-
-def _gradient_of(value: Any) -> Any:
-    if isinstance(value, array):
-        return value.grad
-    if not isinstance(value, Struct):
-        return None
-    out = copy(value)
-    for name, item in vars(value).items():
-        if isinstance(item, (array, Struct)):
-            setattr(out, name, _gradient_of(item))
-    return out
 
 
 def _seed(a: array, cotangent: Any) -> None:

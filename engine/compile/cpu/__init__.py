@@ -35,10 +35,8 @@ class Exported:
     """
 
     __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
-        self.owner = owner
-        self.__array_interface__ = interface
+    __array_interface__: dict[str, Any]
+    owner: object
 
 
 class Cpu(Backend):
@@ -79,14 +77,16 @@ class Cpu(Backend):
         strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> np.ndarray[Any, Any]:  # fmt: skip
-        interface = {
-            "version": 3,
+        made = Exported()  # as short as it can be: every exchange of arrays comes here
+        made.owner = owner
+        interface = made.__array_interface__ = {
             "shape": shape,
-            "strides": strides,
             "typestr": dtype if dtype.__class__ is str else _typestr(dtype),
             "data": (address, not writable),
         }
-        return np.asarray(Exported(owner, interface))
+        if strides is not None:
+            interface["strides"] = strides
+        return np.asarray(made)
 
     def owner_of(self, view: Any) -> object | None:
         root = view

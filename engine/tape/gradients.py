@@ -1,0 +1,51 @@
+"""Gradients of a tape's arrays, and of structs that hold arrays, as users ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from copy import copy
+from typing import Any
+
+from engine.runtime.array import array
+from engine.runtime.structs import Struct
+
+
+class Gradients(dict[Any, Any]):
+    """Gradients by array, and by struct where one is asked for. former: arrays of old records."""
+
+    def __init__(self, former: Collection[array]) -> None:
+        self._former = former
+
+    def __missing__(self, key: Any) -> Any:
+        arrays = list(_arrays_in(key))
+        if not any(a in self or a in self._former for a in arrays):
+            raise KeyError(key)
+        return gradient_of(key)
+
+    def __contains__(self, key: Any) -> bool:
+        arrays = _arrays_in(key) if isinstance(key, Struct) else ()
+        return super().__contains__(key) or any(a in self for a in arrays)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else default  # noqa: SIM401
+
+
+def _arrays_in(value: Any) -> Iterator[array]:
+    if isinstance(value, array):
+        yield value
+    elif isinstance(value, Struct):
+        for item in vars(value).values():
+            yield from _arrays_in(item)
+
+
+def gradient_of(value: Any) -> Any:
+    """The gradient of an array; of a struct, one with gradients for its arrays; else None."""
+    if isinstance(value, array):
+        return value.grad
+    if not isinstance(value, Struct):
+        return None
+    out = copy(value)
+    for name, item in vars(value).items():
+        if isinstance(item, (array, Struct)):
+            setattr(out, name, gradient_of(item))
+    return out
