@@ -54,10 +54,11 @@ class Paddle(Adapter):
     def memory(self, value: Any) -> Memory | None:
         if not isinstance(value, _lib().Tensor):
             return None
-        scalar = _scalars().get(value.dtype)
-        if scalar is None or not value.is_dense():
+        kind = _kinds().get(id(value.dtype))
+        if kind is None or not value.is_dense():
             raise Mismatch(*_unfit(value))
-        shape, size = tuple(value.shape), scalar.size
+        scalar, shape = kind[1], tuple(value.shape)
+        size = scalar.size
         address = _address(value)
         if not address and 0 not in shape:
             raise Mismatch("E202", "a Paddle tensor without memory", "give it values first")

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.sweeps import reduced
+
 KERNELS = """
 import numpy as np
 import engine as wp
@@ -147,7 +149,7 @@ def test_what_cannot_be_done(adtool, args, said, help) -> None:
     assert "Traceback" not in done.stderr and not list(adtool.folder.glob("*.png"))
 
 
-@pytest.mark.parametrize("error", [[], ["--error", "relative"]])
+@pytest.mark.parametrize("error", reduced([[], ["--error", "relative"]], bool))
 def test_columns_of_a_capture_are_shared_out(adtool, error) -> None:
     """The same bytes whatever runs them, and the same words where it cannot be done."""
     adtool.script(KERNELS)

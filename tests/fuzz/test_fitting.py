@@ -93,9 +93,14 @@ _BAD = {
 }
 
 
-@pytest.mark.parametrize("text", _BAD.values(), ids=_BAD)
-def test_malformed_texts_take_no_memory(text: str) -> None:
+# Those that take longest to read; one that is cut off is read as far.
+_LONG = ("objects", "a bad word")
+
+
+@pytest.mark.parametrize("kind", reduced(list(_BAD), lambda kind: kind not in _LONG))
+def test_malformed_texts_take_no_memory(kind: str) -> None:
     """The text itself aside, less than it once more."""
+    text = _BAD[kind]
     codec.parse("{}", Report)
     tracemalloc.start()
     try:

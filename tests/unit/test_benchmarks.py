@@ -71,6 +71,7 @@ def test_results_on_record_name_no_place() -> None:
         assert "/tmp/" not in text
 
 
+@pytest.mark.sweep  # it takes 40 seconds
 def test_the_cost_of_watching_can_be_measured(folder_on_path: None) -> None:
     import tracking
 
