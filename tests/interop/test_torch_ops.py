@@ -346,6 +346,10 @@ MAKING = [
 CALLS = [
     (lambda op, x: op(x), "E201", "expected 2 (x, a), got 1"),
     (lambda op, x: op(x, 1.0, x), "E201", "outputs are made, and not passed"),
+    (lambda op, x: op(a=1.0), "E201", "it lacks 'x'"),
+    (lambda op, x: op(x, b=1.0), "E201", "it has no 'b'"),
+    (lambda op, x: op(x, 1.0, a=1.0), "E201", "'a' is given twice"),
+    (lambda op, x: op(x, a=1.0, y=x), "E201", "outputs are made, and not passed"),
     (lambda op, x: op(x.numpy(), 1.0), "E202", "pass a tensor"),
     (lambda op, x: op(x.float(), 1.0), "E202", ".to(torch.float64)"),
     (lambda op, x: op(x.to_sparse(), 1.0), "E202", ".to_dense()"),
@@ -421,13 +425,24 @@ def told(error: Any, code: str, text: str) -> None:
 # ---- compiled graphs
 
 
+def test_arguments_by_name(cubic: Any) -> None:
+    x = doubles(4)
+    for y in (cubic(x, a=2.0), cubic(x=x, a=2.0), cubic(a=2.0, x=x, launch_dims=4)):
+        same(y, cubic(x, 2.0))
+        same(torch.autograd.grad(y.sum(), x), (6 * x.detach() ** 2,))
+
+
 def test_forward_and_backward_in_one_compiled_graph(of_in_place: Any) -> None:
+    def by_name(w: Any, x: Any) -> Any:
+        return of_in_place(x=x, w=w)
+
     def loss(f: Any, w: Any, x: Any) -> Any:
         return (f(2 * w, x)[1] * 3).sum()
 
     w, x = doubles(4, scale=0.3), doubles(4, seed=2, scale=0.5)
-    compiled = torch.compile(lambda w, x: loss(of_in_place, w, x), fullgraph=True)
+    compiled = torch.compile(lambda w, x: loss(by_name, w, x), fullgraph=True)
     value = compiled(w, x)
+    same(value, loss(of_in_place, w, x))
     same(value, loss(reference_in_place, w, x))
     same(torch.autograd.grad(value, (w, x)),
          torch.autograd.grad(loss(reference_in_place, w, x), (w, x)))  # fmt: skip

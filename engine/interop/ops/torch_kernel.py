@@ -47,11 +47,11 @@ def torch_kernel(
         order: how often it can be differentiated.
         name: of the operator, as "namespace::name"; one of its own where left out.
 
-    The result is called with the kernel's arguments up to the outputs, tensors and numbers, and
-    gives a tensor, or a tuple of several. It
-    works under `torch.compile(fullgraph=True)`, `torch.func` (grad, vjp, jvp, jacrev, jacfwd,
-    vmap), forward mode, checkpointing. Values that the kernel overwrites and its adjoint needs are
-    saved by a second run in the backward pass.
+    The result is called with the kernel's arguments up to the outputs, tensors and numbers, by
+    position or by name, and gives a tensor, or a tuple of several. It works under
+    `torch.compile(fullgraph=True)`, `torch.func` (grad, vjp, jvp, jacrev, jacfwd, vmap), forward
+    mode, checkpointing. Values that the kernel overwrites and its adjoint needs are saved by a
+    second run in the backward pass.
 
     Raises LaunchError: E202 for a kernel, names or an order that will not do, E201 for a number of
     outputs that it cannot have. A call raises E201 (count), E202 (type), E203 (shape), E204
@@ -130,9 +130,13 @@ class TorchKernel(Definition):
     def __repr__(self) -> str:
         return f"<operator {self._operators.name}>"
 
-    def __call__(self, *args: Any, launch_dims: Dims | None = None, output_dims: Any = None) -> Any:
+    def __call__(
+        self, *args: Any, launch_dims: Dims | None = None, output_dims: Any = None, **named: Any
+    ) -> Any:
         import torch
 
+        if named:
+            args = self._in_order(args, named)
         compiling = torch.compiler.is_compiling()
         if not compiling:
             self._check(args)
@@ -149,6 +153,20 @@ class TorchKernel(Definition):
             shapes += list(shape)
         flat = [_components(args[k]) if self._flat[k] else args[k] for k in self._order]
         return self._operators.forward(*flat, dim, shapes)
+
+    def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments by position and by name in the order of the parameters."""
+        names = [p.name for p in self._given]
+        free = names[len(args) :]
+        why = [f"{k!r} is given twice" if k in names else f"it has no {k!r}"
+               for k in named if k not in free]  # fmt: skip
+        why += [f"it lacks {k!r}" for k in free if k not in named]
+        if why:
+            made = any(k in named for k in self._outputs)
+            raise fail("E201", f"the operator of kernel {self.kernel.key!r} cannot take these "
+                       f"arguments: {why[0]}", f"its parameters are {', '.join(names)}",
+                       help="outputs are made, and not passed" if made else "")  # fmt: skip
+        return (*args, *[named[k] for k in free])
 
     def _check(self, args: Sequence[Any]) -> None:
         if len(args) != len(self._given):
