@@ -12,7 +12,7 @@ import pytest
 
 import engine as wp
 from engine.interop.base import names
-from tests.interop.drivers import DRIVERS, ELSEWHERE, Driver, drivers, lib, says_what_to_do
+from tests.interop.drivers import DRIVERS, ELSEWHERE, Driver, drivers, says_what_to_do
 
 pytestmark = [
     # Frameworks' own words.
@@ -22,14 +22,6 @@ pytestmark = [
 
 GRADIENTS = [d for d in DRIVERS if d.gradients]
 REFUSED = [(d, name) for d in (*DRIVERS, *ELSEWHERE) for name in d.refused]
-
-
-@pytest.fixture(autouse=True)
-def _installed(request: pytest.FixtureRequest) -> None:
-    """Skips where the framework of a test is missing."""
-    driver = request.node.callspec.params.get("d") if hasattr(request.node, "callspec") else None
-    if driver is not None and driver.package:
-        lib(driver.package)
 
 
 def scalar(name: str) -> Any:

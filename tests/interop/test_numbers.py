@@ -10,21 +10,13 @@ import numpy as np
 import pytest
 
 import engine as wp
-from tests.interop.drivers import Driver, drivers, lib, says_what_to_do
+from tests.interop.drivers import Driver, drivers, says_what_to_do
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No ccache found:UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:(torch|paddle|jax|google).*"),
     pytest.mark.filterwarnings("ignore:Explicitly requested dtype:UserWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _installed(request: pytest.FixtureRequest) -> None:
-    """Skips where the framework of a test is missing."""
-    driver = request.node.callspec.params.get("d") if hasattr(request.node, "callspec") else None
-    if driver is not None and driver.package:
-        lib(driver.package)
 
 
 @wp.kernel
