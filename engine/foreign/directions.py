@@ -165,7 +165,7 @@ def direction(e: Evaluated, i: int, rng: np.random.Generator, floor: float) -> A
     x, typical = e.at[i], e.typical[i]
     size = np.abs(np.where(np.isfinite(x), x, 0.0))
     size = np.maximum(size, floor * typical) if floor else np.where(size > 0, size, 0.1 * typical)
-    return np.asarray(size * rng.standard_normal(x.shape))
+    return e.mirrored_alike(i, np.asarray(size * rng.standard_normal(x.shape)))
 
 
 def not_finite(e: Evaluated, i: int) -> Judgement:

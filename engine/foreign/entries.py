@@ -18,6 +18,8 @@ from engine.foreign.operation import Array
 
 # Up to this many scalars on a side, entries are compared one by one.
 SIDE = 128
+# Units of rounding of the largest entry that any other may be off by: 1 - y for y near 1.
+ROUNDED = 4.0
 JUDGED = 256  # entries that are looked at closely
 SAMPLED = 4  # columns of a larger one
 BENT = 1e-3  # of the gradient: a solver inside of a backward leaves less
@@ -45,7 +47,7 @@ def compare_entries(
         lines = [e.column(i, c) for c in cols]
         slopes = [e.by_scalar(i, c, lines[k]) for k, c in enumerate(cols)]
         for j in (j for k, j in pairs if k == i):
-            ad = np.array([[_entry(ads[j, r][i], c) for c in cols] for r in rows[j]])
+            ad = np.array([[_entry(e, i, ads[j, r], c) for c in cols] for r in rows[j]])
             out[i, j] = compare_block(e, (i, j), rows[j], cols, ad, lines, slopes, out[i, j])
     if max_outputs <= 0:
         for j, many in rows.items():
@@ -97,7 +99,8 @@ def compare_block(
     near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
     if e.op.iterated:  # what is left of an iteration is spread over all of it
         near = np.full_like(near, max(largest(s.value[e.spans[j]]) for s in slopes))
-    allowed = np.maximum(e.allowed(ref, near), 1e-300)
+    floor = ROUNDED * e.precision.epsilon * largest(size) if e.tolerance.auto else 0.0
+    allowed = np.maximum(e.allowed(ref, near), max(floor, 1e-300))
     c = replace(c, checked=c.checked + ad.size)
     with np.errstate(all="ignore"):
         diff = np.abs(ad - ref)
@@ -169,12 +172,12 @@ def _at_column(e: Evaluated, pair: Pair, col: int, w: Array, c: Comparison) -> C
     def beneath(rows: Array) -> float:
         some = np.zeros(w.size)
         some[rows] = w[rows]
-        found = _entry(e.gradients(j, some)[i], col)
+        found = _entry(e, i, e.gradients(j, some), col)
         off = abs(found - float(some @ slope.value[part]))
         return off if np.isfinite(off) else np.inf
 
     row = _halved(w.size, beneath)
-    ad = np.array([[_entry(_gradients(e, j, row)[i], col)]])
+    ad = np.array([[_entry(e, i, _gradients(e, j, row), col)]])
     return compare_block(e, pair, [row], [col], ad, [line], [slope], c)
 
 
@@ -193,8 +196,10 @@ def _gradients(e: Evaluated, j: int, row: int) -> list[Array | None]:
     return e.gradients(j, unit)
 
 
-def _entry(gradient: Array | None, col: int) -> float:
-    return 0.0 if gradient is None else float(gradient.reshape(-1)[col])
+def _entry(e: Evaluated, i: int, gradients: Sequence[Array | None], col: int) -> float:
+    """The derivative by what is displaced for a scalar of an input: see `Evaluated.column`."""
+    g = gradients[i]
+    return 0.0 if g is None else float(g.reshape(-1)[list(e.displaced(i, col))].sum())
 
 
 def _first(size: int, most: int) -> list[int]:

@@ -98,11 +98,32 @@ class Evaluated:
 
         return values
 
+    @cached_property
+    def mirrored(self) -> tuple[bool, ...]:
+        """Which inputs are symmetric matrices of which one triangle is read: they stay symmetric.
+
+        What reads one triangle means both, and so does its gradient.
+        """
+        return tuple(reads_a_triangle(self, k) for k in range(len(self.at)))
+
+    def mirrored_alike(self, k: int, v: Array) -> Array:
+        """Random numbers of an input's shape, symmetric where the input has to stay so."""
+        return (v + np.swapaxes(v, -1, -2)) / 2.0 if self.mirrored[k] else v
+
+    def displaced(self, k: int, scalar: int) -> tuple[int, ...]:
+        """The scalars of an input that are displaced with one: itself, and its mirror image."""
+        if not self.mirrored[k]:
+            return (scalar,)
+        n = self.at[k].shape[-1]
+        block, place = divmod(scalar, n * n)
+        row, col = divmod(place, n)
+        return (scalar,) if row == col else (scalar, block * n * n + col * n + row)
+
     def column(self, k: int, scalar: int) -> Line:
-        """The outputs with one scalar of an input displaced by t."""
+        """The outputs with one scalar of an input displaced by t, and its mirror image with it."""
         x = self.at[k]
         unit = np.zeros(x.size)
-        unit[scalar] = 1.0
+        unit[list(self.displaced(k, scalar))] = 1.0
         plain = self.line({k: unit.reshape(x.shape)})
         if self.lifted:
             return plain
@@ -178,7 +199,7 @@ class Evaluated:
         at = []
         for k, x in enumerate(self.at):
             size = np.maximum(np.abs(x), FLOOR * self.typical[k])
-            moved = x + far * size * rng.standard_normal(x.shape)
+            moved = x + far * size * self.mirrored_alike(k, rng.standard_normal(x.shape))
             at.append(moved if self.lifted else self.op.inputs[k].rounded(moved))
         return replace(self, at=tuple(at), here=outputs(self.op, at, self.lifted))
 
@@ -211,6 +232,25 @@ def evaluated(op: Operation, tolerance: Tolerance) -> Evaluated:
         if eps > SINGLE and not _rounds(found, SINGLE):
             return replace(found, precision=working_precision(SINGLE), lifted=True)
     return Evaluated(op, x, False, own, working_precision(eps), tolerance)
+
+
+def reads_a_triangle(e: Evaluated, k: int) -> bool:
+    """Whether an input is a symmetric matrix, or several, of which one triangle does not matter."""
+    x = e.at[k]
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2 or not np.all(np.isfinite(x)):
+        return False
+    if not largest(x - np.swapaxes(x, -1, -2)) <= 64.0 * e.op.inputs[k].epsilon * largest(x):
+        return False
+    rng = np.random.default_rng(0x3A)
+    move = 1e-3 * e.typical[k] * rng.uniform(0.5, 1.0, x.shape)
+    matters = []
+    for part in (np.triu(move, 1), np.tril(move, -1)):
+        try:
+            there = e.line({k: part})(1.0)
+        except OperationFailed:
+            return False
+        matters.append(not np.array_equal(there, e.here, equal_nan=True))
+    return matters.count(True) == 1
 
 
 def _gives_gradient(e: Evaluated) -> bool:

@@ -76,6 +76,11 @@ class Adapter:
 
     # ---- what a framework says itself
 
+    def untold(self, value: Any) -> bool:
+        """Whether DLPack does not tell what one has to know: that it is immutable, say."""
+        del value
+        return self.immutable
+
     def memory(self, value: Any) -> Memory | None:
         """Where the elements lie; None for an object of the framework that is no array.
 

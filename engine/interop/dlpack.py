@@ -98,7 +98,7 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
     if type(source) is np.ndarray:
         return _array(source, kind)
     adapter = hooks.adapter(type(source))
-    if adapter is not None and adapter.immutable:  # of which capsules cannot tell
+    if adapter is not None and adapter.untold(source):
         shared: array = adapter.share(source, dtype, "from_dlpack")
         return shared
     return _array(_parts(source), kind)

@@ -217,6 +217,9 @@ class SharedGradient:
             return have[0]
         if self._own is not None:
             own = self._own
+            for t in tensors:
+                if tuple(t.shape) != own.shape + own._info.inner:
+                    raise _unlike(own, tuple(t.shape))
             own.storage.before_write(own.lo, own.hi)
             own._put(0)
             for t in tensors:
@@ -266,17 +269,26 @@ class SharedGradient:
             except LaunchError as e:
                 if e.diagnostics[0].code != "E202":
                     raise
-                raise fail(
-                    "E202", "the tensor that the array was made of has another type now, and its "
-                    f"gradient does not fit elements of {a._ir.element}",
-                    help="make the array again, of the tensor as it is",
-                ) from None  # fmt: skip
+                raise self._unfit(a, g) from None
             if in_one_place(found):
                 raise fail("E206", "a gradient has two elements in one place, and backward passes "
                            "write it", help="give the tensor another one: t.grad = t.grad.clone()"
                            )  # fmt: skip
             self._faces[kind] = found
+        if found.shape != a.shape:
+            raise _unlike(a, found.shape)
         return found
+
+    def _unfit(self, a: array, g: Any) -> LaunchError:
+        """The E202 for a gradient that is no array like `a`."""
+        try:
+            self._adapter.memory(g)
+        except Mismatch as why:
+            return fail("E202", "the gradient of the tensor that the array was made of is "
+                        f"{why.got} now", help=why.help)  # fmt: skip
+        return fail("E202", "the tensor that the array was made of has another type now, and its "
+                    f"gradient does not fit elements of {a._ir.element}",
+                    help="make the array again, of the tensor as it is")  # fmt: skip
 
     def _same(self, g: Any) -> bool:
         """Whether a gradient is the last one, by another object, as some frameworks give it."""
@@ -292,6 +304,13 @@ class SharedGradient:
 
 # By identity of the tensor, as long as both live. Those of arrays do not keep it alive: see `has`.
 _shared: dict[int, ref[SharedGradient]] = {}
+
+
+def _unlike(a: array, shape: tuple[int, ...]) -> LaunchError:
+    """The E206 where a tensor has got other data, and gradients of another shape."""
+    return fail("E206", f"an array of shape {a.shape} shares the gradient of a tensor, which has "
+                f"shape {shape} now: the tensor has got other data since",
+                help="make the array again, of the tensor as it is")  # fmt: skip
 
 
 def _known(tensor: Any) -> SharedGradient | None:

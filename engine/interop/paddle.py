@@ -44,6 +44,12 @@ def _kinds() -> dict[int, tuple[Any, ScalarType]]:
     return {id(t): (t, scalar) for t, scalar in _scalars().items()}
 
 
+@cache
+def _marks() -> bool:
+    """Whether this version of Paddle marks gradients that were set to zero."""
+    return hasattr(_lib().Tensor, "_unset_fake_empty")
+
+
 class Paddle(Adapter):
     """Dense tensors on the CPU."""
 
@@ -94,7 +100,12 @@ class Paddle(Adapter):
         return bool(tensor.is_leaf)
 
     def gradient_of(self, tensor: Any) -> Any:
-        return tensor.grad
+        found = tensor.grad
+        if found is not None and _marks():
+            # After `clear_grad` it is zeros, and marked: Paddle's next backward pass would put its
+            # own in their place, whatever has been added to them.
+            tensor._unset_fake_empty()
+        return found
 
     def set_gradient(self, tensor: Any, gradient: Any) -> None:
         tensor.grad_ = self.tensor(gradient) if isinstance(gradient, array) else gradient

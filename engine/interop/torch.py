@@ -82,6 +82,9 @@ class Torch(Adapter):
         return Memory(address, shape, strides, scalar, block, True, "cpu",
                       block.data_ptr(), block.nbytes())  # fmt: skip
 
+    def untold(self, value: Any) -> bool:
+        return bool(value.is_neg())
+
     def storage(self, found: Memory) -> Storage:
         made, block = super().storage(found), cast("Any", found.owner)
         if made.owner is found.owner and block.resizable():

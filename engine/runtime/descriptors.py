@@ -46,6 +46,19 @@ class _Described(Described):
             return found
         return value_of(self, kind)  # type: ignore[no-any-return]
 
+    def __copy__(self) -> Any:
+        """Another structure of the same array, which it keeps alive as well."""
+        out = _described()(self)
+        if hasattr(self, "made"):
+            out.made = self.made
+        return out
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("an array as C sees it is an address in this process: pickle the array")
+
 
 def _itself(a: array) -> array:
     return a
@@ -150,6 +163,9 @@ def value_of(given: Any, kind: UserType) -> Any:
         raise Mismatch("E202", f"a C structure of {len(data)} bytes",
                        f"a value of the type has {dtype.itemsize}")  # fmt: skip
     record = np.frombuffer(data, dtype)[0]
+    if dtype is ARRAY and not record["data"] and record["shape"][: int(record["ndim"])].all():
+        raise Mismatch("E202", "a C structure of elements at address 0",
+                       "an array without elements has a 0 in its shape")  # fmt: skip
     if isinstance(kind, StructType):
         return from_record(kind, record)
     assert isinstance(kind, (ArrayType, StructArrayType))

@@ -308,6 +308,72 @@ class Single(Function):
         return grad * x.float().cos().to(x.dtype)
 
 
+class Log1pExp(Function):
+    """Its gradient is 1 - y, which is 0 where y rounds to 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.logaddexp(x, torch.zeros_like(x))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (1 - 1 / (1 + torch.exp(x)))
+
+
+class CrossEntropy(Function):
+    """Confident ones are 0 to rounding; their gradients are not."""
+
+    @staticmethod
+    def forward(ctx, z, target):
+        ctx.save_for_backward(z, target)
+        return torch.logsumexp(z, -1) - z.gather(-1, target[:, None])[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad):
+        z, target = ctx.saved_tensors
+        p = torch.softmax(z, -1)
+        return grad[:, None] * (p - F.one_hot(target, z.shape[-1])), None
+
+
+class Cholesky(Function):
+    """It reads one triangle, and its gradient is that by symmetric matrices."""
+
+    @staticmethod
+    def forward(ctx, s):
+        low = torch.linalg.cholesky(s)
+        ctx.save_for_backward(low)
+        return low
+
+    @staticmethod
+    def backward(ctx, grad):
+        (low,) = ctx.saved_tensors
+        p = torch.tril(low.mT @ grad)
+        p = p - 0.5 * torch.diag_embed(torch.diagonal(p, dim1=-2, dim2=-1))
+        inv = torch.linalg.inv(low)
+        m = inv.mT @ p @ inv
+        return 0.5 * (m + m.mT)
+
+
+class Eigenvalues(Function):
+    @staticmethod
+    def forward(ctx, a):
+        w, v = torch.linalg.eigh(a)
+        ctx.save_for_backward(v)
+        return w
+
+    @staticmethod
+    def backward(ctx, grad):
+        (v,) = ctx.saved_tensors
+        return (v * grad[..., None, :]) @ v.mT
+
+
+def _definite(*shape: int, dtype: Any = torch.float64) -> torch.Tensor:
+    m = torch.randn(*shape, shape[-1], dtype=dtype)
+    return (m @ m.mT + torch.eye(shape[-1], dtype=dtype)).requires_grad_()
+
+
 def _some(*shape: int, scale: float = 1.0, dtype: Any = torch.float32) -> torch.Tensor:
     return (scale * torch.randn(shape)).to(dtype).requires_grad_()
 
@@ -326,6 +392,22 @@ CASES: dict[str, tuple[type[Function], Callable[[], tuple[Any, ...]]]] = {
     "Product": (Product, lambda: (_some(5), _some(5))),
     "Product, mixed sizes": (Product, lambda: (_some(5, scale=1e-6), _some(5, scale=1e6))),
     "Product, one asks": (Product, lambda: (_some(5), torch.randn(5))),
+    "Log1pExp, saturated": (
+        Log1pExp,
+        lambda: (torch.tensor([0.3, -60.0, 2.0, 50.0, -1.0]).requires_grad_(),),
+    ),
+    "CrossEntropy, confident": (
+        CrossEntropy,
+        lambda: (
+            torch.cat([torch.randn(3, 4), torch.tensor([[45.0, 1.0, 0.0, 2.0]])]).requires_grad_(),
+            torch.tensor([1, 2, 0, 0]),
+        ),
+    ),
+    "Cholesky": (Cholesky, lambda: (_definite(4),)),
+    "Cholesky, a batch": (Cholesky, lambda: (_definite(2, 3),)),
+    "Cholesky, float32": (Cholesky, lambda: (_definite(3, dtype=torch.float32),)),
+    "Cholesky, large": (Cholesky, lambda: (_definite(20),)),
+    "Eigenvalues": (Eigenvalues, lambda: (_definite(4),)),
     "MatMul": (MatMul, lambda: (_some(3, 4), _some(4, 2))),
     "MatMul, large": (MatMul, lambda: (_some(60, 70), _some(70, 50))),
     "Linear": (Linear, lambda: (_some(3, 4), _some(2, 4), _some(2))),
