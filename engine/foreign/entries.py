@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.autograd.comparison.judgement import NAN, PASS, Comparison, Judgement
+from engine.autograd.comparison.judgement import NAN, PASS, TRUST, Comparison, Judgement
 from engine.autograd.comparison.tolerance import largest
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
 from engine.foreign.directions import Pair, Probe, not_finite, weighted
 from engine.foreign.evaluated import Evaluated
-from engine.foreign.judging import settled
+from engine.foreign.judging import LOST, settled
 from engine.foreign.operation import Array
 
 # Up to this many scalars on a side, entries are compared one by one.
@@ -99,21 +99,27 @@ def compare_block(
     near = np.minimum(size.max(axis=1, keepdims=True), size.max(axis=0, keepdims=True))
     if e.op.iterated:  # what is left of an iteration is spread over all of it
         near = np.full_like(near, max(largest(s.value[e.spans[j]]) for s in slopes))
-    floor = ROUNDED * e.precision.epsilon * largest(size) if e.tolerance.auto else 0.0
+    most = largest(size)
+    floor = ROUNDED * e.precision.epsilon * most if e.tolerance.auto else 0.0
     allowed = np.maximum(e.allowed(ref, near), max(floor, 1e-300))
     c = replace(c, checked=c.checked + ad.size)
     with np.errstate(all="ignore"):
         diff = np.abs(ad - ref)
     finite = np.isfinite(ad)
     judgements = [PASS] if np.all(finite) else [not_finite(e, i)]
+    if e.tolerance.auto:
+        lost = (diff <= TRUST * error) & (np.maximum(diff, error) <= LOST * most)
+        diff = np.where(lost & (diff > allowed), 0.0, diff)
     bad = np.argwhere(finite & ~(diff <= allowed))
     with np.errstate(all="ignore"):
         far = np.argsort([-float(diff[k, m] / allowed[k, m]) for k, m in bad])
-    for k, m in bad[far[:JUDGED]]:  # the furthest off first, up to a failure
+    # The furthest off first, up to a failure; before them those that are not next to nothing.
+    order = sorted(far.tolist(), key=lambda n: bool(diff[tuple(bad[n])] <= LOST * most))
+    for k, m in bad[order[:JUDGED]]:
         value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
         found = Slope(ref[k : k + 1, m], error[k : k + 1, m])
         verdict = settled(
-            e, value, e.scale(i, cols[m]), float(ad[k, m]), found, float(allowed[k, m])
+            e, value, e.scale(i, cols[m]), float(ad[k, m]), found, float(allowed[k, m]), most
         )
         judgements.append(verdict)
         if verdict.verdict == "fail":

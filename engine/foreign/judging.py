@@ -20,14 +20,22 @@ from engine.foreign.evaluated import ZERO, Evaluated
 from engine.foreign.operation import Array
 
 TINY = 1e-45
+CANCELLED = 64.0  # units of rounding that a value has of its own at the most
+MOVING = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+LARGER = (1e-4, 1e-3, 1e-2)
+# What cannot be told of an entry, since differences are too rough, does not matter where it is next
+# to nothing beside the largest entry.
+LOST = 1e-9
 
 
 def settled(
-    e: Evaluated, value: Line, scale: float, ad: float, found: Slope, allowed: float
-) -> Judgement:
+    e: Evaluated, value: Line, scale: float, ad: float, found: Slope, allowed: float,
+    most: float = 0.0,
+) -> Judgement:  # fmt: skip
     """The verdict on a derivative along a line. value: one number by displacement.
 
-    found: by differences, with its error. scale: of what is displaced.
+    found: by differences, with its error. scale: of what is displaced. most: the largest derivative
+    beside it, if it is an entry.
     """
     ref, error = float(found.value[0]), float(found.error[0])
     difference = abs(ad - ref)
@@ -41,12 +49,36 @@ def settled(
         verdict = _swept(e, value, scale, ad, allowed)
         sharp = np.isfinite(ref) and difference > TRUST * error + allowed
         return FAIL if verdict is PASS and sharp else verdict
+    if most and _is_lost(e, value, scale, ad, most):
+        return PASS
     kink = _kink(e, value, scale, ad, allowed)
     if kink is not None:
         return kink
     if _small_steps_agree(e, value, scale, ad, ref, allowed):
         return PASS
     return judge(difference, allowed, error, bool(np.isfinite(ref)))
+
+
+def _is_lost(e: Evaluated, value: Line, scale: float, ad: float, most: float) -> bool:
+    """Whether differences are rougher than they say, and may be off by as much as they are."""
+    noise = _rest(value, scale)
+    if noise <= CANCELLED * e.precision.epsilon * abs(float(value(0.0)[0])):
+        return False
+    near, error = _by_larger_steps(value, scale, noise)
+    return abs(ad - near) <= TRUST * error and max(abs(ad - near), error) <= LOST * most
+
+
+def _rest(value: Line, scale: float) -> float:
+    """The rounding of a value, which is that of larger ones where it is what is left of these.
+
+    Then it stands still for small steps, and moves by all of the rounding for larger ones.
+    """
+    with np.errstate(all="ignore"):
+        for step in MOVING:
+            noise = float(fourth_differences(value, step * scale)[0])
+            if noise:
+                return noise if np.isfinite(noise) else 0.0
+    return 0.0
 
 
 def _nothing(e: Evaluated, value: Line, scale: float, ad: float, ref: float) -> bool:
@@ -84,6 +116,16 @@ def _small_steps_agree(
         if abs(near - ad) > allowed + error:
             return False
     return asked
+
+
+def _by_larger_steps(value: Line, scale: float, rest: float) -> tuple[float, float]:
+    """The slope by the step that tells most of a value with that rounding, and its error."""
+    out = []
+    with np.errstate(all="ignore"):
+        for h in (step * scale for step in LARGER):
+            near, far = (float((value(t) - value(-t))[0]) / (2.0 * t) for t in (h, 2.0 * h))
+            out.append((near, 4.0 * rest / h + abs(near - far)))
+    return min(out, key=lambda found: found[1] if np.isfinite(found[1]) else np.inf)
 
 
 def _swept(e: Evaluated, value: Line, scale: float, ad: float, allowed: float) -> Judgement:

@@ -403,6 +403,10 @@ CASES: dict[str, tuple[type[Function], Callable[[], tuple[Any, ...]]]] = {
             torch.tensor([1, 2, 0, 0]),
         ),
     ),
+    "CrossEntropy, of all sizes": (
+        CrossEntropy,
+        lambda: (_some(12, 5, scale=12.0), torch.arange(12) % 5),
+    ),
     "Cholesky": (Cholesky, lambda: (_definite(4),)),
     "Cholesky, a batch": (Cholesky, lambda: (_definite(2, 3),)),
     "Cholesky, float32": (Cholesky, lambda: (_definite(3, dtype=torch.float32),)),
