@@ -111,10 +111,11 @@ def compare_block(
         lost = (diff <= TRUST * error) & (np.maximum(diff, error) <= LOST * most)
         diff = np.where(lost & (diff > allowed), 0.0, diff)
     bad = np.argwhere(finite & ~(diff <= allowed))
+    at_bad = tuple(bad.T)
     with np.errstate(all="ignore"):
-        far = np.argsort([-float(diff[k, m] / allowed[k, m]) for k, m in bad])
-    # The furthest off first, up to a failure; before them those that are not next to nothing.
-    order = sorted(far.tolist(), key=lambda n: bool(diff[tuple(bad[n])] <= LOST * most))
+        far = -diff[at_bad] / allowed[at_bad]
+    # The furthest off first, up to a failure; last those that are next to nothing.
+    order = np.lexsort((far, diff[at_bad] <= LOST * most))
     for k, m in bad[order[:JUDGED]]:
         value = weighted(lines[m], slice(int(at[k]), int(at[k]) + 1), np.ones(1))
         found = Slope(ref[k : k + 1, m], error[k : k + 1, m])

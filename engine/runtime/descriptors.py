@@ -163,7 +163,8 @@ def value_of(given: Any, kind: UserType) -> Any:
         raise Mismatch("E202", f"a C structure of {len(data)} bytes",
                        f"a value of the type has {dtype.itemsize}")  # fmt: skip
     record = np.frombuffer(data, dtype)[0]
-    if dtype is ARRAY and not record["data"] and record["shape"][: int(record["ndim"])].all():
+    n = int(record["ndim"]) if dtype is ARRAY else 0  # of no array at all, too
+    if n and not record["data"] and record["shape"][:n].all():
         raise Mismatch("E202", "a C structure of elements at address 0",
                        "an array without elements has a 0 in its shape")  # fmt: skip
     if isinstance(kind, StructType):
@@ -172,7 +173,6 @@ def value_of(given: Any, kind: UserType) -> Any:
     try:
         return array_at(kind, record)
     except LaunchError:  # an address from elsewhere
-        n = int(record["ndim"])
         shape, strides = (tuple(record[x].tolist()[:n]) for x in ("shape", "strides"))
         of = element_info(kind.element).dtype
         return array(ptr=int(record["data"]), dtype=of, shape=shape, strides=strides)

@@ -21,6 +21,14 @@ def squares(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = x[i] * x[i]
 
 
+@wp.kernel
+def ones_without(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 1.0
+    if x:
+        y[i] = x[i]
+
+
 def backward(x: Any, n: int = 4) -> Any:
     """Gives what runs the backward pass of a launch with `x`."""
     y = wp.zeros(n, dtype=float, requires_grad=True)
@@ -95,6 +103,9 @@ def test_structures_at_no_address_are_refused() -> None:
     assert raised.value.diagnostics[0].code == "E202"
     empty = wp.from_torch(torch.ones(0), return_ctype=True)
     wp.launch(squares, 0, [empty], [empty])
+    y = wp.zeros(4, dtype=float)
+    wp.launch(ones_without, 4, [type(c)()], [y])  # all zeros is no array, as None is
+    assert y.numpy().tolist() == [1.0] * 4
 
 
 def test_signs_that_dlpack_does_not_tell_are_refused() -> None:
