@@ -49,7 +49,8 @@ class Launch(ctypes.Structure):
 
     dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
     error: 0, or how it ended. stack, journal, output: owned by whoever made the structure;
-    see `release`. output: messages, each a number and values in slots of 8 bytes.
+    see `release`. output: messages, each a number and values in slots of 8 bytes. free: whether
+    threads are known to do the same in any order.
     """
 
     _fields_ = (
@@ -61,6 +62,7 @@ class Launch(ctypes.Structure):
         ("stack", Buffer),
         ("journal", Buffer),
         ("output", Buffer),
+        ("free", ctypes.c_int64),
     )
     dim: ctypes.Array[ctypes.c_int64]
     ndim: int
@@ -70,6 +72,7 @@ class Launch(ctypes.Structure):
     stack: Buffer
     journal: Buffer
     output: Buffer
+    free: int
 
 
 # dim[4], ndim, begin, end, error; then buffers, which start empty.
@@ -77,6 +80,7 @@ _HEAD = struct.Struct("<8q")
 _ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
 _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in the buffers too
 _LIMITED = struct.Struct("<24xq")
+_FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
 _BUFFER = ctypes.sizeof(Buffer)
 LARGE = 100_000  # threads
 # Kernels allocate with the C library's functions.
@@ -145,13 +149,14 @@ def release(launch: Launch) -> None:
 def _template(dim: tuple[int, ...], limits: Limits) -> bytes:
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0)))
+    return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + bytes(8)
 
 
 @lru_cache(maxsize=256)
-def _templates(dim: tuple[int, ...], limits: Limits, bounds: tuple[int, ...]) -> bytes:
+def _templates(dim: tuple[int, ...], limits: Limits, bounds: tuple[int, ...], free: bool) -> bytes:
     """The launch structures of the parts of a launch."""
     one = bytearray(_template(dim, limits))
+    _FREE.pack_into(one, _FREE_AT, free)
     out = []
     for begin, end in pairwise(bounds):
         _ENDS.pack_into(one, _ENDS_AT, begin, end)
@@ -230,7 +235,7 @@ def _in_parts(
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
     count = len(how.bounds) - 1
-    states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds))
+    states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds, how.free))
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
     merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
@@ -259,6 +264,8 @@ def _in_parts(
             its = schedule(other.threads, dim, args, how.bounds, taken)
             # Its rounds and copies are those that have begun.
             free_of_order = its == how
+            for k in left:
+                states[k].free = free_of_order and how.free
             todo = left if free_of_order else left[::-1]
             _run_parts(workers if free_of_order else None, other, given, stride, states, todo, n)
         if errors.any():

@@ -56,11 +56,15 @@ class Private:
 
 @dataclass(frozen=True)
 class Schedule:
-    """bounds: where the parts begin, and the end. rounds: which parts run together."""
+    """bounds: where the parts begin, and the end. rounds: which parts run together.
+
+    free: whether the threads of a part may run in any order, too.
+    """
 
     bounds: tuple[int, ...]
     rounds: tuple[tuple[int, ...], ...]
     private: tuple[Private, ...] = ()
+    free: bool = False
 
     def of(self, args: bytes) -> Schedule:
         """The same for arguments whose arrays are elsewhere."""
@@ -170,7 +174,8 @@ def _schedule(
     every = tuple(range(count))
     crossing = any(m.local and m.group.reach for m in merged)
     rounds = (every[::2], every[1::2]) if crossing else (every,)
-    return Schedule(bounds, rounds, tuple(p for p in private if p is not None))
+    free = classes.order_free
+    return Schedule(bounds, rounds, tuple(p for p in private if p is not None), free)
 
 
 class _Merged:
