@@ -8,10 +8,11 @@ unless threads read what other threads wrote (whoever uses the record looks for 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.ops import OPS, NoDerivative

@@ -10,9 +10,10 @@ factor of `SEGMENT` in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.ad.structure import known_trips, offset_at, trip_count
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, const
 from engine.ir.rewrite import fresh_copy

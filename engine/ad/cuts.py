@@ -5,8 +5,7 @@ Conditions do not count as a way: what a branch decides is decided, and has no s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS, NoDerivative

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from engine.ad.structure import by_every_thread
+from engine.classes import dataclass
 from engine.ir import nodes as n
 
 _ADDS = ("add", "sub")

@@ -20,7 +20,7 @@ that the recorded launch wrote. Everything emitted in excess is removed by
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engine.ad import checkpoints as cp
 from engine.ad.activity import active
@@ -29,6 +29,7 @@ from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
 from engine.ad.prepare import has_native_replay, read_params
 from engine.ad.structure import offset_at, trip_count
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import fresh_copy, names_in

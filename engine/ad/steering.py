@@ -8,12 +8,13 @@ its inputs are, and is smooth around it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.ad.decisions import decides
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.rewrite import names_in, rewrite

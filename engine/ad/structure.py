@@ -8,8 +8,8 @@ a counter. What runs, and in which order, stays the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names, const
 from engine.ir.ops import OPS

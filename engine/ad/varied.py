@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.ir.ops import OPS, NoDerivative
 from engine.lang.types import ArrayType, is_float

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from engine import config
 from engine.alias.modules import AliasFinder, front
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 

@@ -7,12 +7,12 @@ A constant is a list of texts, floats in hexadecimal, in the order of its compon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
+from engine.classes import dataclass
 
 # File (a number), line, column, end line, end column.
 Place = tuple[int, int, int, int, int]

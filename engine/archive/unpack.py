@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +25,7 @@ from engine.archive.numbers import components
 from engine.archive.places import FileReader
 from engine.archive.types import TypeReader
 from engine.autograd.tape.memory import placements
+from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN, EngineError, Span
 from engine.diagnostics.site import Site
 from engine.lang.strided import byte_range

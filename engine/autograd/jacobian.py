@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.autograd.comparison.tolerance import Tolerance, flags, whole
@@ -30,6 +29,7 @@ from engine.autograd.plots.figures import jacobian_plot
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.metadata import FunctionMetadata
 from engine.autograd.variables.roles import Mask, Pair, renamed
+from engine.classes import dataclass
 from engine.runtime.device import DeviceLike
 from engine.runtime.kernel import Kernel
 from engine.tape.records import LaunchRecord

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from engine.autograd.facts import (
@@ -16,6 +16,7 @@ from engine.autograd.facts import (
     Sought,
     Stale,
 )
+from engine.classes import dataclass
 from engine.diagnostics import Span
 
 Verdict = Literal[

@@ -8,10 +8,10 @@ for the argument types of a call, as it does for a user's function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any, TypeVar
 
+from engine.classes import dataclass
 from engine.ir.ops import Domain
 from engine.lang.types import BOOL, FLOAT32, INT32, ScalarType, Type
 

@@ -6,8 +6,9 @@ function is compiled. Names that begin with an underscore are for the library al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ code does, and nothing else about it is special: its functions are written in th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from engine.builtins.composite import helper
+from engine.classes import dataclass
 from engine.lang.structs import StructType
 from engine.lang.types import INT32, ArrayType, Type
 

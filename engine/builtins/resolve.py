@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from engine.builtins.composite import COMPOSITES
+from engine.classes import dataclass
 from engine.ir.ops import OPS, OVERLOADS
 from engine.lang.types import (
     FLOAT32,

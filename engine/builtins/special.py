@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from engine.builtins.bits import reinterpretable
+from engine.classes import dataclass
 from engine.ir.ops import OPS
 from engine.lang.stand_ins import make_stand_in
 from engine.lang.types import (

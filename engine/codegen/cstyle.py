@@ -7,10 +7,11 @@ if asked for, `#line` directives with the base name of the Python file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import get_args
 
 from engine import builtins  # noqa: F401  (fills the operation table)
+from engine.classes import dataclass
 from engine.codegen.facts import facts_of
 from engine.codegen.snippets import snippet_body
 from engine.codegen.spelling import identifier, index_name, local

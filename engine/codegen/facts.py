@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 

@@ -8,8 +8,9 @@ parts of its statements on the frame. What is used in one piece alone stays a lo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from engine.classes import dataclass
 from engine.codegen.facts import SAVES
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, shape_of

@@ -11,8 +11,7 @@ then each statement's nested blocks, in source order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from engine.classes import dataclass
 from engine.ir import nodes as n
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from engine.classes import dataclass
 from engine.codegen.spelling import local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype

@@ -24,10 +24,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine import config
+from engine.classes import dataclass
 from engine.diagnostics import CompilerError, Diagnostic
 
 try:

@@ -6,10 +6,10 @@ import platform
 import shlex
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from engine import config
+from engine.classes import dataclass
 from engine.compile.cache import chosen_root, files_of, open_cache
 from engine.compile.cpu.pool import processors as processors  # for users, too
 from engine.compile.cpu.toolchain import find_toolchain

@@ -9,7 +9,6 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from engine.ad.threads import (
@@ -23,6 +22,7 @@ from engine.ad.threads import (
     reach,
 )
 from engine.ad.threads.collect import Touch
+from engine.classes import dataclass
 from engine.codegen.layout import arg_offsets
 from engine.ir.nodes import Function
 from engine.lang.strided import Elements, byte_range, may_meet, overlaps_itself

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from engine.classes import dataclass
 from engine.diagnostics.span import Span
 
 Severity = Literal["error", "warning", "note"]

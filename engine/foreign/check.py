@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from engine.autograd.comparison.tolerance import largest
 from engine.autograd.facts import Change, Handwritten
 from engine.autograd.results import LaunchResult, PairResult
 from engine.autograd.tape.options import Options
+from engine.classes import dataclass
 from engine.foreign.directions import (
     UNSETTLED,
     Directional,

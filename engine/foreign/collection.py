@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from engine.autograd.results import TapeResult, Unchecked
 from engine.autograd.tape.options import Options
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.foreign.operation import Operation
 from engine.locks import Lock

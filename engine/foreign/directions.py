@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from engine.autograd.comparison.tolerance import largest
 from engine.autograd.launch.directions import off_by_rounding
 from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.noise import Line
+from engine.classes import dataclass
 from engine.foreign.evaluated import FLOOR, Evaluated
 from engine.foreign.judging import allowed_along, between, settled
 from engine.foreign.operation import Array, OperationFailed

@@ -7,7 +7,7 @@ recorded results, and is not rounded more coarsely inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,7 @@ from engine.autograd.reference.differences import (
     working_precision,
 )
 from engine.autograd.reference.noise import Line, fourth_differences
+from engine.classes import dataclass
 from engine.foreign.operation import Array, Cotangents, Operation, OperationFailed
 
 ZERO = 1e-10  # of the outputs: what is below over a step of the inputs' size is no slope

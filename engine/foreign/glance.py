@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from engine.autograd.comparison.tolerance import Tolerance, largest
 from engine.autograd.reference.differences import FLOAT64
 from engine.autograd.results import LaunchResult
+from engine.classes import dataclass
 from engine.foreign.directions import direction
 from engine.foreign.evaluated import FLOOR, SAME, Evaluated, outputs
 from engine.foreign.operation import Array, Operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from engine.autograd.function.private_tape import PrivateTape
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape.check import check_tape
 from engine.autograd.tape.options import Options
+from engine.classes import dataclass
 from engine.diagnostics import EngineError, Span
 from engine.diagnostics.span import UNKNOWN
 from engine.foreign.jax_functions import code_of, definition

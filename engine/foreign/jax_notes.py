@@ -8,11 +8,12 @@ values, says what these were (`jax_values`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.diagnostics import Site, Span
 
 KEPT = 4  # calls of one traced program whose arguments are kept

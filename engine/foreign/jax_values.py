@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from engine.classes import dataclass
 from engine.foreign.jax_notes import Call, Held, Link, Lost, Notes, Slot, Source
 
 DEEP = 30  # programs inside of programs

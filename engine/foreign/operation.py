@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from engine.autograd.facts import Change
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.element_names import element_name
+from engine.classes import dataclass
 from engine.diagnostics import Span
 
 Array = NDArray[Any]

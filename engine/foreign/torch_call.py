@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from engine.autograd.facts import Change
+from engine.classes import dataclass
 from engine.diagnostics import EngineError, Span
 from engine.foreign.operation import (
     Array,

@@ -10,10 +10,11 @@ import contextlib
 import functools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType, MethodType
 from typing import Any
 
+from engine.classes import dataclass
 from engine.foreign.torch_state import State, captured
 from engine.foreign.torch_tensors import again
 

@@ -7,10 +7,11 @@ import io
 import random
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from engine.classes import dataclass
 
 # Set while the check runs code of the user's, which is not to be watched then.
 quiet = threading.local()

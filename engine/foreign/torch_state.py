@@ -11,13 +11,14 @@ import random
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.foreign.places import cells
 from engine.foreign.torch_tensors import again
 

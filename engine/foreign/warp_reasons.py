@@ -11,12 +11,12 @@ import inspect
 import linecache
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
 from engine.autograd.facts import Reason
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import column
 from engine.foreign.warp_kernels import kind_of

@@ -10,10 +10,11 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 from typing import Any
 
+from engine.classes import dataclass
 from engine.diagnostics.site import Site, call_site, is_own
 from engine.foreign.warp_handles import CLASSES, Handles
 from engine.foreign.warp_kernels import Translation, kind_of

@@ -7,12 +7,13 @@ nothing has changed between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.classes import dataclass
 from engine.foreign.warp_kernels import Translation, Untranslatable, kind_of
 
 Array = NDArray[Any]

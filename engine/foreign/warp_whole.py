@@ -7,7 +7,6 @@ of arrays that have none in Warp, so that a gradient that ends too early is seen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.launch.paths import faithful
 from engine.autograd.launch.recorded_arguments import NotRepeatable, recorded_launch
 from engine.autograd.results import Cause, LaunchResult, WholeResult
+from engine.classes import dataclass
 from engine.diagnostics import EngineError
 from engine.foreign.warp_kernels import Untranslatable
 from engine.foreign.warp_launches import LaunchCheck, place_of

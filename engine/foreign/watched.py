@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -22,6 +22,7 @@ from engine.autograd.facts import Handwritten
 from engine.autograd.results import LaunchResult, TapeResult
 from engine.autograd.tape.check import CheckInterrupted
 from engine.autograd.tape.options import Options
+from engine.classes import dataclass
 from engine.foreign.check import Seen, check_operation
 from engine.foreign.collection import Budget, Collection
 from engine.foreign.glance import Glance

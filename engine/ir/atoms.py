@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.lang.types import Type, ValueType
 

@@ -19,9 +19,9 @@ that, and passes from these. So a new kind of statement is a class here, its mea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir.atoms import Atom as Atom
 from engine.ir.atoms import Const as Const

@@ -8,9 +8,9 @@ reads it. An entry with a part left out is an error when it is registered.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.classes import dataclass
 from engine.lang.types import Type
 
 if TYPE_CHECKING:

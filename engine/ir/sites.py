@@ -9,9 +9,9 @@ which each place has a number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, Type, shape_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from engine.classes import dataclass
 from engine.diagnostics import Span
 
 

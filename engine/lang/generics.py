@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from engine.classes import dataclass
 from engine.diagnostics import LaunchError
 from engine.lang.references import Reference
 from engine.lang.structs import ARRAYS, IndexedArrayType, TupleType, UserType

@@ -7,11 +7,12 @@ has types for. A leaf of `s` is named by its path, `s.x` or `s.body.mass`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.lang.stand_ins import StandIn
 from engine.lang.types import (
     INT32,

@@ -7,12 +7,13 @@ These describe storage and meaning only. The classes a user writes (`vec3`,
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, LaunchError
 
 Kind = Literal["b", "i", "u", "f"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from engine import config
+from engine.classes import dataclass
 from engine.compile.backend import Backend
 from engine.compile.cpu import CPU
 from engine.diagnostics import LaunchError

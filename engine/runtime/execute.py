@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from engine import config
+from engine.classes import dataclass
 from engine.compile.backend import (
     ASSERTED,
     JOURNAL_LIMIT,

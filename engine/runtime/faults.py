@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, Span
 
 Kind = Literal["outside", "race", "mixed", "same", "unwatched"]

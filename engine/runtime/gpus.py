@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TextIO
 
+from engine.classes import dataclass
 from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail

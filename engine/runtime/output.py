@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine import config
+from engine.classes import dataclass
 from engine.codegen.layout import arg_bytes
 from engine.compile.backend import Entry
 from engine.diagnostics import Diagnostic, LaunchError

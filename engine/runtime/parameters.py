@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from engine.classes import dataclass
 from engine.lang import generics
 from engine.lang.generics import Pattern
 from engine.lang.structs import IndexedArrayType, StructArrayType, TupleType, UserType

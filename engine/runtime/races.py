@@ -19,11 +19,11 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.classes import dataclass
 from engine.codegen.layout import arg_bytes, arg_offsets
 from engine.compile.backend import Backend, Limits
 from engine.compile.cpu.copies import view

@@ -7,9 +7,9 @@ import linecache
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, LaunchError, Span
 from engine.ir.nodes import Function, callees, walk
 from engine.ir.printer import located

@@ -12,11 +12,11 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.classes import dataclass
 from engine.compile.backend import Backend, Entry
 from engine.compile.pipeline import Form, Names, Variants
 from engine.compile.watching import watched

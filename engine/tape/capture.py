@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from weakref import ref
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.diagnostics.site import Site, call_site
 from engine.locks import Lock
 from engine.runtime import recording, storage

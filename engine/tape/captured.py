@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from engine import config
+from engine.classes import dataclass
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, Span, TapeError
 from engine.diagnostics.site import Site

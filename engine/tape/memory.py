@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from engine.classes import dataclass
 from engine.runtime.storage import Hold
 from engine.tape.records import LaunchRecord, Record
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.storage import Hold

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.storage import Hold, Storage

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.storage import Hold

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from engine.classes import dataclass
 
 # (records before it, name, metadata) where a scope begins, (records before it, None, None) where
 # the innermost one ends.

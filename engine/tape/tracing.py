@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.leaves import float_parts
 from engine.tape.graph.listing import Lister, TapeListing, left_out

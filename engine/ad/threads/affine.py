@@ -10,8 +10,9 @@ the kernel's own integers to be these.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from engine.classes import dataclass
 
 Symbol = Hashable  # what is the same for all threads
 Coordinate = Hashable

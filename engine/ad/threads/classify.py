@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from engine.ad.threads.affine import Axis, Between, Form, Given, Part, Poly
 from engine.ad.threads.apart import Numbers
 from engine.ad.threads.bounds import Bounds
 from engine.ad.threads.collect import Access, Collected
+from engine.classes import dataclass
 
 # The last two need one thread after another; `take` does without where the journal tells whose
 # each element is.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -24,6 +24,7 @@ from engine.ad.threads.affine import (
 from engine.ad.threads.bounds import Bounds
 from engine.ad.threads.conditions import ALWAYS, LOGIC, NEVER, Condition, compared, joined
 from engine.ad.threads.integers import result
+from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN, Span
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, ScalarType, is_integer

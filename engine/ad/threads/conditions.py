@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from engine.ad.threads.affine import Fact, Form, Value
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True)

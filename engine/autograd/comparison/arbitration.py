@@ -17,13 +17,13 @@ Where that explains what is between the two, the differences that tell most deci
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from engine.autograd.comparison.judgement import FAIL, PASS, TRUST, Judgement, judge
 from engine.autograd.comparison.tolerance import AUTO_RTOL
+from engine.classes import dataclass
 
 ABSORBED = (
     "forward mode agrees with the adjoint, and the differences are not informative: "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
+
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from engine.autograd.results import Entry, PairResult, Verdict
+from engine.classes import dataclass
 
 ORDER: tuple[Verdict, ...] = (
     "nan", "fail", "nondeterministic", "inconclusive", "rounding", "kink", "pass", "skipped",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from engine.autograd.function.private_tape import PrivateTape
 from engine.autograd.launch.call import LaunchCall
 from engine.autograd.variables.roles import Roles
 from engine.autograd.variables.variable import Variable, variable
+from engine.classes import dataclass
 from engine.lang.structs import Argument
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array

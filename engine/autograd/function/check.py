@@ -6,7 +6,7 @@ they can be had in float64: a pair passes only if no launch fails.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from engine.autograd.results import LaunchResult, PairResult, TapeResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
 from engine.autograd.variables.roles import Mask, Pair
+from engine.classes import dataclass
 from engine.diagnostics import UNKNOWN
 from engine.diagnostics.site import call_span
 

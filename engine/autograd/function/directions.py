@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from engine.autograd.reference.differences import Slope
 from engine.autograd.reference.step_sweep import step_sizes, sweep
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Variable
+from engine.classes import dataclass
 from engine.runtime.array import array
 
 Array = NDArray[Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from engine.autograd.function.call import FunctionCall, arrays_of
 from engine.autograd.function.private_tape import PrivateTape
 from engine.autograd.function.restoring import Restorer, restoring
+from engine.classes import dataclass
 from engine.logger import log_warning
 from engine.runtime.array import array
 from engine.runtime.base import may_meet

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from engine.autograd.jacobians.sparsity import Pattern, Side, UnknownSparsity, f
 from engine.autograd.launch.displaced import DisplacedLaunch
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.reference.differences import Slope, fixed, nearer
+from engine.classes import dataclass
 from engine.diagnostics import EngineError
 
 Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.autograd.launch.recorded_arguments import recorded_launch
 from engine.autograd.variables.dense import Dense
 from engine.autograd.variables.roles import Pair
 from engine.autograd.variables.variable import Index, Part, Variable
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, TapeError
 from engine.runtime.device import Device
 from engine.tape.records import LaunchRecord

@@ -8,11 +8,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 _TYPES = ("bfloat16", "float16", "float32", "float64")

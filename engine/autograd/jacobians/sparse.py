@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.classes import dataclass
 from engine.runtime.launch_errors import fail
 
 Ints = NDArray[np.int64]

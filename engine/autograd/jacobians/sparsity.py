@@ -7,13 +7,13 @@ pattern is that of the recorded values: branches and indices are as they were th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.ad import Access
 from engine.autograd.launch.evaluation import Evaluation, EvaluationFailed
+from engine.classes import dataclass
 
 Ints = NDArray[np.int64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.jacobians.collection import Jacobians
 from engine.autograd.jacobians.sparse import SparseJacobian
+from engine.classes import dataclass
 from engine.lang.numbers import epsilon
 
 Array = NDArray[Any]

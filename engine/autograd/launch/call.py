@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.autograd.variables.roles import Roles
 from engine.autograd.variables.variable import Variable, element_width, variable
+from engine.classes import dataclass
 from engine.diagnostics import LaunchError
 from engine.diagnostics.site import call_site
 from engine.lang.structs import StructType, UserType

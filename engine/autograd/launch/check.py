@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from engine.autograd.launch.second_derivative import NoSecondDerivative, check_s
 from engine.autograd.launch.unassigned import unassigned_reads
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask
+from engine.classes import dataclass
 from engine.tape.naming import variable
 from engine.tape.records import LaunchRecord
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from engine.autograd.launch.evaluation import Evaluations
 from engine.autograd.launch.joint import compare_jointly
 from engine.autograd.launch.vanishing import UNITS
 from engine.autograd.reference.differences import FLOAT64
+from engine.classes import dataclass
 
 # Verdicts that directions alone may give.
 _SETTLED = ("pass", "skipped", "rounding", "nondeterministic", "kink")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from engine.autograd.launch.tracing import (
 )
 from engine.autograd.launch.vanishing import vanishes
 from engine.autograd.reference.differences import Slope, remeasured
+from engine.classes import dataclass
 from engine.lang.numbers import epsilon
 
 Array = NDArray[Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -35,6 +35,7 @@ from engine.autograd.launch.tracing import (
     row_behind,
 )
 from engine.autograd.reference.differences import FLOAT64, Slope, opinions, remeasured
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 

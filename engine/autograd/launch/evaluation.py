@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.launch.derived import called, can_lift, lifted, plain
 from engine.autograd.launch.recorded_arguments import Argument, RecordedLaunch
+from engine.classes import dataclass
 from engine.compile.backend import Journal
 from engine.compile.pipeline import Request, Variants, prefetch
 from engine.diagnostics import EngineError

@@ -8,7 +8,7 @@ right; whatever it does not confirm is looked at pair by pair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.launch.evaluation import EvaluationFailed
 from engine.autograd.reference.differences import bear_out
 from engine.autograd.reference.noise import Line
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 

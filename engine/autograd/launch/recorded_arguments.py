@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.compile.pipeline import Variants
 from engine.lang.types import ArrayType, Type, is_float, scalar_of
 from engine.runtime.array import array

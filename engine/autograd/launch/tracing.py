@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.autograd.comparison.judgement import TRUST
 from engine.autograd.launch.displaced import DisplacedLaunch, norm
 from engine.autograd.reference.differences import Slope
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 

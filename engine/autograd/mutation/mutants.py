@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from engine.autograd.mutation.spoil import TABLE, spoil
 from engine.autograd.results import LaunchResult
 from engine.autograd.tape.check import check_records
 from engine.autograd.tape.options import Options
+from engine.classes import dataclass
 from engine.compile.pipeline import Form, Request, Variants, prefetch
 from engine.ir import nodes as n
 from engine.runtime.device import HOST

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.jacobians.sparse import SparseJacobian
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 

@@ -10,7 +10,6 @@ Numerical Recipes, section 5.7). Where they disagree, the step shrinks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from engine.autograd.reference.noise import (
     noise_level,
     side_noise,
 )
+from engine.classes import dataclass
 
 PATIENCE = 3  # steps without progress before the search ends
 ENOUGH = 0.02  # of the error that matters: no better step is looked for then

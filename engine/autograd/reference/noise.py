@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import factorial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.classes import dataclass
 
 Array = NDArray[np.float64]
 # Outputs, flat and one after the other, for inputs displaced by t along a line.

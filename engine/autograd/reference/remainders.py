@@ -9,11 +9,11 @@ are taken: larger ones say more of the function than of its derivative.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from engine.autograd.reference.noise import Array, fourth_differences
+from engine.classes import dataclass
 
 STEPS = 2.0 ** -np.arange(37.0)
 # Over these the noise is measured: so near that nothing else is seen, and far enough to be seen.

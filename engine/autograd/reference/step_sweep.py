@@ -8,12 +8,13 @@ which to believe.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.reference.noise import Array
+from engine.classes import dataclass
 
 RATIO = 4.0  # from each step to the next
 MOST = 40  # steps

@@ -9,7 +9,6 @@ written by something that is not on the tape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from engine.autograd.tape.operations import (
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.stretches import ReplayedStretch
+from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.leaves import leaf_arrays
 from engine.runtime.storage import Hold

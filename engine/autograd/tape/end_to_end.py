@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from engine.autograd.tape.evaluation import AdjointAlong, Direction, Levelled, T
 from engine.autograd.tape.operations import NotReplayable
 from engine.autograd.tape.recorded_tape import recorded_tape
 from engine.autograd.tape.replay import replay
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.tape.capture import CapturedTape
 from engine.tape.tape import Tape

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.autograd.tape.memory import Memory
 from engine.autograd.tape.replay import Replay
+from engine.classes import dataclass
 
 Array = NDArray[Any]
 Direction = Sequence[Array]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.tape.planes import Block, Planes, block_of
+from engine.classes import dataclass
 from engine.lang.structs import StructType, value_leaves
 from engine.lang.types import ArrayType
 from engine.runtime.annotation import ElementInfo, element_info

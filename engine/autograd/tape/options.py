@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine.autograd.comparison.block import EntryBlock
 from engine.autograd.comparison.tolerance import Tolerance
@@ -14,6 +14,7 @@ from engine.autograd.launch.directions import Pair
 from engine.autograd.launch.experience import Experience
 from engine.autograd.results import LaunchResult
 from engine.autograd.variables.roles import Mask
+from engine.classes import dataclass
 
 # Called with how many steps are done, of how many, and the next one's kernel. A step is a
 # launch, or the tape as a whole.

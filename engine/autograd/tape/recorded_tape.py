@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from engine import config
+from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.capture import CapturedTape

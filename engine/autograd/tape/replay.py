@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from engine.autograd.tape.operations import (
 )
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.stretches import ReplayedStretch
+from engine.classes import dataclass
 from engine.compile.pipeline import prefetch
 from engine.runtime.watch import watchers, watching
 from engine.tape.captured import Other

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.autograd.variables.variable import Variable
+from engine.classes import dataclass
 
 
 @dataclass

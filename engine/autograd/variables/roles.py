@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass
 from typing import Any
 
 from engine.autograd.variables.metadata import FunctionMetadata, describe
 from engine.autograd.variables.variable import Variable
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, GradcheckError, LaunchError
 from engine.diagnostics.site import call_span
 from engine.runtime.launch_errors import fail

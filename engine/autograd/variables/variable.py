@@ -8,13 +8,13 @@ element side by side; a struct that holds arrays has these one after the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.autograd.variables.element_names import element_name
+from engine.classes import dataclass
 from engine.lang.structs import (
     ElementType,
     IndexedArrayType,

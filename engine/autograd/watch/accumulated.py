@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
@@ -17,6 +17,7 @@ import numpy as np
 from engine.autograd.facts import Stale
 from engine.autograd.watch.places import Geometry, Places, geometry, meeting
 from engine.autograd.watch.unread import Mixture, Part, Unread
+from engine.classes import dataclass
 from engine.diagnostics.site import Site
 from engine.ir import nodes as n
 from engine.runtime.array import array

@@ -8,7 +8,7 @@ reads a gradient of those parameters, which no pass has ever made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Reversible
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from weakref import WeakSet, ref
 
@@ -16,6 +16,7 @@ from engine.autograd.facts import Broken
 from engine.autograd.watch.followed import Followed
 from engine.autograd.watch.paths import Paths
 from engine.autograd.watch.reach import Edge, Leaf, Reach, has_gradient
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site, call_site
 from engine.runtime.array import array

@@ -8,7 +8,7 @@ there without that. Where both give the same, nothing was needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from engine.autograd.facts import Overwritten, Write
 from engine.autograd.watch.elements import Elements
 from engine.autograd.watch.trials import gradients, tried
 from engine.autograd.watch.writes import Writes
+from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.execute import run
 from engine.runtime.storage import Hold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 from weakref import ref
@@ -10,6 +9,7 @@ from weakref import ref
 import numpy as np
 
 from engine.autograd.watch.places import WeakPlaces, geometry
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site
 from engine.runtime.array import array

@@ -8,7 +8,6 @@ wrote that was not run again after an input had changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from engine.autograd.tape.operations import (
 from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.replay import Replay, replay
 from engine.autograd.tape.stretches import ReplayedStretch
+from engine.classes import dataclass
 from engine.diagnostics import EngineError
 from engine.lang.numbers import epsilon, number_kind
 from engine.tape.capture import CapturedTape, Pass

@@ -11,13 +11,14 @@ thing that happens.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from weakref import ref
 
 import numpy as np
 
 from engine.autograd.facts import Stale
 from engine.autograd.watch.places import geometry, meeting
+from engine.classes import dataclass
 from engine.runtime.array import array
 from engine.runtime.storage import Storage
 from engine.tape.capture import CapturedTape, Pass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from weakref import ref
 
 from engine.autograd.watch.paths import read_name
+from engine.classes import dataclass
 from engine.diagnostics import Span
 from engine.diagnostics.site import Site
 from engine.runtime.array import array

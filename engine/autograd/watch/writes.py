@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from threading import get_ident
 
 from engine.autograd.facts import Write
 from engine.autograd.watch.places import Weak
+from engine.classes import dataclass
 from engine.diagnostics.site import Site, call_site
 from engine.runtime import recording
 from engine.runtime.array import array

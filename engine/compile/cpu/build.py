@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from engine.classes import dataclass
 from engine.compile.cpu.toolchain import Toolchain
 
 

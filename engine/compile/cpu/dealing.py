@@ -7,12 +7,12 @@ when the copies become one: that is the winner's, and the gradient is dealt out 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.classes import dataclass
 from engine.compile.cpu.copies import Copies, Lent, add, view
 from engine.compile.threads import Placed, Threads
 from engine.lang.strided import may_meet

@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from engine import config
 from engine.ad.threads import Group
+from engine.classes import dataclass
 from engine.compile.cpu.pool import thread_count
 from engine.compile.threads import Placed, Threads
 from engine.lang.types import ScalarType, scalar_of, shape_of

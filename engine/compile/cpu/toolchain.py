@@ -13,10 +13,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine import config
+from engine.classes import dataclass
 from engine.diagnostics import CompilerError, Diagnostic
 
 _FLAGS = (

@@ -6,7 +6,6 @@ import ast
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from engine.builtins.generic_constructors import GENERIC_CONSTRUCTORS, IDENTITIE
 from engine.builtins.queries import QUERIES
 from engine.builtins.resolve import resolve
 from engine.builtins.stubs import BUILTINS
+from engine.classes import dataclass
 from engine.frontend.calls.atomics import ATOMICS, lower_atomic
 from engine.frontend.calls.chosen_arguments import arguments_apart
 from engine.frontend.calls.constructors import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.assignment.links import join
 from engine.frontend.assignment.names import set_name

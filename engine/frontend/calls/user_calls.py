@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from engine.classes import dataclass
 from engine.diagnostics import KernelError
 from engine.frontend.assignment.aggregates import fresh
 from engine.frontend.calls.references import (

@@ -6,8 +6,9 @@ import ast
 import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from engine.classes import dataclass
 from engine.diagnostics import KernelError
 from engine.diagnostics import Span as SourceSpan
 from engine.frontend.context.lowering import Lowering

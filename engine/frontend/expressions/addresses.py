@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
 
+from engine.classes import dataclass
 from engine.frontend.context.context import Context
 from engine.frontend.expressions.local_arrays import shape_of_local
 from engine.frontend.operands.operand import (

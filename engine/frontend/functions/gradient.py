@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, EngineError
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, EngineError
 from engine.frontend.functions.user_function import UserFunc
 

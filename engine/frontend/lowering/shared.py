@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from engine.classes import dataclass
 from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.operands.kinds import Kind
 from engine.frontend.parsing.captures import Captures, snapshot

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from engine.classes import dataclass
 from engine.frontend.operands.operand import (
     Absent,
     Choice,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from itertools import product
 
+from engine.classes import dataclass
 from engine.frontend.operands.operand import Choice, Operand, View, literal
 from engine.ir.nodes import Atom, Var
 from engine.lang.structs import LinkType

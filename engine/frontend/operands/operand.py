@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from engine.classes import dataclass
 from engine.ir.builder import const
 from engine.ir.nodes import Atom, Const
 from engine.lang.structs import ElementType, StructType, UserType

@@ -8,12 +8,12 @@ been found: an object, or for values, which may change or be equal, their number
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.lang.generics import pattern_of
 
 T = TypeVar("T")

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from engine.classes import dataclass
 
 # Iterations of the unrolled loops around a node, outermost first.
 Path = tuple[int, ...]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from engine.classes import dataclass
 
 # What is read by the calls of `static`, by their ids.
 Static = Mapping[int, Iterable[str]]

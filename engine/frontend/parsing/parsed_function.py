@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from engine.classes import dataclass
 from engine.frontend.parsing.annotations import no_result, parameter_types, patterns, result_types
 from engine.frontend.parsing.builtin_arguments import changed_arguments, references_of
 from engine.frontend.parsing.desugar import desugar, is_idle

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from engine.classes import dataclass
 from engine.frontend.parsing.annotations import BadAnnotation, evaluate, patterns, to_type
 from engine.frontend.parsing.scope import Scope
 from engine.lang.generics import NOT_OF_KERNELS, Pattern

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.frontend.parsing.text import FunctionText, function_text
 

@@ -6,10 +6,11 @@ import ast
 import builtins
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType
 from typing import Any, TypeVar
 
+from engine.classes import dataclass
 from engine.diagnostics import KernelError
 from engine.frontend.parsing.scope import MISSING, Scope
 from engine.frontend.parsing.source import source_of

@@ -16,10 +16,12 @@ import linecache
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any
+
+from engine.classes import dataclass
 
 _STARTED = time.time()
 # Texts of one file that are remembered.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from engine.classes import dataclass
 from engine.interop.ffi.library import numbers_at, register, text_at
 from engine.interop.ffi.signature import require_jax
 from engine.lang.types import BFLOAT16

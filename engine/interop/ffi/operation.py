@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from engine import config
+from engine.classes import dataclass
 from engine.compile.pipeline import NONE, Variants
 from engine.diagnostics import Diagnostic, TapeError
 from engine.interop.ffi.program import Buffer, KernelProgram, Part, Shape, Step

@@ -6,9 +6,10 @@ import hashlib
 import itertools
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from engine import config
+from engine.classes import dataclass
 from engine.compile.pipeline import NONE, Names, Variants, prefetch
 from engine.logger import log_info
 from engine.runtime import recording

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -20,6 +19,7 @@ from engine.builtins.library.trees import (
     NODES,
     TREE_HEADS,
 )
+from engine.classes import dataclass
 from engine.lang.types import FLOAT32, INT32, VectorType
 from engine.logger import log_warning
 from engine.runtime.array import array

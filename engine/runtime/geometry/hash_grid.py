@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.builtins.library.hash_grid import (
     MASK,
     POINT,
 )
+from engine.classes import dataclass
 from engine.lang.types import FLOAT16, FLOAT32, FLOAT64, INT32, ScalarType, VectorType
 from engine.lang.values import SCALAR_CLASSES, to_value_type
 from engine.runtime.array import array

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from engine.builtins.library.mesh import (
 from engine.builtins.library.mesh_points import MESH_QUERY_POINT
 from engine.builtins.library.mesh_rays import MESH_QUERY, MESH_QUERY_RAY
 from engine.builtins.library.trees import BVHS, TREE_HEADS
+from engine.classes import dataclass
 from engine.lang.types import INT32
 from engine.runtime import recording
 from engine.runtime.array import array

@@ -6,11 +6,12 @@ the node is left out. The items of every node lie side by side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from engine.classes import dataclass
 
 _NONE = np.zeros(0, np.int32)
 

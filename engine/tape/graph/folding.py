@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+
+from engine.classes import dataclass
 
 # The same for operations that may share a picture.
 Likeness: TypeAlias = Callable[[int], Hashable]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.classes import dataclass
 from engine.tape.graph.names import Names
 from engine.tape.outline import Key, key_of
 from engine.tape.record import Record

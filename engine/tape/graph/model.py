@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from engine.classes import dataclass
 
 Direction = Literal["LR", "RL", "TB", "BT"]
 Level = Literal["error", "nonfinite", "warning", "unreached", "gradient", ""]
