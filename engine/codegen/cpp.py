@@ -2,8 +2,9 @@
 
     extern "C" void SYMBOL(const unsigned char* args, eng_launch* L)
 
-runs the threads L->begin to L->end. Kernels with array parameters are compiled twice:
-for arrays whose innermost axis is contiguous, and for any strides.
+runs the threads L->begin to L->end. Kernels with array parameters are compiled twice: for arrays
+whose innermost axis is contiguous, and for any strides; large ones just for any strides, since
+the compiler's time is what counts there and no loop over them becomes vector code.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from engine.codegen import headers, snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, Facts
 from engine.codegen.layout import arg_offsets
+from engine.codegen.outline import is_large
 from engine.codegen.spelling import local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
@@ -132,6 +134,8 @@ def _entry(e: Emitter, symbol: str) -> list[str]:
     run = f"ns_{symbol}::run"
     if not facts.arrays:
         return [*out, f"    {run}(args, L);", "}"]
+    if is_large(e.fn):
+        return [*out, f"    {run}<false>(args, L);", "}"]
     offsets = arg_offsets([p.type for p in e.fn.params])
     tests = [
         f"eng::is_flat(eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at}))"

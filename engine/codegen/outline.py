@@ -25,6 +25,11 @@ def weight_of(fn: n.Function) -> int:
     return sum(weight(f.body) for f in (*n.callees(fn), fn))
 
 
+def is_large(fn: n.Function) -> bool:
+    """Whether a kernel, with what it calls, is so long that compile time is what counts."""
+    return weight_of(fn) > LARGE
+
+
 def weight(block: n.Block) -> int:
     """About how many scalar operations a block has, nested blocks included."""
     return sum(_own_weight(s) for s in n.walk(block))

@@ -78,3 +78,33 @@ def test_the_cost_of_watching_can_be_measured(folder_on_path: None) -> None:
     text = tracking.page(1, quick=True)
     assert text.count("\n| ") == 3 + len(tracking.programs()) + 2
     assert "roll-out, an array a step | 20 x 64 |" in text and "nan" not in text
+
+
+def test_kernels_of_a_package_are_compiled_by_phases(
+    folder_on_path: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import argparse
+
+    import compile_real
+
+    folder = tmp_path / "some"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "kernels.py").write_text(
+        "import warp as wp\n\n\n@wp.kernel\ndef twice(x: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n    x[i] = x[i] * x[i]\n"
+    )
+    monkeypatch.setitem(compile_real.PACKAGES, "some", [])
+    rows: dict[str, dict[str, object]] = {}
+    options = argparse.Namespace(
+        peer=False, only=[], every=0, keep=None, seconds=60, results=tmp_path / "r.jsonl"
+    )
+    compile_real.measure("some", folder, options, rows)
+    (row,) = rows.values()
+    assert json.loads(options.results.read_text()) == row
+    said = row["engine"]
+    assert isinstance(said, dict) and said["ok"] and said["form"] == "recorded"
+    assert set(said["phases"]) == set(compile_real.PHASES)
+    assert compile_real.summary([row]).startswith("1 kernels: engine")
+    assert compile_real.line(row).startswith("twice: ")
+    assert compile_real.folder_of("no_such_package") is None

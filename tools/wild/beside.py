@@ -25,16 +25,19 @@ Arrays = dict[str, "np.ndarray[Any, Any]"]
 class Server:
     """One side: a process that has the modules imported."""
 
-    def __init__(self, name: str, python: str, options: dict[str, Any], scratch: Path) -> None:
+    def __init__(
+        self, name: str, python: str, options: dict[str, Any], scratch: Path,
+        program: Sequence[str] = ("-m", "tools.wild.side"),
+    ) -> None:  # fmt: skip
         environment = {**os.environ, "WARP_CACHE_PATH": str(scratch / "warp-cache")}
         path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(path)
         self.answer = scratch / f"{name}.pickle"
-        self.process = subprocess.Popen(
-            [python, "-m", "tools.wild.side", name, json.dumps(options)],
-            cwd=scratch, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=(scratch / f"{name}.err").open("w"), text=True,
-        )  # fmt: skip
+        with (scratch / f"{name}.err").open("w") as errors:
+            self.process = subprocess.Popen(
+                [python, *program, name, json.dumps(options)], cwd=scratch, env=environment,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -56,9 +59,10 @@ class Server:
 
     def close(self) -> None:
         """Ends the process."""
-        assert self.process.stdin is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(30)
+        self.process.stdout.close()
 
 
 def compare(here: Server, there: Server, kernel: str, seconds: int) -> dict[str, Any]:

@@ -111,6 +111,25 @@ def test_functions_return_from_pieces(results: int, same: Any) -> None:
     same(kernel([X, OUT], build), [np.arange(-1, 8, dtype=np.float32), np.zeros(9, np.float32)], 9)
 
 
+def test_large_kernels_are_compiled_for_any_strides_alone(
+    same: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(b: Builder) -> None:
+        i = tid(b)
+        x = b.load(X, [i], [], FLOAT32)
+        b.add(Store(OUT, (i,), b.op("mul", x, b.op("add", x, f32(0.3)))))
+
+    fn = kernel([X, OUT], build)
+    wide = np.linspace(-1, 1, 14, dtype=np.float32)
+    for n in (0, 1, 7):
+        for x in (wide[:n], wide[: 2 * n : 2]):
+            for out in (np.zeros(n, np.float32), np.zeros((n, 3), np.float32)[:, 1]):
+                same(fn, [x, out], n)
+    assert "run<true>" not in cpp.emit(fn, "s")
+    monkeypatch.undo()
+    assert "run<true>" in cpp.emit(fn, "s")
+
+
 def test_compilers_do_less_for_what_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     def long(n: int) -> Function:
         def build(b: Builder) -> None:
