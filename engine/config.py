@@ -63,6 +63,10 @@ cxx: str | None = None
 compile_timeout: float = 300.0
 # Compile with debug information, and with `#line` directives that point to the Python source.
 debug_info: bool = False
+# Kernels that are compiled from then on call the C library for functions of float32 (sin, exp, pow
+# and their like), one number at a time. Else they are functions of the engine's own, of which
+# compilers make vectors: their results differ by some units in the last place (docs/language.md).
+precise_math: bool = False
 # "debug" compiles the `assert` statements of kernels that are launched for the first time from
 # then on (the module option "mode" does it for one module); else they mean nothing. Their launches
 # and adjoints are watched, too: after an access outside of an array, view, vector or matrix, which

@@ -9,6 +9,8 @@ the compiler's time is what counts there and no loop over them becomes vector co
 
 from __future__ import annotations
 
+import re
+
 from engine.codegen import headers, snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, Facts
@@ -26,6 +28,7 @@ CPP = Dialect(
     piece="ENG_PIECE",
     context="eng::ctx_t&",
 )
+_TRIG = re.compile(r"eng::(sin|cos|tan)\(")
 
 
 def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
@@ -35,11 +38,17 @@ def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
     lines: write `#line` directives that point to the Python source.
     """
     e = Emitter(fn, CPP, lines)
-    out = [f'#include "{headers.SNIPPET}"'] if snippets.has_snippets(fn) else []
+    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
+    text = "\n".join(out) + "\n"
+    return "".join(f'#include "{name}"\n' for name in _headers(fn, text)) + text
+
+
+def _headers(fn: n.Function, text: str) -> list[str]:
+    """What a kernel needs beside the header of all."""
+    out = [headers.SNIPPET] if snippets.has_snippets(fn) else []
     if fn.watch:
-        out.append(f'#include "{headers.WATCH}"')
-    out += [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
-    return "\n".join(out) + "\n"
+        out.append(headers.WATCH)
+    return out + [headers.TRIG.format(name) for name in sorted(set(_TRIG.findall(text)))]
 
 
 def _run(e: Emitter) -> list[str]:

@@ -2,8 +2,9 @@
 
 Shared headers stand in `native`, those of one backend alone in a folder of it, which is searched
 first. What every backend has to bring: `platform.h` (integers, qualifiers, the functions of a
-device's library), `libm.h` (their names in snippets), `block.h` (the launch structure),
-`context.h` (memory of a thread), `launch.h` (threads), `atomic.h`.
+device's library), `floats.h` (functions of float32), `libm.h` (their names in snippets),
+`block.h` (the launch structure), `context.h` (memory of a thread), `launch.h` (threads),
+`atomic.h`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ CPU = (_NATIVE / "cpu", _NATIVE)
 CUDA = (_NATIVE / "cuda", _NATIVE)
 ENGINE = "engine.h"  # what every kernel needs
 WATCH = "watch.h"  # what watched kernels need, on the CPU alone
+TRIG = "trig_{}.h"  # what kernels need that call sin, cos or tan, on the CPU alone
 SNIPPET = "snippet.h"  # what native functions see; has the other in it
 
 _INCLUDE = re.compile(r'#include "(.+)"')

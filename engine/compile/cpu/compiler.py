@@ -68,7 +68,8 @@ class _Unit:
         self.text = cpp.emit(fn, _SYMBOL)
         size = weight_of(fn)
         self.level = (size > LARGE) + (size > HUGE)
-        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key)
+        precise = "precise" if config.precise_math else ""
+        parts = (self.text, headers.hash_of(headers.CPU), toolchain.key, precise)
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         self.symbol = f"{identifier(fn.name)}_{self.key[:16]}"
 
@@ -132,8 +133,10 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
         for i, part in enumerate(parts):
             source = folder / f"kernels{i}.cpp"
             level = part[0].level
-            large = ["#define ENG_LARGE"] if level else []
-            text = [*large, f'#include "{headers.ENGINE}"', *(u.source() for u in part)]
+            settings = ["#define ENG_LARGE"] if level else []
+            if config.precise_math:
+                settings.append("#define ENG_PRECISE")
+            text = [*settings, f'#include "{headers.ENGINE}"', *(u.source() for u in part)]
             source.write_text("\n".join(text), encoding="utf-8")
             sources.append((source, level))
         outcomes = build(toolchain, sources, headers.CPU, config.compile_timeout)

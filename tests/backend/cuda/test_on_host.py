@@ -120,7 +120,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Any:
         found, program = group(places[name] % GROUPS)
         return found[name], program
 
-    return find
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wp.config, "precise_math", True)  # the device's functions are the library's
+        yield find
 
 
 def on_cpu(c: Prepared, form: Form, args: bytes, journal: Any = None) -> Any:

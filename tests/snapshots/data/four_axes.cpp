@@ -1,4 +1,5 @@
 // ---- primal
+#include "trig_sin.h"
 namespace ns_primal {
 template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT> v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -43,6 +44,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
 }
 
 // ---- adjoint
+#include "trig_cos.h"
 namespace ns_adjoint {
 template <bool FLAT>
 ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT> v_out, eng::array_t<float,4,FLAT> v_adj_x, eng::array_t<float,4,FLAT> v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {

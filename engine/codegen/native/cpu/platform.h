@@ -22,6 +22,12 @@
 #define ENG_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// Whether the compiler takes forms for vectors of functions that it cannot inline.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__ELF__) && \
+    (defined(__x86_64__) || defined(__aarch64__))
+#define ENG_SIMD
+#endif
+
 // Functions of the C library.
 #define ENG_LIB(name) __builtin_##name
 #define ENG_LIKELY(test) __builtin_expect(test, 1)
