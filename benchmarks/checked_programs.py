@@ -1,7 +1,7 @@
 """Measures `adtool check --alias warp` of whole programs, and writes benchmarks/CHECKS.md.
 
-    python benchmarks/checked_programs.py                     Newton's differentiable examples
-    python benchmarks/checked_programs.py MODULE [ARGUMENT ...]
+    python -m benchmarks.checked_programs                     Newton's differentiable examples
+    python -m benchmarks.checked_programs MODULE [ARGUMENT ...]
 
 A program runs by itself, with the engine under Warp's name, and then under the check: once each to
 compile, then three times each in turn. Medians of the clock are given, of whole processes. Needs
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machine import describe
+from benchmarks.machine import describe
 
 HERE = Path(__file__).resolve().parent
 NEWTON = [
@@ -77,7 +77,7 @@ def page(rows: list[Measured]) -> str:
     machine = ", ".join(f"{k}: {v}" for k, v in describe().items())
     out = [
         "# Checks of whole programs", "", f"{machine}.", "",
-        "Measured by `python benchmarks/checked_programs.py`: medians of three runs of whole "
+        "Measured by `python -m benchmarks.checked_programs`: medians of three runs of whole "
         "processes, in turn, with kernels compiled before.", "",
         "| program | launches on tapes | alone | `adtool check --alias warp` | ratio | verdict |",
         "|---|---|---|---|---|---|",

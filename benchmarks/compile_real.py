@@ -1,6 +1,6 @@
 """Measures how long kernels of real packages take to compile, beside Warp.
 
-    python benchmarks/compile_real.py [--packages newton ...] [--only WORD]... [--every N]
+    python -m benchmarks.compile_real [--packages newton ...] [--only WORD]... [--every N]
 
 The kernels of Newton, MuJoCo Warp and Warp's examples, each alone and with an empty cache: what a
 launch on a tape and its backward pass compile here, by phases, and a module of that kernel in Warp.

@@ -1,6 +1,6 @@
 """Measures how long large kernels take to compile, forward and adjoint.
 
-    python benchmarks/compile_sizes.py     a few minutes; writes COMPILE.md
+    python -m benchmarks.compile_sizes     a few minutes; writes COMPILE.md
 
 Each program is compiled in a fresh process with an empty kernel cache: the time of its first
 launch, and of the first gradient after it. Imports are not counted.
@@ -22,8 +22,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from machine import describe
-from table import seconds, table
+from benchmarks.machine import describe
+from benchmarks.table import seconds, table
 
 HERE = Path(__file__).resolve().parent
 HEAD = "import engine as wp\n\n\n"
@@ -138,8 +138,9 @@ def measure(text: str, rounds: int) -> tuple[float, ...]:
             path = Path(folder) / "program.py"
             path.write_text(text, encoding="utf-8")
             done = subprocess.run(
-                [sys.executable, __file__, "--one", str(path)],
-                env={**os.environ, "ENGINE_CACHE_DIR": str(Path(folder) / "kernels")},
+                [sys.executable, "-m", "benchmarks.compile_sizes", "--one", str(path)],
+                env={**os.environ, "PYTHONPATH": str(HERE.parent),
+                     "ENGINE_CACHE_DIR": str(Path(folder) / "kernels")},
                 check=True, capture_output=True, text=True,
             )  # fmt: skip
             found.append(json.loads(done.stdout.splitlines()[-1]))
@@ -155,7 +156,7 @@ def page(rows: list[tuple[str, tuple[float, ...]]], machine: dict[str, Any], rou
     parts = [
         "# Compile time of large kernels",
         ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
-        f"Measured by `python benchmarks/compile_sizes.py`: medians of {rounds} fresh processes "
+        f"Measured by `python -m benchmarks.compile_sizes`: medians of {rounds} fresh processes "
         "with an empty kernel cache. *Forward* is the first launch; *adjoint* is a launch on a "
         "tape and its backward pass after that; *CPU* is user and system time of both, compilers "
         f"included. Together, by the clock, {verdict}. Processes that wanted to run, for each "

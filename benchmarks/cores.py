@@ -1,7 +1,7 @@
 """Measures launches on one core and on all of them, and writes benchmarks/CORES.md.
 
-    python benchmarks/cores.py            all rows of kernels, some minutes
-    python benchmarks/cores.py --only nbody
+    python -m benchmarks.cores            all rows of kernels, some minutes
+    python -m benchmarks.cores --only nbody
 
 One process makes a case; passes on one thread and on as many as there are cores take turns. The
 limit of the machine is measured between them: how much more arithmetic that many processes, which
@@ -20,9 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cases import CASES, Case
-from machine import describe
-from peers import Peer
+from benchmarks.case import Case
+from benchmarks.cases import CASES
+from benchmarks.machine import describe
+from benchmarks.peers import Peer
 
 HERE = Path(__file__).resolve().parent
 PASSES = ("forward", "backward")
@@ -59,7 +60,7 @@ def measure(peer: Peer, case: Case, cores: int, rounds: int) -> dict[str, Any]:
     """Seconds of each pass for each number of threads."""
     made = peer.ask({"make": case.name, "size": case.size})
     row: dict[str, Any] = {}
-    for which in PASSES if made["backward"] else PASSES[:1]:
+    for which in PASSES if "backward" in made["passes"] else PASSES[:1]:
         times: dict[int, list[float]] = {1: [], cores: []}
         limits = []
         for _ in range(rounds):
@@ -76,7 +77,7 @@ def page(rows: list[tuple[Case, dict[str, Any]]], cores: int) -> str:
     machine = ", ".join(f"{k}: {v}" for k, v in describe().items())
     out = [
         "# Launches on several cores", "", f"{machine}.", "",
-        f"Measured by `python benchmarks/cores.py`: medians of one thread and of {cores}, which "
+        f"Measured by `python -m benchmarks.cores`: medians of one thread and of {cores}, which "
         "take turns in one process. *Machine* is how much more arithmetic as many processes that "
         "share nothing did at once than one alone, measured between the rounds of the row. "
         "Results are the same bit for bit.", "",

@@ -1,6 +1,6 @@
 """What executors cost: the time to check 1, 10 and 100 captures, beside one process.
 
-    python benchmarks/executors.py [--jobs N] [--counts 1 10 100] [--with-ray]
+    python -m benchmarks.executors [--jobs N] [--counts 1 10 100] [--with-ray]
 
 Prints the table of EXECUTORS.md. Every capture is of the same program of one launch, compiled;
 with --scripts the program itself is run and checked.
@@ -19,7 +19,7 @@ from pathlib import Path
 from adtool.executors import executor
 from adtool.job import CheckOptions, Job, Target
 from adtool.tasks.check_script import CheckScript
-from machine import describe
+from benchmarks.machine import describe
 
 SCRIPT = """
 import engine as wp

@@ -1,9 +1,9 @@
 """Measures conversions and kernels in other frameworks beside NVIDIA Warp; writes INTEROP.md.
 
-    python benchmarks/interop.py            all rows, some minutes
-    python benchmarks/interop.py --quick    small sizes, to see that everything runs
+    python -m benchmarks.interop            all rows, some minutes
+    python -m benchmarks.interop --quick    small sizes, to see that everything runs
 
-As benchmarks/run.py: a process for each of the two, which take turns. Needs the packages of
+As `python -m benchmarks`: a process for each of the two, which take turns. Needs the packages of
 tests/interop/requirements.txt; a row whose framework is missing, or fails in Warp, says so.
 """
 
@@ -17,17 +17,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cases import Case
-from interop_cases import CONVERSIONS, INTEROP
-from machine import describe, package
-from peers import Peer
-from run import take_turns
-from table import ratio, seconds, table
+from benchmarks.case import Case
+from benchmarks.interop_cases import CONVERSIONS, INTEROP
+from benchmarks.machine import describe, package
+from benchmarks.measuring import take_turns
+from benchmarks.peers import Peer
+from benchmarks.table import ratio, seconds, table
 
 HERE = Path(__file__).resolve().parent
 LIMIT = 20e-6  # seconds that a conversion may take
 PAIRS = 3  # of processes, for short calls
-HOW = f"""Measured by `python benchmarks/interop.py`. Each of `engine` and Warp lives in a process
+HOW = f"""Measured by `python -m benchmarks.interop`. Each of `engine` and Warp lives in a process
 of its own; both make the same data and take turns, round by round, with the order alternating;
 short calls are asked of {PAIRS} pairs of processes, both of a pair on the same core, after a round
 in each that is not counted: Python itself makes code faster while it runs the first times. Figures
@@ -52,7 +52,7 @@ def measure(case: Case, size: int, rounds: int, repeat: int) -> dict[str, Any]:
                         peers[name].ask({"time": "forward", "repeat": 1})  # not counted
                 except RuntimeError:
                     del peers[name]
-            times = take_turns(peers, "forward", rounds, repeat, 0)
+            times = take_turns(peers, "forward", rounds, repeat)
             for name in peers:
                 found[name] += times[name]
     row.update({name: median(times) if times else None for name, times in found.items()})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cases import Case, Ready
+from benchmarks.case import Case, Ready
 
 CONVERSIONS = 10_000_000  # elements
 SMALL, LARGE = 1, 10_000_000  # of arrays that kernels get

@@ -102,3 +102,36 @@ def move(
     faster = v[i] + (pull - 0.05 * v[i]) * dt
     v_next[i] = faster
     x_next[i] = here + faster * dt
+
+
+@wp.kernel
+def unit_normal(a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.vec3), n: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    n[i] = wp.normalize(wp.cross(a[i], b[i]))
+
+
+@wp.kernel
+def misfit(w: wp.array(dtype=float), target: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    d = w[i] - target[i]
+    wp.atomic_add(loss, 0, d * d)
+
+
+@wp.kernel
+def descend(gradient: wp.array(dtype=float), rate: float, w: wp.array(dtype=float)):
+    i = wp.tid()
+    w[i] = w[i] - rate * gradient[i]
+
+
+@wp.kernel
+def swing(
+    x: wp.array(dtype=float),
+    v: wp.array(dtype=float),
+    dt: float,
+    x_next: wp.array(dtype=float),
+    v_next: wp.array(dtype=float),
+):
+    i = wp.tid()
+    faster = v[i] - dt * wp.sin(x[i])
+    v_next[i] = faster
+    x_next[i] = x[i] + dt * faster

@@ -1,7 +1,7 @@
 """Measures `adtool check` of tapes of up to 10,000 launches, and writes benchmarks/LONG_TAPES.md.
 
-    python benchmarks/long_tapes.py                  some minutes
-    python benchmarks/long_tapes.py --steps 1000
+    python -m benchmarks.long_tapes                  some minutes
+    python -m benchmarks.long_tapes --steps 1000
 
 Each row is the whole command in a process of its own: the script with its capture, the checks of
 all launches, the check of the tape as a whole, the report. Kernels have been compiled before.
@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine import describe
+from benchmarks.machine import describe
 
 HERE = Path(__file__).resolve().parent
 LAYOUTS = {
@@ -87,7 +87,7 @@ def page(rows: list[Measured]) -> str:
     machine = ", ".join(f"{k}: {v}" for k, v in describe().items())
     out = [
         "# Checks of long tapes", "", f"{machine}.", "",
-        "Measured by `python benchmarks/long_tapes.py`: `adtool check` of a roll-out of 64 "
+        "Measured by `python -m benchmarks.long_tapes`: `adtool check` of a roll-out of 64 "
         "particles with one launch and one set of controls a step, as a whole (capture, checks of "
         "launches, end to end, report), in a process of its own. *Memory* is the peak of the "
         "larger one of its two processes. *Load* is how many processes wanted a core meanwhile: "

@@ -1,6 +1,6 @@
 """The corpus of `adtool selftest`, checked by it and by Warp's gradcheck.
 
-Run with `python benchmarks/selftest.py`; writes SELFTEST.md.
+Run with `python -m benchmarks.selftest`; writes SELFTEST.md.
 Warp's adjoints cannot be spoiled from outside, so the gradients are, after its backward pass
 has computed them: by the same factors, or in one element. A false alarm may also be a right
 one: its gradient of some of the kernels (with loops that carry values, with components assigned
@@ -23,7 +23,7 @@ import numpy as np
 from adtool.selftest.case import Arr, Case
 from adtool.selftest.run import Outcome, corpus, run
 from adtool.selftest.score import Score, by, score
-from table import table
+from benchmarks.table import table
 
 CORPUS = Path(__file__).parents[1] / "adtool" / "selftest" / "corpus"
 LARGEST = 64  # elements of an array; its cost grows with inputs times outputs
@@ -164,7 +164,7 @@ def markdown(
     every = score("", ours)
     return f"""# Who checks the checker
 
-Measured by `python benchmarks/selftest.py`: the corpus of `adtool selftest`, and the same kernels
+Measured by `python -m benchmarks.selftest`: the corpus of `adtool selftest`, and the same kernels
 under `warp.autograd.gradcheck` of {peer} at its default settings. The tables have the
 {len(small)} kernels whose arrays have at most {LARGEST} elements, because the peer's cost grows
 with inputs times outputs. Here the adjoint's code is spoiled; the peer's cannot be from outside, so

@@ -1,7 +1,7 @@
 """Measures what watching a program costs, and writes benchmarks/TRACKING.md.
 
-    python benchmarks/tracking.py            all rows, some minutes
-    python benchmarks/tracking.py --rounds 3
+    python -m benchmarks.tracking            all rows, some minutes
+    python -m benchmarks.tracking --rounds 3
 
 Each row is one program, run in turn without and with what is measured, in one process: medians of
 several rounds. A ratio compares times of one round, and the median of ratios is shown.
@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 import engine as wp
+from benchmarks.machine import describe
+from benchmarks.table import table
+from benchmarks.tracking_kernels import advance, advance_in_place, forces, kick, total
 from engine.autograd import Witness
-from machine import describe
-from table import table
-from tracking_kernels import advance, advance_in_place, forces, kick, total
 
 HERE = Path(__file__).resolve().parent
 
@@ -208,7 +208,7 @@ def page(rounds: int, quick: bool = False) -> str:
 
 {machine}.
 
-Measured by `python benchmarks/tracking.py`: medians of {rounds} rounds ({3 * rounds} for the last
+Measured by `python -m benchmarks.tracking`: medians of {rounds} rounds ({3 * rounds} for the last
 two tables), in which the ways to run a program take turns in one process. The machine is shared
 and noisy: times of two runs of this page differ by more than a half, ratios by less.
 

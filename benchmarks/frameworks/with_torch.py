@@ -1,0 +1,169 @@
+"""PyTorch, eager, on all cores. A backward pass is that of a graph which is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from benchmarks.case import Ready
+from benchmarks.data import PARTICLES, edges, springs, values
+from benchmarks.frameworks import Rows
+
+
+def _tensor(a: Any, grad: bool = True) -> Any:
+    return torch.from_numpy(a.copy()).requires_grad_(grad)
+
+
+def _ready(f: Callable[..., Any], given: list[Any], seed: Any = None) -> Ready:
+    """A function of tensors without a graph, and the backward pass of its graph."""
+    leaves = [_tensor(a) for a in given]
+    plain = [t.detach() for t in leaves]
+    out = f(*leaves)
+    kept = torch.ones_like(out) if seed is None else torch.from_numpy(seed.copy())
+
+    def forward() -> None:
+        with torch.no_grad():
+            f(*plain)
+
+    def backward() -> None:
+        for t in leaves:
+            t.grad = None
+        out.backward(kept, retain_graph=True)
+
+    backward()
+    return Ready(
+        forward, backward, [out.detach().numpy().copy()], [t.grad.numpy().copy() for t in leaves]
+    )
+
+
+def _tiny(size: int) -> Ready:
+    return _ready(lambda x: x * x, [values(1) + 3.0])
+
+
+def _saxpy(size: int) -> Ready:
+    return _ready(lambda x, y: 2.5 * x + y, [values(size), values(size, 2)])
+
+
+def _wave(v: Any) -> Any:
+    return torch.sin(v) * torch.exp(-v * v) + torch.sqrt(v * v + 1.0)
+
+
+def _elementwise(size: int) -> Ready:
+    return _ready(_wave, [values(size)])
+
+
+def _nbody(size: int) -> Ready:
+    def pull(x: Any, mass: Any) -> Any:
+        d = x[None, :, :] - x[:, None, :]
+        s = (d * d).sum(2) + 0.01
+        return (d * (mass[None, :] / (s * torch.sqrt(s)))[:, :, None]).sum(1)
+
+    return _ready(pull, [values(3 * size).reshape(-1, 3), values(size, 2) + 1.5])
+
+
+def _stencil(size: int) -> Ready:
+    side = round(size**0.5)
+
+    def step(u: Any) -> Any:
+        middle = u[1:-1, 1:-1]
+        around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+        return torch.nn.functional.pad(middle + 0.1 * (around - 4.0 * middle), (1, 1, 1, 1))
+
+    return _ready(step, [values(side * side).reshape(side, side)])
+
+
+def _springs(size: int) -> Ready:
+    particles, first, second = springs(size)
+    i, j = (torch.from_numpy(a).long() for a in (first, second))
+
+    def forces(x: Any) -> Any:
+        d = x[j] - x[i]
+        length = d.norm(dim=1, keepdim=True)
+        f = d * (10.0 * (length - 0.5) / length)
+        return torch.zeros_like(x).index_add(0, i, f).index_add(0, j, f, alpha=-1)
+
+    x = values(3 * particles).reshape(-1, 3)
+    return _ready(forces, [x], values(3 * particles, 4).reshape(-1, 3))
+
+
+def _loop(size: int) -> Ready:
+    def steps(v: Any) -> Any:
+        for _ in range(16):
+            v = v + 0.1 * torch.sin(v)
+        return v
+
+    return _ready(steps, [values(size)])
+
+
+def _cross(size: int) -> Ready:
+    def normal(a: Any, b: Any) -> Any:
+        return torch.nn.functional.normalize(torch.linalg.cross(a, b), dim=1, eps=0.0)
+
+    return _ready(normal, list(edges(size)), values(3 * size, 5).reshape(-1, 3))
+
+
+def _sum(size: int) -> Ready:
+    return _ready(lambda x: (x * x).sum(), [values(size)])
+
+
+def _maximum(size: int) -> Ready:
+    return _ready(
+        lambda x: (torch.sin(x) * torch.exp(x) + torch.sqrt(x + 2.0)).max(), [values(size)]
+    )
+
+
+def _iteration(size: int) -> Ready:
+    target = _tensor(values(size), grad=False)
+    w = torch.zeros(size, requires_grad=True)
+
+    def forward() -> None:
+        loss = ((w - target) ** 2).sum()
+        loss.backward()
+        with torch.no_grad():
+            w.sub_(w.grad, alpha=0.01)
+        w.grad = None
+
+    forward()
+    return Ready(forward, None)
+
+
+def _trajectory(size: int) -> Ready:
+    first, second = _tensor(values(PARTICLES)), _tensor(values(PARTICLES, 2))
+    kept = torch.ones(PARTICLES)
+
+    def record() -> Any:
+        x, v = first, second
+        for _ in range(size):
+            v = v - 0.01 * torch.sin(x)
+            x = x + 0.01 * v
+        return x
+
+    def both() -> None:
+        first.grad = second.grad = None
+        record().backward(kept)
+
+    both()
+    return Ready(record, both, [], [first.grad.numpy().copy()])
+
+
+def _gradcheck(size: int) -> Ready:
+    x = _tensor(values(size).astype("float64"))
+
+    def forward() -> None:
+        if not torch.autograd.gradcheck(_wave, (x,)):
+            raise RuntimeError("a right gradient failed its check")
+
+    forward()
+    return Ready(forward, None)
+
+
+def rows() -> Rows:
+    """What PyTorch can do."""
+    return {
+        "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
+        "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
+        "maximum": _maximum, "iteration": _iteration, "trajectory": _trajectory,
+        "gradcheck": _gradcheck,
+    }  # fmt: skip

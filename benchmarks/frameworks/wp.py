@@ -1,0 +1,37 @@
+"""`engine` and Warp: the same programs, whose module is named by $BENCH_FRAMEWORK."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from typing import Any
+
+from benchmarks.case import Case, Ready
+from benchmarks.cases import CASES
+from benchmarks.frameworks import Rows
+
+
+def load(kernels: str) -> tuple[Any, Any]:
+    """The framework's module and a module of kernels written for it."""
+    wp = importlib.import_module(os.environ["BENCH_FRAMEWORK"])
+    if wp.__name__ == "warp":
+        wp.config.quiet = True
+        wp.config.kernel_cache_dir = os.environ["WARP_CACHE_PATH"]
+        wp.init()
+    importlib.import_module(f"{wp.__name__}.autograd")
+    return wp, importlib.import_module(f"benchmarks.{kernels}")
+
+
+def rows() -> Rows:
+    """Every case; those with other frameworks too."""
+    wp, kernels = load("kernels")
+
+    def make(case: Case, size: int) -> Ready:
+        return case.make(wp, kernels, size)
+
+    cases = [c for c in CASES if wp.__name__ == "engine" or not c.alone]
+    from benchmarks.interop_cases import INTEROP
+    from benchmarks.scaling import CURVES
+
+    return {c.name: functools.partial(make, c) for c in (*cases, *CURVES, *INTEROP)}
