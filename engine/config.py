@@ -65,7 +65,7 @@ compile_timeout: float = 300.0
 debug_info: bool = False
 # Kernels that are compiled from then on call the C library for functions of float32 (sin, exp, pow
 # and their like), one number at a time. Else they are functions of the engine's own, of which
-# compilers make vectors: their results differ by some units in the last place (docs/language.md).
+# compilers make vectors; docs/python.md says how exact they are.
 precise_math: bool = False
 # "debug" compiles the `assert` statements of kernels that are launched for the first time from
 # then on (the module option "mode" does it for one module); else they mean nothing. Their launches

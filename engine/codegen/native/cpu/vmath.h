@@ -1,7 +1,7 @@
 // Functions of float32 without branches and without fma, so that compilers make vectors of them,
 // and that a lane of a vector, the rest of a loop and a single call give the same bits on every
 // machine. Polynomials are minimax fits of our own (Remez's exchange) on the reduced ranges; the
-// errors that tests hold are in docs/language.md. Where arithmetic is in float64, results are
+// errors that tests hold are in docs/python.md. Where arithmetic is in float64, results are
 // rounded once.
 #pragma once
 #include "scalar.h"

@@ -1,0 +1,244 @@
+"""The engine's own functions of float32: their errors over the whole range, and the same bits alone
+and in vectors.
+
+The oracle is NumPy in float64. Errors are counted in units in the last place of the right result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from tests.backend.signatures import Array
+
+# The largest error that docs/python.md states of each function, in units in the last place.
+STATED = {
+    "sin": 2.5, "cos": 2.5, "tan": 1.5, "exp": 1.1, "log": 1.0, "tanh": 1.5,
+    "log2": 0.51, "log10": 0.51, "atan": 0.51, "asin": 0.51, "acos": 0.51, "sinh": 0.51,
+    "cosh": 0.51, "cbrt": 0.51, "pow": 0.51, "atan2": 0.51,
+}  # fmt: skip
+NUMPY: dict[str, Any] = {
+    **{name: getattr(np, name) for name in STATED if hasattr(np, name)},
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "pow": np.power, "atan2": np.arctan2,
+}  # fmt: skip
+ONE = sorted(set(STATED) - {"pow", "atan2"})
+CODES = {name: k for k, name in enumerate(ONE)}
+
+Floats = wp.array(dtype=wp.float32)
+
+
+@wp.kernel
+def sin(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.sin(x[i])
+
+
+@wp.kernel
+def cos(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.cos(x[i])
+
+
+@wp.kernel
+def tan(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.tan(x[i])
+
+
+@wp.kernel
+def exp(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.exp(x[i])
+
+
+@wp.kernel
+def log(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.log(x[i])
+
+
+@wp.kernel
+def tanh(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.tanh(x[i])
+
+
+@wp.kernel
+def log2(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.log2(x[i])
+
+
+@wp.kernel
+def log10(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.log10(x[i])
+
+
+@wp.kernel
+def atan(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.atan(x[i])
+
+
+@wp.kernel
+def asin(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.asin(x[i])
+
+
+@wp.kernel
+def acos(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.acos(x[i])
+
+
+@wp.kernel
+def sinh(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.sinh(x[i])
+
+
+@wp.kernel
+def cosh(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.cosh(x[i])
+
+
+@wp.kernel
+def cbrt(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.cbrt(x[i])
+
+
+@wp.kernel
+def pow(x: Floats, p: Floats, y: Floats):  # noqa: A001 (the function's name)
+    i = wp.tid()
+    y[i] = wp.pow(x[i], p[i])
+
+
+@wp.kernel
+def atan2(x: Floats, p: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = wp.atan2(x[i], p[i])
+
+
+KERNELS = {name: globals()[name] for name in STATED}
+
+SPECIAL = np.array(
+    [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, -2.5,
+     1e-45, -1e-45, 1e-38, 1.1754944e-38, 3.4028235e38, -3.4028235e38, 1.0000001, 0.99999994,
+     88.72283, 88.72284, -87.33655, -103.97208, -103.98, -104.5, 89.0, 47999.0, 48000.0, 48001.0,
+     -48000.004, 1e9, 1e22, 16777215.0, 16777216.0, 16777217.0, -16777215.0, 8388609.0, 33554432.0,
+     0.625, 0.62499994, 0.00390625, 1.5707964, 3.1415927, 6.2831855, -7.0, 1e10, 0.33333334],
+    dtype=np.float32,
+)  # fmt: skip
+
+
+def sample(n: int, seed: int) -> Array:
+    """Numbers of all exponents, special ones, and as many of ordinary size."""
+    rng = np.random.default_rng(seed)
+    everywhere = rng.integers(0, 1 << 32, n, dtype=np.uint32).view(np.float32)
+    return np.concatenate([SPECIAL, everywhere, rng.normal(scale=8.0, size=n).astype(np.float32)])
+
+
+def run(name: str, *values: Array) -> Array:
+    out = wp.zeros(len(values[0]), dtype=wp.float32)
+    inputs = [wp.array(v, dtype=wp.float32) for v in values]
+    wp.launch(KERNELS[name], dim=len(values[0]), inputs=inputs, outputs=[out])
+    return out.numpy()
+
+
+def errors(name: str, got: Array, *values: Array) -> Array:
+    """Errors in units in the last place; infinite where special values, or signs of zero, differ."""
+    with np.errstate(all="ignore"):
+        at = [v.astype(np.float64) for v in values]
+        if name in ("asin", "acos"):
+            at = [np.clip(at[0], -1.0, 1.0)]
+        want = NUMPY[name](*at)
+        rounded = want.astype(np.float32)
+        unit = np.exp2(np.maximum(np.frexp(want)[1], -125) - 24.0)
+        out = np.abs(got.astype(np.float64) - want) / unit
+    special = ~np.isfinite(rounded) | ~np.isfinite(got) | (want == 0.0)
+    same = (got.view(np.int32) == rounded.view(np.int32)) | (np.isnan(got) & np.isnan(rounded))
+    # The largest numbers may round to infinity on one side alone.
+    edge = np.isinf(rounded) != np.isinf(got)
+    near = edge & ~np.isnan(rounded) & (np.abs(want) > 3.4028e38) & (np.abs(want) < 3.4029e38)
+    out[special] = np.where(same | near, 0.0, np.inf)[special]
+    return out
+
+
+def held(name: str, *values: Array) -> None:
+    found = errors(name, run(name, *values), *values)
+    worst = int(np.argmax(found))
+    assert found[worst] <= STATED[name], (name, found[worst], [v[worst] for v in values])
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_errors_over_the_whole_range(name: str) -> None:
+    held(name, sample(1 << 18, CODES[name]))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ONE)
+def test_errors_of_every_64th_number(name: str) -> None:
+    for start in range(0, 1 << 32, 1 << 28):
+        bits = np.arange(start + CODES[name], start + (1 << 28), 64, dtype=np.uint32)
+        held(name, bits.view(np.float32))
+
+
+@pytest.mark.parametrize("name", ["pow", "atan2"])
+def test_errors_of_pairs(name: str) -> None:
+    a, b = (m.ravel() for m in np.meshgrid(SPECIAL, SPECIAL))
+    held(name, a, b)
+    held(name, sample(1 << 17, 1), sample(1 << 17, 2))
+    rng = np.random.default_rng(3)
+    base = np.exp(rng.normal(size=1 << 17)).astype(np.float32)
+    held(name, base, rng.normal(scale=20.0, size=1 << 17).astype(np.float32))
+    held(name, -base, rng.integers(-20, 20, 1 << 17).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", sorted(STATED))
+def test_the_same_bits_alone_and_in_vectors(name: str) -> None:
+    values = [sample(200, 5), sample(200, 6)[::-1].copy()][: 2 if name in ("pow", "atan2") else 1]
+    whole = run(name, *values)
+    for n in (1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 100):
+        for start in (0, 5, 37):
+            part = run(name, *(v[start : start + n].copy() for v in values))
+            assert part.tobytes() == whole[start : start + n].tobytes(), (name, n, start)
+    # Elements that are apart in memory are loaded one by one.
+    n = len(values[0])
+    inputs = []
+    for v in values:
+        spread = np.zeros(3 * n, np.float32)
+        spread[::3] = v
+        inputs.append(wp.array(spread, dtype=wp.float32)[::3])
+    out = wp.zeros(n, dtype=wp.float32)
+    wp.launch(KERNELS[name], dim=n, inputs=inputs, outputs=[out])
+    assert out.numpy().tobytes() == whole.tobytes()
+
+
+def test_no_elements() -> None:
+    assert run("sin", np.zeros(0, np.float32)).shape == (0,)
+
+
+def test_functions_of_the_library_are_taken_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wp.config, "precise_math", True)
+
+    @wp.kernel
+    def precise(x: Floats, y: Floats):
+        i = wp.tid()
+        y[i] = wp.sin(x[i])
+
+    values = sample(1 << 16, 9)
+    out = wp.zeros(len(values), dtype=wp.float32)
+    wp.launch(precise, dim=len(values), inputs=[wp.array(values)], outputs=[out])
+    got, own = out.numpy(), run("sin", values)
+    found = errors("sin", got, values)
+    assert found.max() < 1.0 < errors("sin", own, values).max()
+    assert np.any(got != own)
