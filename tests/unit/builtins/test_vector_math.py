@@ -115,7 +115,7 @@ def cbrt(x: Floats, y: Floats):
 
 
 @wp.kernel
-def pow(x: Floats, p: Floats, y: Floats):  # noqa: A001 (the function's name)
+def pow(x: Floats, p: Floats, y: Floats):
     i = wp.tid()
     y[i] = wp.pow(x[i], p[i])
 
