@@ -153,7 +153,7 @@ def run(name: str, *values: Array) -> Array:
 
 
 def errors(name: str, got: Array, *values: Array) -> Array:
-    """Errors in units in the last place; infinite where special values, or signs of zero, differ."""
+    """Errors in units in the last place; infinite where special values or signs of zero differ."""
     with np.errstate(all="ignore"):
         at = [v.astype(np.float64) for v in values]
         if name in ("asin", "acos"):
