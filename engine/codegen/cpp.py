@@ -2,9 +2,9 @@
 
     extern "C" void SYMBOL(const unsigned char* args, eng_launch* L)
 
-runs the threads L->begin to L->end. Kernels with array parameters are compiled twice: for arrays
-whose innermost axis is contiguous, and for any strides; large ones just for any strides, since
-the compiler's time is what counts there and no loop over them becomes vector code.
+runs the threads L->begin to L->end. The loop over them is there twice where there are arrays: for
+arrays that are contiguous and share no memory with what is written, which compilers are told, and
+for any others; of large kernels just for any, since the compiler's time is what counts there.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import re
 
 from engine.codegen import headers, snippets
 from engine.codegen.cstyle import Dialect, Emitter
-from engine.codegen.facts import LINEAR, Facts
+from engine.codegen.facts import LINEAR
 from engine.codegen.layout import arg_offsets
+from engine.codegen.loops import Loops, loop
 from engine.codegen.outline import is_large
-from engine.codegen.spelling import local
+from engine.codegen.spelling import identifier, local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
@@ -28,18 +29,24 @@ CPP = Dialect(
     piece="ENG_PIECE",
     context="eng::ctx_t&",
 )
+PLAIN = Loops()
 _TRIG = re.compile(r"eng::(sin|cos|tan)\(")
+APART = True  # tests change it: whether there is a loop for arrays that share no memory
 
 
-def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
+def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN) -> str:
     """A kernel as one block of C++ that needs only the header `ENGINE` before it.
 
     symbol: name of the entry point; all else is in a namespace of that name.
     lines: write `#line` directives that point to the Python source.
+    known: what threads may do, as far as somebody knows.
     """
     e = Emitter(fn, CPP, lines)
-    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
-    text = "\n".join(out) + "\n"
+    apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
+    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
+    if apart:
+        out += _run_apart(e, known)
+    text = "\n".join([*out, "}", *_entry(e, symbol, known, apart)]) + "\n"
     return "".join(f'#include "{name}"\n' for name in _headers(fn, text)) + text
 
 
@@ -51,111 +58,61 @@ def _headers(fn: n.Function, text: str) -> list[str]:
     return out + [headers.TRIG.format(name) for name in sorted(set(_TRIG.findall(text)))]
 
 
-def _run(e: Emitter) -> list[str]:
-    """The loop over threads."""
-    facts = e.facts[id(e.fn)]
-    out = ["template <bool FLAT>"] if facts.arrays else []
-    out.append("static void run(const unsigned char* args, eng_launch* L) {")
+def _run(e: Emitter, apart: bool) -> list[str]:
+    """The loop over threads, for any arrays. apart: there is another one for most launches."""
     offsets = arg_offsets([p.type for p in e.fn.params])
+    args = [
+        f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});"
+        for p, at in zip(e.fn.params, offsets, strict=False)
+    ]
+    if e.fn.watch:
+        args.append(f"    auto watch = eng::arg<eng::watch_t*>(args, {offsets[-1]});")
+    head = "static void run(const unsigned char* args, eng_launch* L) {"
+    return [head, *args, *loop(e, PLAIN, scalar=apart), "}"]
+
+
+def _run_apart(e: Emitter, known: Loops) -> list[str]:
+    """The same for contiguous arrays of which none that is written shares memory with another."""
+    args, pointers = [], []
+    offsets = arg_offsets([p.type for p in e.fn.params])
+    touched = e.facts[id(e.fn)].touched
     for p, at in zip(e.fn.params, offsets, strict=False):
-        out.append(f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
-    if facts.context:
-        out.append("    eng::ctx_t ctx = eng::enter(L);")
-    if e.fn.watch:
-        out.append(f"    ctx.watch = eng::arg<eng::watch_t*>(args, {offsets[-1]});")
-    out.append("    const int64_t begin = L->begin, end = L->end;")
-    call = f"{e.call(e.fn, [local(p) for p in e.fn.params])};"
-    down = bool(e.fn.adjoints)
-    if e.fn.watch:
-        call = f"ctx.thread = {_linear(facts, down)}; {call}"
-    if facts.writes:
-        call += " eng::close_frame(ctx);"
-    if facts.context and down:
-        k = "k" if facts.axes == 0 else f"row - (stop - k{facts.axes - 1})"
-        reads = "true" if facts.reads else "false"
-        call += f" if (ctx.error) {{ eng::abandon(L, ctx, {k}, {reads}); break; }}"
-    elif facts.context:
-        call += " if (ctx.error) break;"
-    if facts.reads:
-        call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
-    # No promise that threads are independent (GCC ivdep, clang assume_safety): compilers
-    # also take it for the memory of a thread's own vectors, and for two parameters that
-    # are one array. They check at run time whether arrays overlap.
-    if facts.axes == 0:
-        head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
-        loop = [f"for ({head}) {{ {call} }}"]
-    else:
-        loop = _rows_down(facts, call) if down else _rows(facts, call)
-    out += [f"    {line}" for line in loop]
-    if facts.context:
-        out.append("    eng::leave(L, ctx);")
-    return [*out, "}"]
+        if p.name in touched:
+            kind, pointer = f"{e.type(p.type)[:-1]},true>", f"d_{identifier(p.name)}"
+            pointers.append(f"unsigned char* ENG_ONLY {pointer}")
+            args.append(f"    auto {local(p)} = eng::flat<{kind}>(args, {at}, {pointer});")
+        else:
+            args.append(f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
+    head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(pointers)}"
+    return [f"ENG_ALONE void run_apart({head}) {{", *args, *loop(e, known), "}"]
 
 
-def _linear(facts: Facts, down: bool) -> str:
-    """The linear index of the thread."""
-    last = facts.axes - 1
-    if facts.axes == 0:
-        return "k"
-    return f"row - (stop - k{last})" if down else f"row + (k{last} - first)"
-
-
-def _rows(facts: Facts, call: str) -> list[str]:
-    """The loop over the rows of the grid, and in it the loop over the threads of a row."""
-    last = facts.axes - 1
-    if LINEAR in facts.tids:
-        call = f"const int64_t k = row + (k{last} - first); {call}"
-    return [
-        "for (int64_t row = begin, n; row < end; row += n) {",
-        f"    int64_t c[{facts.axes}];",
-        f"    n = eng::row<{facts.axes}>(L, row, c);",
-        *(f"    const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids),
-        f"    const int64_t first = c[{last}], stop = first + n;",
-        f"    for (int64_t k{last} = first; k{last} < stop; ++k{last}) {{ {call} }}",
-        *(["    if (ctx.error) break;"] if facts.context else []),
-        "}",
-    ]
-
-
-def _rows_down(facts: Facts, call: str) -> list[str]:
-    """The same from the last thread to the first, for adjoints."""
-    last = facts.axes - 1
-    if LINEAR in facts.tids:
-        call = f"const int64_t k = row - (stop - k{last}); {call}"
-    return [
-        "for (int64_t row = end - 1, n; row >= begin; row -= n) {",
-        f"    int64_t c[{facts.axes}];",
-        f"    n = eng::row_down<{facts.axes}>(L, row, begin, c);",
-        *(f"    const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids),
-        f"    const int64_t stop = c[{last}], first = stop - n;",
-        f"    for (int64_t k{last} = stop; k{last} > first; --k{last}) {{ {call} }}",
-        *(["    if (ctx.error) break;"] if facts.context else []),
-        "}",
-    ]
-
-
-def _entry(e: Emitter, symbol: str) -> list[str]:
+def _entry(e: Emitter, symbol: str, known: Loops, apart: bool) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = "true" if LINEAR in facts.tids else "false"
     out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
     if facts.tids:
         out.append(f"    if (!eng::fits(L, {linear}, {facts.axes})) return;")
-    run = f"ns_{symbol}::run"
-    if not facts.arrays:
-        return [*out, f"    {run}(args, L);", "}"]
-    if is_large(e.fn):
-        return [*out, f"    {run}<false>(args, L);", "}"]
+    if not apart:
+        return [*out, f"    ns_{symbol}::run(args, L);", "}"]
     offsets = arg_offsets([p.type for p in e.fn.params])
-    tests = [
-        f"eng::is_flat(eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at}))"
-        for p, at in zip(e.fn.params, offsets, strict=False)
-        if isinstance(p.type, ArrayType)
-    ]
-    joined = "\n        && ".join(tests)
-    out += [
-        f"    const bool flat = {joined};",
-        f"    if (flat) {run}<true>(args, L);",
-        f"    else {run}<false>(args, L);",
+    extents, pointers = [], []
+    for p, at in zip(e.fn.params, offsets, strict=False):
+        if isinstance(p.type, ArrayType) and p.name in facts.touched:
+            use = "writes" if p.name in facts.written else "reads"
+            use = "alone" if p.name in known.alone else use
+            array = f"eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at})"
+            extents.append(f"        eng::extent({array}, eng::use_{use}),")
+            pointers.append(f"eng::data(args, {at})")
+    rest = f" && L->ndim == {facts.axes}" if known.any_order else ""
+    return [
+        *out,
+        "    const eng::extent_t arrays[] = {",
+        *extents,
+        "    };",
+        f"    if (eng::apart(arrays){rest})",
+        f"        ns_{symbol}::run_apart(args, L, {', '.join(pointers)});",
+        "    else",
+        f"        ns_{symbol}::run(args, L);",
         "}",
     ]
-    return out

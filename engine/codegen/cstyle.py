@@ -14,7 +14,7 @@ from engine import builtins  # noqa: F401  (fills the operation table)
 from engine.classes import dataclass
 from engine.codegen.facts import facts_of
 from engine.codegen.snippets import snippet_body
-from engine.codegen.spelling import identifier, index_name, local
+from engine.codegen.spelling import array_type, identifier, index_name, local, template
 from engine.codegen.statements import Body
 from engine.codegen.watched import WatchedBody
 from engine.ir import nodes as n
@@ -75,8 +75,12 @@ class Emitter:
 
     def type(self, t: Type) -> str:
         if isinstance(t, ArrayType):
-            return f"eng::array_t<{ctype(t.element)},{t.ndim},FLAT>"
+            return f"eng::array_t<{ctype(t.element)},{t.ndim}>"
         return ctype(t)
+
+    def declared(self, v: n.Var) -> str:
+        """The type of a parameter, or of a variable that holds one."""
+        return array_type(v) if isinstance(v.type, ArrayType) else self.type(v.type)
 
     def name(self, f: n.Function) -> str:
         """What a function is called in the text."""
@@ -93,8 +97,7 @@ class Emitter:
         facts = self.facts[id(f)]
         context = ["ctx"] if facts.context else []
         tids = [index_name(p) for p in sorted(facts.tids)]
-        flat = "<FLAT>" if facts.arrays else ""
-        return f"{self.names[id(f)]}{flat}({', '.join([*context, *args, *tids])})"
+        return f"{self.names[id(f)]}({', '.join([*context, *args, *tids])})"
 
     def function(self, f: n.Function) -> None:
         facts = self.facts[id(f)]
@@ -102,7 +105,7 @@ class Emitter:
             members = " ".join(f"{ctype(t)} r{i};" for i, t in enumerate(f.results))
             self.out.append(f"struct {self.result(f)} {{ {members} }};")
         params = [f"{self.dialect.context} ctx"] if facts.context else []
-        params += [f"{self.type(p.type)} {local(p)}" for p in f.params]
+        params += [f"{self.declared(p)} {local(p)}" for p in f.params]
         params += [f"int64_t {index_name(p)}" for p in sorted(facts.tids)]
         qualifier = self.dialect.thread if f.is_kernel else self.dialect.function
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
@@ -112,6 +115,4 @@ class Emitter:
             lines, before = body.write(), body.before
         else:
             lines = snippet_body(f, self.result(f))
-        if facts.arrays:
-            before = [*before, "template <bool FLAT>"]
-        self.out += [*before, head, *lines, "}"]
+        self.out += [*before, *template(f.params), head, *lines, "}"]

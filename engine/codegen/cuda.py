@@ -56,8 +56,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
 def _run(e: Emitter) -> list[str]:
     """The threads that one CUDA thread runs."""
     facts = e.facts[id(e.fn)]
-    out = ["template <bool FLAT>"] if facts.arrays else []
-    out.append(f"{CUDA.thread} void run(const unsigned char* args, const eng_launch& L) {{")
+    out = [f"{CUDA.thread} void run(const unsigned char* args, const eng_launch& L) {{"]
     offsets = arg_offsets([p.type for p in e.fn.params])
     for p, at in zip(e.fn.params, offsets, strict=False):
         out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
@@ -94,8 +93,7 @@ def _entry(e: Emitter, symbol: str) -> list[str]:
     if facts.tids:
         out.append(f"    if (!eng::fits(L, {_flag(LINEAR in facts.tids)}, {facts.axes})) return;")
     # One form for all strides: a device gains little from knowing the innermost one.
-    flat = "<false>" if facts.arrays else ""
-    return [*out, f"    ns_{symbol}::run{flat}(args.bytes, L);", "}"]
+    return [*out, f"    ns_{symbol}::run(args.bytes, L);", "}"]
 
 
 def _flag(value: bool) -> str:

@@ -18,8 +18,8 @@ class Facts:
 
     context: touches the thread's stack or journal, gives messages, or is watched. writes,
     reads: the journal. tids: which parts of the thread's index it reads. axes: how many
-    coordinates it asks for; 0 if none. arrays: has array parameters, so that its code depends on
-    whether they are contiguous.
+    coordinates it asks for; 0 if none. touched, written: names of array parameters whose elements
+    it may read or change, or may change.
     """
 
     context: bool
@@ -27,7 +27,8 @@ class Facts:
     reads: bool
     tids: frozenset[int]
     axes: int
-    arrays: bool
+    touched: frozenset[str]
+    written: frozenset[str]
 
 
 def tid_part(s: n.Let) -> int:
@@ -49,6 +50,8 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
         writes = reads = False
         tids: set[int] = set()
         axes = 0
+        touched: set[str] = set()
+        written: set[str] = set()
         for s in n.walk(f.body):
             if isinstance(s, SAVES):
                 context = True
@@ -59,10 +62,24 @@ def facts_of(fn: n.Function) -> dict[int, Facts]:
                 context |= inner.context
                 tids |= inner.tids
                 axes = max(axes, inner.axes)
+                touched |= _passed(s, inner.touched)
+                written |= _passed(s, inner.written)
+            elif isinstance(s, (n.Load, n.Store, n.Atomic)):
+                touched.add(s.array.name)
+                if not isinstance(s, n.Load):
+                    written.add(s.array.name)
             elif isinstance(s, n.Let) and s.op in ("tid", "thread"):
                 tids.add(tid_part(s))
                 if s.op == "tid":
                     axes = max(axes, _number(s.args[1]))
-        arrays = any(isinstance(p.type, ArrayType) for p in f.params)
-        out[id(f)] = Facts(context, writes, reads, frozenset(tids), axes, arrays)
+        if f.native is not None:  # its text may change all that it gets
+            touched = written = {p.name for p in f.params if isinstance(p.type, ArrayType)}
+        sets = frozenset(touched), frozenset(written)
+        out[id(f)] = Facts(context, writes, reads, frozenset(tids), axes, *sets)
     return out
+
+
+def _passed(s: n.Call, names: frozenset[str]) -> set[str]:
+    """Arrays of a caller that are certain parameters in a call."""
+    pairs = zip(s.func.params, s.args, strict=True)
+    return {a.name for p, a in pairs if p.name in names and isinstance(a, n.Var)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.classes import dataclass
-from engine.codegen.spelling import local
+from engine.codegen.spelling import array_type, local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType, ScalarType, Type
@@ -144,7 +144,7 @@ def _type(t: Type) -> str:
 def _nothing(t: Type) -> str:
     if not isinstance(t, ArrayType):
         return _type(t)
-    return f"wp::array_t<{_type(t.element)}, {t.ndim}, FLAT, true, false>"
+    return f"wp::array_t<{_type(t.element)}, {t.ndim}, false, true, false>"
 
 
 def _seen(f: n.Function, p: n.Var, gradient: bool = False) -> _Declared:
@@ -161,5 +161,5 @@ def _seen(f: n.Function, p: n.Var, gradient: bool = False) -> _Declared:
         other = f"{name.replace('.', '_')}_spare"
         spare = f"{element} {other}{{}};"
         given += f", &{other}, {'true' if absent else 'false'}"
-    kind = f"wp::array_t<{element}, {p.type.ndim}, FLAT, {flags}>"
+    kind = f"wp::array_t<{element}, {p.type.ndim}, {array_type(p)}::flat, {flags}>"
     return _Declared(f"const {kind}", name, given, spare)

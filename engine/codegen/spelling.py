@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from engine.codegen.facts import LINEAR
 from engine.ir.nodes import Var
+from engine.lang.types import ArrayType
 
 
 def identifier(name: str) -> str:
@@ -16,6 +18,17 @@ def identifier(name: str) -> str:
 def local(v: Var) -> str:
     # The prefix keeps clear of C++ keywords and of names that the emitter itself uses.
     return f"v_{identifier(v.name)}"
+
+
+def array_type(v: Var) -> str:
+    """The template parameter that stands for the C++ type of an array parameter."""
+    return f"A_{identifier(v.name)}"
+
+
+def template(params: Iterable[Var]) -> list[str]:
+    """The line before a function with some parameters: arrays may be of any kind of view."""
+    names = [f"class {array_type(p)}" for p in params if isinstance(p.type, ArrayType)]
+    return [f"template <{', '.join(names)}>"] if names else []
 
 
 def index_name(part: int) -> str:

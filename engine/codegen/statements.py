@@ -11,11 +11,11 @@ from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
 from engine.codegen.scopes import Declarations, declarations
-from engine.codegen.spelling import identifier, index_name, local
+from engine.codegen.spelling import array_type, identifier, index_name, local, template
 from engine.diagnostics import Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
-from engine.lang.types import INT32, ScalarType, Type
+from engine.lang.types import INT32, ArrayType, ScalarType, Type
 
 # Thread indices keep twice this far from the end of int32 (eng::fits), so that adding
 # a constant up to it gives the same in 32 and in 64 bits.
@@ -49,6 +49,7 @@ class Context(Protocol):
     @property
     def facts(self) -> Mapping[int, Facts]: ...
     def type(self, t: Type) -> str: ...
+    def declared(self, v: n.Var) -> str: ...
     def result(self, f: n.Function) -> str: ...
     def call(self, f: n.Function, args: Sequence[str]) -> str: ...
     def message(self) -> int: ...
@@ -103,17 +104,21 @@ class Body:
     def frame(self, cut: Outline) -> None:
         """Declares the frame, and puts the parameters into it that pieces need."""
         name = self.e.name(self.fn)
-        flat = self.e.facts[id(self.fn)].arrays
-        members = [f"    {self.e.type(v.type)} {local(v)};" for v in cut.frame]
+        kinds = self.kinds(cut)
+        members = [f"    {self.e.declared(v)} {local(v)};" for v in cut.frame]
         if self.fn.results:
             members.append(f"    {self.e.result(self.fn)} result;")
-        self.before += [*(["template <bool FLAT>"] if flat else []), f"struct {name}_frame {{",
-                        *members, "};"]  # fmt: skip
-        self.line(f"{name}_frame{'<FLAT>' if flat else ''} F{{}};")
+        self.before += [*template(cut.frame), f"struct {name}_frame {{", *members, "};"]
+        self.line(f"{name}_frame{kinds} F{{}};")
         for p in self.fn.params:
             if p in cut.frame:
                 self.line(f"F.{local(p)} = {local(p)};")
         self.declare(cut, 0)
+
+    def kinds(self, cut: Outline) -> str:
+        """The arguments of the frame's template."""
+        names = [array_type(v) for v in cut.frame if isinstance(v.type, ArrayType)]
+        return f"<{', '.join(names)}>" if names else ""
 
     def declare(self, cut: Outline, home: int) -> None:
         for v in cut.locals.get(home, ()):
@@ -123,10 +128,9 @@ class Body:
         """Writes a piece as a function, and its call."""
         facts = self.e.facts[id(self.fn)]
         name = f"{self.e.name(self.fn)}_{p.number}"
-        flat = "<FLAT>" if facts.arrays else ""
         context = [f"{self.e.dialect.context} ctx"] if facts.context else []
         tids = [index_name(part) for part in sorted(facts.tids)]
-        params = [*context, f"{self.e.name(self.fn)}_frame{flat}& F"]
+        params = [*context, f"{self.e.name(self.fn)}_frame{self.kinds(cut)}& F"]
         params += [f"int64_t {t}" for t in tids]
         outer = self.out, self.depth, self.home, self.loops, self.place
         self.out, self.depth, self.home, self.loops, self.place = [], 1, p.number, 0, None
@@ -134,10 +138,10 @@ class Body:
         self.block(p.stmts)
         body = self.out
         self.out, self.depth, self.home, self.loops, self.place = outer
-        self.before += [*(["template <bool FLAT>"] if flat else []),
+        self.before += [*template(cut.frame),
                         f"{self.e.dialect.piece} int {name}({', '.join(params)}) {{",
                         *body, f"    return {_DONE};", "}"]  # fmt: skip
-        call = f"{name}{flat}({', '.join([*(['ctx'] if context else []), 'F', *tids])})"
+        call = f"{name}({', '.join([*(['ctx'] if context else []), 'F', *tids])})"
         if not p.leaves:
             self.line(f"{call};")
             return

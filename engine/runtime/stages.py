@@ -121,11 +121,11 @@ def _printed(fn: Function) -> Iterator[tuple[str, str, int]]:
 
 
 def _native(fn: Function, name: str) -> Iterator[tuple[str, str, int]]:
-    from engine.codegen import cpp
+    from engine.compile.cpu.loops import text as written
 
     files = {os.path.basename(s.file): s.file for s in _spans(fn)}
     file, line = "", 0
-    for text in cpp.emit(fn, name, lines=True).splitlines():
+    for text in written(fn, name, lines=True).splitlines():
         found = _LINE.fullmatch(text)
         if found is not None:
             file, line = files.get(found[2], ""), int(found[1])

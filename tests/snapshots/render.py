@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from engine.codegen import cpp, cuda
+from engine.codegen import cuda
+from engine.compile.cpu import loops
 from engine.compile.pipeline import Variants
 from engine.frontend import lower_kernel
 from engine.ir.nodes import Function, callees
@@ -30,7 +31,7 @@ def render(kernel: Kernel) -> dict[str, str]:
         verify(fn)
     return {
         ".ir": _sections("#", {name: _ir(fn) for name, fn in stages.items()}),
-        ".cpp": _sections("//", {name: cpp.emit(fn, name) for name, fn in compiled.items()}),
+        ".cpp": _sections("//", {name: loops.text(fn, name) for name, fn in compiled.items()}),
         ".cu": _sections("//", {name: cuda.emit(fn, name) for name, fn in compiled.items()}),
     }
 

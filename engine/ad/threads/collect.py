@@ -333,7 +333,7 @@ class _Frame:
         inner = _Frame(self.c, fn, given, names, self.turns)
         inner.facts, inner.often = self.facts, self.often
         inner.block(fn.body)
-        if inner.results is not None:
+        if inner.results is not None and s.dsts:
             self.env.update(zip(s.dsts, inner.results, strict=True))
 
     def native(self, native: n.Native, names: dict[n.Var, str], s: n.Call) -> None:

@@ -7,6 +7,7 @@ namespace eng {
 // Strides are in bytes. FLAT promises that the innermost stride is sizeof(T), which
 // lets the compiler use vector loads. The layout is that of an argument blob.
 template <class T, int N, bool FLAT = false> struct array_t {
+    static constexpr bool flat = FLAT;
     unsigned char* data;
     int64_t shape[N];
     int64_t strides[N];

@@ -48,9 +48,9 @@ class Cpu(Backend):
     _runner: Callable[..., Outcome] | None = None
 
     def emit(self, fn: Function, symbol: str) -> str:
-        from engine.codegen import cpp
+        from engine.compile.cpu import loops
 
-        return cpp.emit(fn, symbol)
+        return loops.text(fn, symbol)
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
         from engine.compile.cpu import compiler

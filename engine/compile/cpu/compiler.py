@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine import config
-from engine.codegen import cpp, headers
+from engine.codegen import headers
 from engine.codegen.outline import LARGE, weight_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import Outcome, build
+from engine.compile.cpu.loops import text
 from engine.compile.cpu.pool import processors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.compile.failure import failure
@@ -65,7 +66,7 @@ class _Unit:
 
     def __init__(self, fn: Function, toolchain: Toolchain) -> None:
         self.fn = fn
-        self.text = cpp.emit(fn, _SYMBOL)
+        self.text = text(fn, _SYMBOL)
         size = weight_of(fn)
         self.level = (size > LARGE) + (size > HUGE)
         precise = "precise" if config.precise_math else ""
@@ -75,7 +76,7 @@ class _Unit:
 
     def source(self) -> str:
         if config.debug_info:
-            return cpp.emit(self.fn, self.symbol, lines=True)
+            return text(self.fn, self.symbol, lines=True)
         return self.text.replace(_SYMBOL, self.symbol)
 
 

@@ -1,7 +1,7 @@
 // ---- primal
 namespace ns_primal {
-template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, int64_t k0) {
+template <class A_x, class A_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0) {
     float v_total{};
     float v_r{};
     const int32_t v_i = int32_t(k0);
@@ -33,31 +33,46 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
     }
     v_out.at(k0) = v_total;
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread<FLAT>(v_x, v_out, k0); }
+        for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_out, k0); }
+    }
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
+    auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
+    auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 24, d_out);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
     }
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24));
-    if (flat) ns_primal::run<true>(args, L);
-    else ns_primal::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
+    };
+    if (eng::apart(arrays) && L->ndim == 1)
+        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    else
+        ns_primal::run(args, L);
 }
 
 // ---- adjoint
 namespace ns_adjoint {
-template <bool FLAT>
-ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k0) {
+template <class A_x, class A_out, class A_adj_x, class A_adj_out>
+ENG_INLINE void thread(eng::ctx_t& ctx, A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0) {
     float v_total{};
     bool v_left{};
     uint64_t v_count{};
@@ -171,19 +186,35 @@ ENG_INLINE void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::arr
         }
     }
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
+    auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 48);
+    auto v_adj_out = eng::arg<eng::array_t<float,1>>(args, 72);
     eng::ctx_t ctx = eng::enter(L);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
         int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
-        for (int64_t k0 = stop; k0 > first; --k0) { thread<FLAT>(ctx, v_x, v_out, v_adj_x, v_adj_out, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), false); break; } }
+        for (int64_t k0 = stop; k0 > first; --k0) { ENG_SCALAR; thread(ctx, v_x, v_out, v_adj_x, v_adj_out, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), false); break; } }
+        if (ctx.error) break;
+    }
+    eng::leave(L, ctx);
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_adj_x, unsigned char* ENG_ONLY d_adj_out) {
+    auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
+    auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
+    auto v_adj_x = eng::flat<eng::array_t<float,1,true>>(args, 48, d_adj_x);
+    auto v_adj_out = eng::flat<eng::array_t<float,1,true>>(args, 72, d_adj_out);
+    eng::ctx_t ctx = eng::enter(L);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = end - 1, n; row >= begin; row -= n) {
+        int64_t c[1];
+        n = eng::row_down<1>(L, row, begin, c);
+        const int64_t stop = c[0], first = stop - n;
+        for (int64_t k0 = stop; k0 > first; --k0) { thread(ctx, v_x, v_out, v_adj_x, v_adj_out, k0); if (ctx.error) { eng::abandon(L, ctx, row - (stop - k0), false); break; } }
         if (ctx.error) break;
     }
     eng::leave(L, ctx);
@@ -191,10 +222,13 @@ static void run(const unsigned char* args, eng_launch* L) {
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 72));
-    if (flat) ns_adjoint::run<true>(args, L);
-    else ns_adjoint::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_writes),
+    };
+    if (eng::apart(arrays))
+        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
+    else
+        ns_adjoint::run(args, L);
 }

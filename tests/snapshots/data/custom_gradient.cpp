@@ -4,32 +4,47 @@ ENG_FN float f0_safe_sqrt(float v_x) {
     const float v_t = eng::sqrt(v_x);
     return v_t;
 }
-template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, int64_t k0) {
+template <class A_x, class A_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t_1 = v_x.at(k0);
     const float v_t_2 = f0_safe_sqrt(v_t_1);
     v_out.at(k0) = v_t_2;
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread<FLAT>(v_x, v_out, k0); }
+        for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_out, k0); }
+    }
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
+    auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
+    auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 24, d_out);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
     }
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24));
-    if (flat) ns_primal::run<true>(args, L);
-    else ns_primal::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
+    };
+    if (eng::apart(arrays) && L->ndim == 1)
+        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    else
+        ns_primal::run(args, L);
 }
 
 // ---- adjoint
@@ -46,8 +61,8 @@ ENG_FN float f0_adj_safe_sqrt(float v_x, float v_adj_ret) {
     }
     return v_adj_x;
 }
-template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_out, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_out, int64_t k0) {
+template <class A_x, class A_out, class A_adj_x, class A_adj_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t_1 = v_x.at(k0);
     const float v_ct = v_adj_out.at(k0);
@@ -55,27 +70,43 @@ ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT
     const float v_adj = f0_adj_safe_sqrt(v_t_1, v_ct);
     eng::atomic_add(v_adj_x.at(k0), v_adj);
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    auto v_adj_out = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
+    auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 48);
+    auto v_adj_out = eng::arg<eng::array_t<float,1>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
         int64_t c[1];
         n = eng::row_down<1>(L, row, begin, c);
         const int64_t stop = c[0], first = stop - n;
-        for (int64_t k0 = stop; k0 > first; --k0) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k0); }
+        for (int64_t k0 = stop; k0 > first; --k0) { ENG_SCALAR; thread(v_x, v_out, v_adj_x, v_adj_out, k0); }
+    }
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_adj_x, unsigned char* ENG_ONLY d_adj_out) {
+    auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
+    auto v_out = eng::arg<eng::array_t<float,1>>(args, 24);
+    auto v_adj_x = eng::flat<eng::array_t<float,1,true>>(args, 48, d_adj_x);
+    auto v_adj_out = eng::flat<eng::array_t<float,1,true>>(args, 72, d_adj_out);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, v_adj_x, v_adj_out, k0); }
     }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 72));
-    if (flat) ns_adjoint::run<true>(args, L);
-    else ns_adjoint::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_alone),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
+    };
+    if (eng::apart(arrays) && L->ndim == 1)
+        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
+    else
+        ns_adjoint::run(args, L);
 }

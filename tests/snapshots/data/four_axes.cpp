@@ -1,8 +1,8 @@
 // ---- primal
 #include "trig_sin.h"
 namespace ns_primal {
-template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT> v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
+template <class A_x, class A_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
     const int32_t v_t = int32_t(k0);
     const int32_t v_t_1 = int32_t(k1);
     const int32_t v_t_2 = int32_t(k2);
@@ -19,10 +19,9 @@ ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT
     const float v_t_13 = (v_t_5 * v_t_12);
     v_out.at(k0, k1, k2, k3) = v_t_13;
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
+    auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[4];
@@ -31,23 +30,42 @@ static void run(const unsigned char* args, eng_launch* L) {
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];
         const int64_t first = c[3], stop = first + n;
-        for (int64_t k3 = first; k3 < stop; ++k3) { thread<FLAT>(v_x, v_out, k0, k1, k2, k3); }
+        for (int64_t k3 = first; k3 < stop; ++k3) { ENG_SCALAR; thread(v_x, v_out, k0, k1, k2, k3); }
+    }
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
+    auto v_x = eng::flat<eng::array_t<float,4,true>>(args, 0, d_x);
+    auto v_out = eng::flat<eng::array_t<float,4,true>>(args, 72, d_out);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[4];
+        n = eng::row<4>(L, row, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t first = c[3], stop = first + n;
+        for (int64_t k3 = first; k3 < stop; ++k3) { thread(v_x, v_out, k0, k1, k2, k3); }
     }
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72));
-    if (flat) ns_primal::run<true>(args, L);
-    else ns_primal::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,4>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,4>>(args, 72), eng::use_alone),
+    };
+    if (eng::apart(arrays) && L->ndim == 4)
+        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 72));
+    else
+        ns_primal::run(args, L);
 }
 
 // ---- adjoint
 #include "trig_cos.h"
 namespace ns_adjoint {
-template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT> v_out, eng::array_t<float,4,FLAT> v_adj_x, eng::array_t<float,4,FLAT> v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
+template <class A_x, class A_out, class A_adj_x, class A_adj_out>
+ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
     const int32_t v_t = int32_t(k0);
     const int32_t v_t_1 = int32_t(k1);
     const int32_t v_t_2 = int32_t(k2);
@@ -67,12 +85,11 @@ ENG_INLINE void thread(eng::array_t<float,4,FLAT> v_x, eng::array_t<float,4,FLAT
     const float v_t_19 = (v_t_15 * v_t_18);
     eng::atomic_add(v_adj_x.at(k0, k1, k2, k3), v_t_19);
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 0);
-    auto v_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 72);
-    auto v_adj_x = eng::arg<eng::array_t<float,4,FLAT>>(args, 144);
-    auto v_adj_out = eng::arg<eng::array_t<float,4,FLAT>>(args, 216);
+    auto v_x = eng::arg<eng::array_t<float,4>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
+    auto v_adj_x = eng::arg<eng::array_t<float,4>>(args, 144);
+    auto v_adj_out = eng::arg<eng::array_t<float,4>>(args, 216);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = end - 1, n; row >= begin; row -= n) {
         int64_t c[4];
@@ -81,16 +98,36 @@ static void run(const unsigned char* args, eng_launch* L) {
         const int64_t k1 = c[1];
         const int64_t k2 = c[2];
         const int64_t stop = c[3], first = stop - n;
-        for (int64_t k3 = stop; k3 > first; --k3) { thread<FLAT>(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
+        for (int64_t k3 = stop; k3 > first; --k3) { ENG_SCALAR; thread(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
+    }
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_adj_x, unsigned char* ENG_ONLY d_adj_out) {
+    auto v_x = eng::flat<eng::array_t<float,4,true>>(args, 0, d_x);
+    auto v_out = eng::arg<eng::array_t<float,4>>(args, 72);
+    auto v_adj_x = eng::flat<eng::array_t<float,4,true>>(args, 144, d_adj_x);
+    auto v_adj_out = eng::flat<eng::array_t<float,4,true>>(args, 216, d_adj_out);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[4];
+        n = eng::row<4>(L, row, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t first = c[3], stop = first + n;
+        for (int64_t k3 = first; k3 < stop; ++k3) { thread(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
     }
 }
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72))
-        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 144))
-        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 216));
-    if (flat) ns_adjoint::run<true>(args, L);
-    else ns_adjoint::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,4>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,4>>(args, 144), eng::use_alone),
+        eng::extent(eng::arg<eng::array_t<float,4>>(args, 216), eng::use_alone),
+    };
+    if (eng::apart(arrays) && L->ndim == 4)
+        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 144), eng::data(args, 216));
+    else
+        ns_adjoint::run(args, L);
 }

@@ -1,36 +1,35 @@
 // ---- primal
 namespace ns_primal {
-template <bool FLAT>
-static __device__ inline void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_factor, int64_t k0) {
+template <class A_x, class A_factor>
+static __device__ inline void thread(A_x v_x, A_factor v_factor, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t_1 = v_x.at(k0);
     const float v_t_2 = v_factor.at(k0);
     const float v_t_3 = (v_t_1 * v_t_2);
     v_x.at(k0) = v_t_3;
 }
-template <bool FLAT>
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t step = eng::lanes();
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
         const int64_t k0 = c[0];
-        thread<FLAT>(v_x, v_factor, k0);
+        thread(v_x, v_factor, k0);
     }
 }
 }
 extern "C" __global__ void primal(const __grid_constant__ eng::block_t<48> args,
     const __grid_constant__ eng_launch L) {
     if (!eng::fits(L, false, 1)) return;
-    ns_primal::run<false>(args.bytes, L);
+    ns_primal::run(args.bytes, L);
 }
 
 // ---- recorded
 namespace ns_recorded {
-template <bool FLAT>
-static __device__ inline void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_factor, int64_t k0) {
+template <class A_x, class A_factor>
+static __device__ inline void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t_1 = v_x.at(k0);
     if (!eng::journal_write(ctx, v_t_1)) return;
@@ -38,10 +37,9 @@ static __device__ inline void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT>
     const float v_t_3 = (v_t_1 * v_t_2);
     v_x.at(k0) = v_t_3;
 }
-template <bool FLAT>
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t step = eng::lanes();
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
         if (eng::skips(L, k)) continue;
@@ -49,7 +47,7 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
         const int64_t k0 = c[0];
-        thread<FLAT>(ctx, v_x, v_factor, k0);
+        thread(ctx, v_x, v_factor, k0);
         eng::leave<true>(L, k, ctx);
     }
 }
@@ -57,13 +55,13 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
 extern "C" __global__ void recorded(const __grid_constant__ eng::block_t<48> args,
     const __grid_constant__ eng_launch L) {
     if (!eng::fits(L, false, 1)) return;
-    ns_recorded::run<false>(args.bytes, L);
+    ns_recorded::run(args.bytes, L);
 }
 
 // ---- adjoint
 namespace ns_adjoint {
-template <bool FLAT>
-static __device__ inline void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_factor, eng::array_t<float,1,FLAT> v_adj_x, eng::array_t<float,1,FLAT> v_adj_factor, int64_t k0) {
+template <class A_x, class A_factor, class A_adj_x, class A_adj_factor>
+static __device__ inline void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor, A_adj_x v_adj_x, A_adj_factor v_adj_factor, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t_1 = eng::journal_read<float>(ctx, int64_t(0ll));
     const float v_t_2 = v_factor.at(k0);
@@ -74,12 +72,11 @@ static __device__ inline void thread(eng::ctx_t& ctx, eng::array_t<float,1,FLAT>
     eng::atomic_add(v_adj_factor.at(k0), v_t_6);
     eng::atomic_add(v_adj_x.at(k0), v_t_5);
 }
-template <bool FLAT>
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
-    const auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    const auto v_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
-    const auto v_adj_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 48);
-    const auto v_adj_factor = eng::arg<eng::array_t<float,1,FLAT>>(args, 72);
+    const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
+    const auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 48);
+    const auto v_adj_factor = eng::arg<eng::array_t<float,1>>(args, 72);
     const int64_t step = eng::lanes();
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
         if (eng::skips(L, k)) continue;
@@ -87,7 +84,7 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
         const int64_t k0 = c[0];
-        thread<FLAT>(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k0);
+        thread(ctx, v_x, v_factor, v_adj_x, v_adj_factor, k0);
         eng::leave<false>(L, k, ctx);
     }
 }
@@ -95,5 +92,5 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
 extern "C" __global__ void adjoint(const __grid_constant__ eng::block_t<96> args,
     const __grid_constant__ eng_launch L) {
     if (!eng::fits(L, false, 1)) return;
-    ns_adjoint::run<false>(args.bytes, L);
+    ns_adjoint::run(args.bytes, L);
 }

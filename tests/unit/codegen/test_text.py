@@ -35,9 +35,8 @@ def saxpy(file: str = "model.py") -> Function:
 
 EXPECTED = """\
 namespace ns_saxpy {
-template <bool FLAT>
-ENG_INLINE void thread(eng::array_t<float,1,FLAT> v_x, eng::array_t<float,1,FLAT> v_y, \
-float v_a, int64_t k0) {
+template <class A_x, class A_y>
+ENG_INLINE void thread(A_x v_x, A_y v_y, float v_a, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const float v_t = v_x.at(k0);
     const float v_t_1 = (v_a * v_t);
@@ -45,26 +44,42 @@ float v_a, int64_t k0) {
     const float v_t_3 = (v_t_1 + v_t_2);
     v_y.at(k0) = v_t_3;
 }
-template <bool FLAT>
 static void run(const unsigned char* args, eng_launch* L) {
-    auto v_x = eng::arg<eng::array_t<float,1,FLAT>>(args, 0);
-    auto v_y = eng::arg<eng::array_t<float,1,FLAT>>(args, 24);
+    auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
+    auto v_y = eng::arg<eng::array_t<float,1>>(args, 24);
     auto v_a = eng::arg<float>(args, 48);
     const int64_t begin = L->begin, end = L->end;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread<FLAT>(v_x, v_y, v_a, k0); }
+        for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_y, v_a, k0); }
+    }
+}
+ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_y) {
+    auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
+    auto v_y = eng::flat<eng::array_t<float,1,true>>(args, 24, d_y);
+    auto v_a = eng::arg<float>(args, 48);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_y, v_a, k0); }
     }
 }
 }
 ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
-    const bool flat = eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
-        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24));
-    if (flat) ns_saxpy::run<true>(args, L);
-    else ns_saxpy::run<false>(args, L);
+    const eng::extent_t arrays[] = {
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_writes),
+    };
+    if (eng::apart(arrays))
+        ns_saxpy::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    else
+        ns_saxpy::run(args, L);
 }
 """
 

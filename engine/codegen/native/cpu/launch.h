@@ -1,5 +1,6 @@
 // Threads of a launch: runs of the grid's innermost axis.
 #pragma once
+#include "apart.h"
 #include "grid.h"
 
 namespace eng {

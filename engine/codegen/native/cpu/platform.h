@@ -12,6 +12,8 @@
 #define ENG_MEMBER inline __attribute__((always_inline))
 #endif
 #define ENG_PIECE static __attribute__((noinline))
+#define ENG_ALONE static __attribute__((noinline))
+#define ENG_ONLY __restrict__  // of a pointer: nothing else points there
 #define ENG_EXPORT extern "C" __attribute__((visibility("default")))
 
 // Before loops over components: their indices must become constants, or the value
@@ -27,6 +29,8 @@
     (defined(__x86_64__) || defined(__aarch64__))
 #define ENG_SIMD
 #endif
+// In a loop that is not worth the time that compilers take to vectorise it.
+#define ENG_SCALAR __asm__ volatile("")
 
 // Functions of the C library.
 #define ENG_LIB(name) __builtin_##name

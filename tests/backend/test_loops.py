@@ -1,0 +1,269 @@
+"""The loop for arrays that share no memory gives what the one for any arrays gives, bit for bit.
+
+Values are small integers, of which every sum is exact: the order of sums does not show.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.codegen import cpp
+from engine.codegen.facts import facts_of
+from engine.compile.backend import Entry, Limits
+from engine.compile.cpu import CPU
+from engine.compile.cpu.loops import loops_of
+from engine.compile.pipeline import Form, Variants
+from engine.compile.threads import Threads
+from engine.frontend import lower_kernel
+from engine.ir.nodes import Function
+from engine.lang.types import ArrayType, scalar_of, shape_of
+from tests.parts import cut
+
+pytestmark = pytest.mark.whole
+F, I, V = wp.array(dtype=float), wp.array(dtype=int), wp.array(dtype=wp.vec3)
+F2 = wp.array2d(dtype=float)
+FORMS: tuple[Form, ...] = ("forward", "recorded", "adjoint", "tangent")
+SIZES = (0, 1, 2, 15, 16, 17, 100, 1000)
+
+
+@wp.kernel
+def saxpy(a: float, x: F, y: F, z: F):
+    i = wp.tid()
+    z[i] = a * x[i] + y[i]
+
+
+@wp.kernel
+def neighbours(u: F2, out: F2):
+    i, j = wp.tid()
+    if i > 0 and j > 0 and i < u.shape[0] - 1 and j < u.shape[1] - 1:
+        around = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
+        out[i, j] = u[i, j] * (around - 4.0 * u[i, j])
+
+
+@wp.kernel
+def crossed(a: V, b: V, c: V):
+    i = wp.tid()
+    c[i] = wp.cross(a[i], b[i]) * 2.0 + a[i]
+
+
+@wp.kernel
+def in_place(x: F, y: F):
+    i = wp.tid()
+    x[i] = x[i] * 2.0 + y[i]
+    if x[i] > 3.0:
+        y[i] = x[i] - y[i]
+
+
+@wp.kernel
+def gathered(at: I, x: F, y: F):
+    i = wp.tid()
+    if at[i] >= 0 and at[i] < x.shape[0]:
+        y[i] = x[at[i]] * x[i]
+
+
+@wp.kernel
+def looped(x: F, y: F, z: F):
+    i = wp.tid()
+    total = float(0.0)
+    for j in range(3):
+        if x[i] > float(j):
+            total += x[i] * y[i]
+    z[i] = total
+    wp.atomic_add(y, i, 1.0)
+
+
+@wp.kernel
+def shifting(x: F, y: F):
+    i = wp.tid()
+    if i + 1 < x.shape[0]:
+        x[i + 1] = x[i] + 1.0
+        y[i] = x[i] + y[i + 1]
+
+
+KERNELS = [saxpy, neighbours, crossed, in_place, gathered, looped, shifting]
+
+
+def functions(kernel: Any) -> list[Function]:
+    v = Variants(lower_kernel(kernel.func))
+    return [v.function(form, v.differentiable, v.journaled()) for form in FORMS]
+
+
+@contextmanager
+def only(apart: bool) -> Iterator[None]:
+    """Whether what is compiled has a loop for arrays that share no memory."""
+    before = cpp.APART
+    cpp.APART = apart
+    try:
+        yield
+    finally:
+        cpp.APART = before
+
+
+@functools.cache
+def compiled() -> dict[str, list[tuple[Function, Entry, Entry]]]:
+    """By kernel, each form with its entry points: the one to be tested, and a plain one."""
+    fns = [functions(k) for k in KERNELS]
+    every = [f for some in fns for f in some]
+    with only(True):
+        fast = CPU.compile(every)
+    with only(False):
+        plain = CPU.compile(every)
+    made = [
+        (fn, *(replace(e, threads=Threads(fn)) for e in pair))
+        for fn, *pair in zip(every, fast, plain, strict=True)
+    ]
+    n = len(FORMS)
+    return {k.key: made[i * n : (i + 1) * n] for i, k in enumerate(KERNELS)}
+
+
+# How the arrays of a launch lie in memory: gives them, for their shapes and inner shapes.
+Layout = Callable[[list[tuple[tuple[int, ...], tuple[int, ...], Any]]], list[Any]]
+
+
+def memory(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(dtype)
+
+
+def packed(arrays: Any) -> list[Any]:
+    return [memory((*s, *inner), t, k) for k, (s, inner, t) in enumerate(arrays)]
+
+
+def strided(arrays: Any) -> list[Any]:
+    out = []
+    for k, (s, inner, t) in enumerate(arrays):
+        big = memory((*s[:-1], 2 * s[-1] + 1, *inner), t, k)
+        out.append(big[(*[slice(None)] * (len(s) - 1), slice(1, None, 2))])
+    return out
+
+
+def one_strided(arrays: Any) -> list[Any]:
+    return [*strided(arrays[:1]), *packed(arrays[1:])]
+
+
+def backwards(arrays: Any) -> list[Any]:
+    return [a[(*[slice(None)] * (len(s) - 1), slice(None, None, -1))]
+            for a, (s, _, _) in zip(packed(arrays), arrays, strict=True)]  # fmt: skip
+
+
+def columns(arrays: Any) -> list[Any]:
+    """With the last axis first in memory."""
+    out = []
+    for k, (s, inner, t) in enumerate(arrays):
+        a = memory((*s[::-1], *inner), t, k)
+        out.append(a.transpose(*range(len(s))[::-1], *range(len(s), a.ndim)))
+    return out
+
+
+def shifted(arrays: Any) -> list[Any]:
+    """Views of one memory that overlap."""
+    biggest = max(int(np.prod(s) * np.prod(i)) for s, i, _ in arrays)
+    base = memory((biggest + 3 * len(arrays),), np.float32)
+    out = []
+    for k, (s, inner, t) in enumerate(arrays):
+        count = int(np.prod(s) * np.prod(inner))
+        out.append(base[3 * k : 3 * k + count].view(t).reshape(*s, *inner))
+    return out
+
+
+def the_same(arrays: Any) -> list[Any]:
+    """All of one shape are one array."""
+    found: dict[Any, Any] = {}
+    return [found.setdefault(k, memory((*k[0], *k[1]), k[2])) for k in arrays]
+
+
+def fields(arrays: Any) -> list[Any]:
+    """Fields of an array of structs, where all have one shape."""
+    (shape, *_) = {s for s, _, _ in arrays}
+    size = sum(int(np.prod(i)) for _, i, _ in arrays)
+    base, at, out = memory((*shape, size), np.float32), 0, []
+    for _, inner, t in arrays:
+        width = int(np.prod(inner))
+        field = base[..., at : at + width].view(t)
+        out.append(field if inner else field[..., 0])
+        at += width
+    return out
+
+
+LAYOUTS: list[Layout] = [
+    packed,
+    strided,
+    one_strided,
+    backwards,
+    columns,
+    shifted,
+    the_same,
+    fields,
+]
+
+
+def arguments(fn: Function, n: int, layout: Layout) -> tuple[bytes, list[Any]]:
+    """The arguments of a launch, and its arrays."""
+    wanted = []
+    for p in fn.params:
+        if isinstance(p.type, ArrayType):
+            shape = (n,) if p.type.ndim == 1 else (max(n // 7, min(n, 1)), n)
+            wanted.append((shape, shape_of(p.type.element), scalar_of(p.type).numpy))
+    arrays, out, k = layout(wanted), b"", 0
+    for p in fn.params:
+        if isinstance(p.type, ArrayType):
+            a, d = arrays[k], p.type.ndim
+            out += np.array((a.ctypes.data, *a.shape[:d], *a.strides[:d]), np.int64).tobytes()
+            k += 1
+        else:
+            out += np.asarray(2, scalar_of(p.type).numpy).tobytes().ljust(8, b"\0")
+    return out, arrays
+
+
+def grid(fn: Function, n: int) -> tuple[int, ...]:
+    return (n,) if facts_of(fn)[id(fn)].axes == 1 else (max(n // 7, 1), n)
+
+
+def ran(forms: Any, which: int, n: int, layout: Layout) -> list[bytes]:
+    """What is in the arrays after each form, of entry points of one kind."""
+    journal, out = None, []
+    for (fn, *entries), form in zip(forms, FORMS, strict=True):
+        args, arrays = arguments(fn, n, layout)
+        given = journal if form == "adjoint" else None
+        made = CPU.run(entries[which], grid(fn, n), args, Limits(0, 0), journal=given)
+        out.append(b"%d" % made.error)  # of an adjoint that reads what it changes itself
+        if made.error:
+            continue
+        journal = made.journal if form == "recorded" else journal
+        # Which NaN it is, compilers decide.
+        out += [np.where(a == a, a, np.nan).astype(a.dtype).tobytes() for a in arrays]
+    return out
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
+def test_both_loops_give_the_same(kernel: Any, layout: Layout) -> None:
+    forms = compiled()[kernel.key]
+    for n in SIZES:
+        if n:
+            assert ran(forms, 0, n, layout) == ran(forms, 1, n, layout), n
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
+def test_so_they_do_in_parts(kernel: Any, threads: int) -> None:
+    forms = compiled()[kernel.key]
+    for layout in (packed, one_strided):
+        whole = ran(forms, 1, 100, layout)
+        with cut(threads):
+            assert ran(forms, 0, 100, layout) == whole
+
+
+def test_threads_in_any_order() -> None:
+    """What is said of the order of threads."""
+    found = {k.key: [loops_of(f).any_order for f in functions(k)] for k in KERNELS}
+    assert found["saxpy"] == found["crossed"] == [True] * 4
+    assert not any(found["shifting"])
+    assert found["neighbours"][0] and not found["gathered"][2]
