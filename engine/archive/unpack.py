@@ -180,7 +180,8 @@ class ArchivedLaunch(CapturedLaunch):
         self, plan: Plan, dim: tuple[int, ...], values: list[Any], holds: dict[int, Hold],
         site: Site | None, data: RecordData,
     ) -> None:  # fmt: skip
-        self.plan, self.dim, self.values, self.holds = plan, dim, values, holds
+        self.plan, self.dim, self.values = plan, dim, values
+        self.held = tuple(map(holds.get, plan.held))
         self.blob, self.input_count = b"", data.inputs
         self._site, self.aliased = site, frozenset(data.aliased)
         mask = sum(1 << bit for bit, p in enumerate(plan.floats) if p.name in data.wrt)

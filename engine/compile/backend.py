@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -77,6 +77,19 @@ class Outcome:
 
 
 NOTHING = Outcome()  # as most runs end
+
+
+class Brief(Protocol):
+    """A short way to run small launches that are alike.
+
+    dim, limits: those of all its runs.
+    """
+
+    dim: tuple[int, ...]
+    limits: Limits
+
+    def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
+        """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
 
 
 class Backend(ABC):
@@ -161,3 +174,10 @@ class Backend(ABC):
         linear indices to run, begin and end. journal: what a run of the same threads wrote.
         spare: gives the form of an adjoint that saves less, for threads that exceed the limit.
         """
+
+    def brief(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits
+    ) -> Brief | None:
+        """A short way to run launches like this one, without a journal; None for none."""
+        del entry, dim, args, limits
+        return None

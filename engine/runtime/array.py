@@ -286,7 +286,7 @@ class array(ArrayBase, Operators):
 
     def zero_(self) -> None:
         """Sets every element to zero. On a tape, no gradient passes to what was there before."""
-        transfer.fill(self, 0, "zero_")
+        transfer.zero(self)
 
     def detach(self) -> array:
         """The same as `stop_gradient` of it: a copy that is a constant to what reads it."""

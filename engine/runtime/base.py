@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from engine import config
 from engine.lang import strided
@@ -43,6 +43,17 @@ def _geometry(
     return len(shape), size, False, *byte_range(0, shape, strides, itemsize)
 
 
+@lru_cache(maxsize=4096)
+def _side_by_side(shape: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...] | None, int]:
+    """Strides and bytes of a contiguous array; no strides for more than memory could hold.
+
+    Raises LaunchError (E206) for an extent that is too large.
+    """
+    d.check_extents(shape)
+    nbytes = math.prod(shape) * itemsize
+    return (None if nbytes >= 1 << 62 else d.row_major(shape, itemsize)), nbytes
+
+
 class ArrayBase:
     """Elements at an address, a shape and byte strides; and a gradient of the same shape.
 
@@ -77,6 +88,8 @@ class ArrayBase:
         "strides",
     )  # fmt: skip
 
+    retains: ClassVar[bool] = False  # whether an array was ever made to: else nobody need look
+
     dtype: type
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -109,9 +122,13 @@ class ArrayBase:
     # ---- construction
 
     def _new(self, dims: tuple[int, ...], kind: ElementType, zero: bool, device: Device) -> None:
-        d.check_extents(dims)
-        storage = allocate(d.check_size(dims, kind), zero, device)
-        self._set(storage, storage.lo, dims, d.row_major(dims, kind.size), kind)
+        info = element_info(kind)
+        strides, nbytes = _side_by_side(dims, info.size)
+        if strides is None:  # told with the words for this type
+            d.check_size(dims, kind)
+        assert strides is not None
+        storage = allocate(nbytes, zero, device)
+        self._set(storage, storage.lo, dims, strides, kind)
 
     def _set(
         self,
@@ -255,6 +272,8 @@ class ArrayBase:
         if value and not self._flag:
             raise fail("E206", "there is no gradient that could be retained",
                        help="set requires_grad first")  # fmt: skip
+        if value:
+            ArrayBase.retains = True
         self._retain = bool(value)
 
     @property

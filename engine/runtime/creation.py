@@ -27,7 +27,7 @@ from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.foreign import shared
 from engine.runtime.indexed import indexedarray
 from engine.runtime.launch_errors import fail
-from engine.runtime.recording import bystanders
+from engine.runtime.recording import bystanders, graph
 from engine.runtime.storage import allocate
 from engine.runtime.transfer import remake
 
@@ -220,26 +220,30 @@ def _make(
     zero: bool,
 ) -> array:
     place = get_device(device)
-    shape = kwargs.pop("n", shape) if shape is None else shape
-    strides = kwargs.pop("strides", None)
-    ndim = kwargs.pop("ndim", None)
+    strides = ndim = None
     if kwargs:
-        raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
+        shape = kwargs.pop("n", shape) if shape is None else shape
+        strides = kwargs.pop("strides", None)
+        ndim = kwargs.pop("ndim", None)
+        if kwargs:
+            raise TypeError(f"unexpected keyword argument {next(iter(kwargs))!r}")
     if shape is None:
         raise fail("E206", "an array needs a shape: an integer or a tuple of 1 to 4 integers")
     kind = to_element_type(dtype)
-    dims = shape_from(shape)
+    dims = (shape,) if shape.__class__ is int and shape >= 0 else shape_from(shape)
     if ndim is not None and ndim != len(dims):
         raise fail("E206", f"expected {ndim} dimensions, got shape {dims}")
-    check_size(dims, kind)
     if strides is None:
         out = array._allocate(dims, kind, zero, place)
     else:
+        check_size(dims, kind)
         out = _spaced(dims, strides, kind, zero, place)
     if requires_grad:
         out.requires_grad = True
-    out.retain_grad = retain_grad
-    remake(out, np.zeros((), out._info.numpy) if zero else None)
+    if retain_grad:
+        out.retain_grad = True
+    if graph.get() is not None:
+        remake(out, np.zeros((), out._info.numpy) if zero else None)
     for b in bystanders:
         b.made(out)
     return out

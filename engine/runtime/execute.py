@@ -21,6 +21,7 @@ from engine.compile.backend import (
     STACK_LIMIT,
     TOO_LARGE,
     Backend,
+    Brief,
     Entry,
     Journal,
     Limits,
@@ -42,6 +43,8 @@ from engine.runtime.watch import tell as tell_faults
 Form = Literal["forward", "recorded", "adjoint", "tangent", "accesses"]
 Threads = tuple[int, int]
 Done = Callable[["Journal | None"], None]
+_BRIEFS = 64  # grids of one kernel that are remembered
+EAGER = False  # whether a first launch is taken to be one of many; tests set it
 _limits = lru_cache(maxsize=8)(Limits)  # that of the last launch is that of the next one
 
 _WHAT = {
@@ -119,7 +122,8 @@ def run(
 class Executable:
     """A form resolved once: for launches, which have no time to look it up."""
 
-    __slots__ = ("_backend", "_entry", "_inside", "_layout", "_quiet", "_serial", "_spare", "_what")
+    __slots__ = ("_backend", "_briefs", "_entry", "_inside", "_layout", "_quiet", "_serial",
+                 "_spare", "_what")  # fmt: skip
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
@@ -142,6 +146,8 @@ class Executable:
         self._spare: Callable[[], Entry] | None = None
         if form == "adjoint":
             self._spare = lambda: variants.entry(backend, "checkpointed", wrt, journaled)
+        # Short ways to run it, by grids: None before somebody looks, False where there is none.
+        self._briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
 
     def run(
         self,
@@ -155,6 +161,14 @@ class Executable:
         inside: bool = False,
     ) -> Execution:
         """Does what the function `run` does. inside: it is known that it needs no watching."""
+        if journal is None and threads is None and journal_limit is None:
+            came = self.brief(dim, args)
+            if came is NOTHING:
+                if done is not None:
+                    done(None)
+                return _NOTHING
+            if came is not None:
+                return self.tell(came, dim, done, quiet)
         if 0 in dim:
             if done is not None:
                 done(None)
@@ -171,12 +185,43 @@ class Executable:
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
         limits = _limits(config.stack_limit_bytes, limit)
+        if journal is None and threads is None and journal_limit is None and not watchers:
+            self._shorten(entry, dim, args, limits)
         came = self._backend.run(entry, dim, args, limits, threads, journal, self._spare)
         if came is NOTHING:
             if done is not None:
                 done(None)
             return _NOTHING
         return _ended(entry, came, dim, done, quiet)
+
+    def brief(self, dim: tuple[int, ...], args: bytes) -> Outcome | None:
+        """Runs a whole grid in a short way; None where there is none, and nothing has run."""
+        brief = self._briefs.get(dim)
+        if not brief or watchers:
+            return None
+        stack, journal = brief.limits
+        if stack != config.stack_limit_bytes or journal != config.journal_limit_bytes:
+            return None
+        return brief.run(args, self._spare)
+
+    def tell(
+        self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
+    ) -> Execution:
+        """What `run` does with what came of a short run."""
+        assert self._entry is not None
+        return _ended(self._entry, came, dim, done, quiet)
+
+    def _shorten(self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits) -> None:
+        """Looks for a short way to run a grid that is run for the second time."""
+        briefs = self._briefs
+        if self._what[0].debug or self._serial or briefs.get(dim) is False:
+            return
+        if dim in briefs or EAGER:
+            briefs[dim] = self._backend.brief(entry, dim, args, limits) or False
+        else:
+            if len(briefs) >= _BRIEFS:
+                briefs.clear()
+            briefs[dim] = None
 
     def stays_inside(self, dim: tuple[int, ...], args: bytes) -> bool:
         """Whether all accesses are inside of their arrays. Runs it, unless that is proven.

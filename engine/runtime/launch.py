@@ -77,6 +77,66 @@ def launch(
     it cannot be compiled. No array has changed in these cases. LaunchError E210 where a
     test in the kernel failed (`assert`, `expect_eq`; see `config.mode`, `config.expect`).
     """
+    # Most launches are of this kind, and nobody listens: as few looks as can be.
+    plan = kernel._plan if kernel.__class__ is Kernel else None
+    if (
+        plan is not None and plan.plain and device is None and not (adjoint or record_cmd)
+        and inputs.__class__ in _GROUPS and outputs.__class__ in _GROUPS
+        and get_device(None).backend is plan.backend and len(DEVICES) == 1
+    ):  # fmt: skip
+        values = [*inputs, *outputs]
+        blob = plan.pack(values)
+        if blob is not None and not (
+            recording.observers or recording.bystanders or config.print_launches
+            or config.verify_fp or recording.graph.get() is not None
+        ):  # fmt: skip
+            if dim.__class__ is int and 0 <= dim <= MAX_DIM:
+                dim = (dim,)
+            elif not _is_grid(dim):
+                dim = grid(dim, kernel)
+            tape = recording.active.get() if record_tape else None
+            if tape is None:
+                plan.check_written(values)
+                plan.forward.run(dim, blob)
+            else:
+                tape.run_launch(Call(plan, dim, values, blob, len(inputs)), call_site(2))
+            return None
+    return _launch(
+        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device, adjoint, record_tape,
+        record_cmd,
+    )  # fmt: skip
+
+
+# Arguments that are lists as they are.
+_GROUPS: frozenset[Any] = frozenset({list, tuple})
+
+
+def _is_grid(dim: Any) -> bool:
+    """Whether launch dimensions are surely as `grid` gives them."""
+    if dim.__class__ is not tuple or not 1 <= len(dim) <= 3:
+        return False
+    for n in dim:  # noqa: SIM110  # a generator takes twice the time
+        if n.__class__ is not int or not 0 <= n <= _SHORT:
+            return False
+    return True
+
+
+_SHORT = 1 << 20  # three axes of it are below all limits
+
+
+def _launch(
+    kernel: Kernel,
+    dim: Any,
+    inputs: Any,
+    outputs: Any,
+    adj_inputs: Any,
+    adj_outputs: Any,
+    device: DeviceLike,
+    adjoint: bool,
+    record_tape: bool,
+    record_cmd: bool,
+) -> Any:
+    """Any launch; see `launch`."""
     if kernel.__class__ is not Kernel:
         raise fail("E202", f"launch takes a function decorated with @kernel, got {kernel!r}")
     place = get_device(device)
@@ -123,14 +183,14 @@ def launch(
         return recorded_launch(kernel, shape, given, place, adjoints if adjoint else None)
     call, site = Call(plan, shape, values, blob, len(inputs)), None
     if recording.graph.get() is not None:
-        site, tape = call_site(2), recording.active.get() if record_tape else None
+        site, tape = call_site(3), recording.active.get() if record_tape else None
         kept = _kept(given) if plan.tables else []
         recording.deferred(partial(_replay, call, kept, site, record_tape, gathered))
         if tape is not None:
             tape.sketch_launch(call, site)
         return None
     if record_tape and (recording.bystanders or recording.active.get() is not None):
-        site = call_site(2)
+        site = call_site(3)
     _perform(kernel, call, site, record_tape, gathered)
     return None
 
@@ -183,9 +243,7 @@ def _perform(
         plan.check_written(values)
         plan.forward.run(shape, blob)
     else:
-        pending = tape.begin_launch(call, site)
-        plan.check_written(values)
-        pending.executable.run(shape, blob, pending.finish)
+        tape.run_launch(call, site)
     if gathered is not None:
         gathered.give_back()
         relinks.relink(gathered, plan)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine import config
 from engine.ad.structure import by_every_thread
 from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.classes import dataclass
@@ -24,10 +26,14 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
 from engine.runtime.relinks import add_arguments, relinks_of, starts_of
+from engine.runtime.storage import announced
 from engine.runtime.watch import watchers
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
+
+
+_NOBODY: frozenset[str] = frozenset()
 
 
 class Param:
@@ -49,14 +55,17 @@ class Param:
             self.pack = packer(var.type, var.name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Selection:
     """How a launch with a certain set of gradients is recorded and differentiated.
 
     useful: False where no gradient can flow, so that nothing runs in the backward
     pass. executable: what a recorded launch runs. recorded: whether it writes a journal.
     reads: positions of the parameters whose contents the adjoint reads. watched: of those that
-    it may come to read, should more arrays require a gradient by then.
+    it may come to read, should more arrays require a gradient by then. gradients: positions of
+    the arrays whose gradients follow the adjoint's arguments.
+    adjoint, cleared: the compiled adjoint, and the grids for which nothing is to be said of it;
+    none until a backward pass has looked.
     """
 
     wrt: frozenset[str]
@@ -66,6 +75,9 @@ class Selection:
     recorded: bool
     reads: frozenset[int]
     watched: tuple[int, ...]
+    gradients: tuple[int, ...]
+    adjoint: Executable | None = None
+    cleared: set[tuple[int, ...]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -124,7 +136,14 @@ class Plan:
         # What is accessed under a condition may be left out: the kernel decides.
         touched = _arrays(ir, _accessed, by_every_thread, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
+        # Whether launches pass just what the kernel takes, each argument by itself.
+        self.plain: bool = (
+            self.arguments is None and self.relinks is None and not (self.tables or self.apart)
+        )
+        self._kinds = tuple((p.array_kind, p.pack) for p in self.params)
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
+        self._usual: dict[int, Selection] = {}  # of launches without arrays that share memory
+        self._bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
         self._forward: Executable | None = None
         self._adjoints: dict[tuple[frozenset[str], frozenset[str]], Executable] = {}
 
@@ -155,6 +174,26 @@ class Plan:
             if not watchers:  # what is watched notes what it saw
                 self._adjoints[wrt, journaled] = found
         return found
+
+    def pack(self, args: list[Any]) -> bytes | None:
+        """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
+        kinds = self._kinds
+        if len(args) != len(kinds):
+            return None
+        parts = []
+        try:
+            for (kind, pack), v in zip(kinds, args):  # noqa: B905  # as many: see above
+                if v.__class__ is array:
+                    if v._ir is not kind:
+                        return None
+                    parts.append(v._packed)
+                elif kind is None:
+                    parts.append(pack(v))
+                else:
+                    return None
+        except Mismatch:
+            return None
+        return b"".join(parts)
 
     def bind(
         self, args: list[Any], dim: tuple[int, ...] = (1,), device: Device | None = None
@@ -291,28 +330,46 @@ class Plan:
         """
         for i in self.writes:
             a = values[i]
-            if a is None:
-                continue
-            storage = a.storage
-            if storage.writable and storage.guard is None and a.is_contiguous:
-                continue
-            found = objection(a)
+            if a is not None:
+                storage = a.storage
+                if not (a.is_contiguous and storage.writable and storage.guard is None):
+                    self._check_writable(values)
+                    break
+        loud = announced()
+        for i in self.writes:
+            a = values[i]
+            if a is not None:
+                storage = a.storage
+                if loud or storage._hold is not None:
+                    storage.before_write(a.lo, a.hi)
+                else:
+                    storage.version += 1  # all that it would do
+
+    def _check_writable(self, values: list[Any]) -> None:
+        for i in self.writes:
+            a = values[i]
+            found = None if a is None else objection(a)
             if found is not None:
                 raise fail("E206", f"kernel {self.kernel.key!r} writes argument "
                            f"{self.params[i].name!r}, which has {found[0]}",
                            help=found[1])  # fmt: skip
-        for i in self.writes:
-            a = values[i]
-            if a is not None:
-                a.storage.before_write(a.lo, a.hi)
 
     def select(self, values: list[Any], aliased: frozenset[str]) -> Selection:
         """The compiled forms for a recorded launch of these arguments."""
         mask = 0
-        for bit, p in enumerate(self.floats):
-            a = values[p.index]
-            if a is not None and a._flag and a.requires_grad:
-                mask |= 1 << bit
+        for i, bit in self._bits:
+            a = values[i]
+            if a is not None and a._flag and (a._origin is None or a.requires_grad):
+                mask |= bit
+        if not aliased:
+            found = self._usual.get(mask)
+            # As `Kernel.enable_backward`, of which every recorded launch asks twice.
+            kernel = self.kernel
+            own = kernel.options.get("enable_backward") if kernel.options else None
+            if own is None:
+                own = kernel.module.options.get("enable_backward")
+            if found is not None and (config.enable_backward if own is None else own):
+                return found
         return self.selection(mask, aliased)
 
     def aliased(self, values: list[Any]) -> frozenset[str]:
@@ -320,10 +377,12 @@ class Plan:
         found = None
         for w, r in self.pairs:
             a, b = values[w], values[r]
-            if a is not None and b is not None and may_meet(a, b):
+            if a is None or b is None or a.lo >= b.hi or b.lo >= a.hi:
+                continue
+            if may_meet(a, b):
                 found = found or set()
                 found.add(self.params[r].name)
-        return frozenset(found) if found else frozenset()
+        return frozenset(found) if found else _NOBODY
 
     def selection(self, mask: int, aliased: frozenset[str]) -> Selection:
         """The compiled forms for gradients of the float arrays in `mask` (bits in order)."""
@@ -345,8 +404,13 @@ class Plan:
             )
             if not useful or len(wrt) < len(self.floats):
                 watched |= self._at(self.variants.read_again(journaled))
-            found = Selection(wrt, journaled, useful, executable, recorded, reads, tuple(watched))
+            gradients = tuple(p.index for p in self.floats if p.name in wrt)
+            found = Selection(
+                wrt, journaled, useful, executable, recorded, reads, tuple(watched), gradients
+            )
             self._selections[key] = found
+            if enabled and not aliased:
+                self._usual[mask] = found
         return found
 
     def _at(self, names: frozenset[str]) -> frozenset[int]:

@@ -12,20 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
-    from engine.compile.backend import Journal
     from engine.runtime.array import array
-    from engine.runtime.execute import Executable
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call
-
-
-class PendingLaunch(Protocol):
-    """A launch that is about to run for a recorder."""
-
-    executable: Executable
-
-    def finish(self, journal: Journal | None) -> None:
-        """Called after the kernel ran, with what it wrote to its journal."""
 
 
 Written = Callable[[], None]
@@ -34,8 +23,8 @@ Written = Callable[[], None]
 class Recorder(Protocol):
     """What a tape is to the runtime."""
 
-    def begin_launch(self, call: Call, site: Site | None) -> PendingLaunch:
-        """Called before a launch writes anything."""
+    def run_launch(self, call: Call, site: Site | None) -> None:
+        """Runs a launch with checked arguments, and records it."""
 
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Called before `src` (same shape, maybe another float width) is copied to `dest`.

@@ -43,6 +43,11 @@ _external: dict[tuple[int, int, bool], weakref.ref[Storage]] = {}
 _noted = [1 << 12]  # from how many on those that are gone are looked for
 
 
+def announced() -> bool:
+    """Whether anybody is told of each write."""
+    return bool(watchers) or watching.get() is not None
+
+
 class Storage:
     """One block of memory: addresses `lo` to `lo + nbytes`, alive as long as this object.
 
@@ -160,17 +165,20 @@ class Storage:
         """
         if eager:
             return self._freeze(lo, hi)
-        exposed = self.exposed
+        exposed = self.external or (bool(self._views) and self.exposed)
         if exposed and hi - lo <= _exposed_bytes():
             return self._freeze(lo, hi)
-        last = self._hold() if self._hold is not None else None
-        if last is not None:
-            last.lo = min(lo, last.lo)
-            last.hi = max(hi, last.hi)
-            last.unseen |= exposed
-            return last
-        hold = Hold(self, lo, hi)
-        hold.unseen = exposed
+        if self._hold is not None:
+            last = self._hold()
+            if last is not None:
+                if lo < last.lo:
+                    last.lo = lo
+                if hi > last.hi:
+                    last.hi = hi
+                if exposed:
+                    last.unseen = True
+                return last
+        hold = Hold(self, lo, hi, exposed)
         self._hold = weakref.ref(hold)
         return hold
 
@@ -219,15 +227,27 @@ class Hold:
     __slots__ = ("__weakref__", "_lost", "chunks", "end", "hi", "lo", "start", "storage",
                  "unseen", "version")  # fmt: skip
 
-    def __init__(self, storage: Storage, lo: int, hi: int) -> None:
+    start: int
+    end: int
+    chunks: tuple[Chunk, ...]
+    _lost: str
+
+    def __init__(self, storage: Storage, lo: int, hi: int, unseen: bool = False) -> None:
         self.storage: Storage | None = storage  # only until there is a copy
         self.lo = lo
         self.hi = hi
         self.version = storage.version
-        self.start, self.end = lo, hi
-        self.chunks: tuple[Chunk, ...] = ()
-        self._lost = ""
-        self.unseen = False
+        self.unseen = unseen
+
+    def __getattr__(self, name: str) -> Any:
+        """What is set where there is a copy: few holds come to have one, and many are made."""
+        if name == "chunks":
+            return ()
+        if name == "_lost":
+            return ""
+        if name in ("start", "end"):
+            return self.lo if name == "start" else self.hi
+        raise AttributeError(name)
 
     @property
     def lost(self) -> str:
@@ -292,8 +312,7 @@ class Glance(Hold):
     __slots__ = ()
 
     def __init__(self, storage: Storage, lo: int, hi: int) -> None:
-        super().__init__(storage, lo, hi)
-        self.unseen = True
+        super().__init__(storage, lo, hi, True)
 
     @property
     def lost(self) -> str:

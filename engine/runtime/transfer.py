@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.compile.cpu import CPU, FEW
 from engine.lang.structs import StructType
 from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import describe
-from engine.runtime.device import DeviceLike, get_device
+from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.guards import in_one_place, objection
 from engine.runtime.launch_errors import fail
@@ -60,6 +61,39 @@ def fill(dest: array, value: Any, what: str) -> None:
         _fill(dest, element, what)
     elif _later(dest, lambda: _fill(dest, element, what)) and (tape := active.get()) is not None:
         tape.sketch_write(dest, None, what)
+
+
+def zero(dest: array) -> None:
+    """Sets every element to zero, as `fill` does: gradients, again and again."""
+    storage = dest.storage
+    if (
+        dest.is_contiguous and storage.writable and storage.guard is None and not bystanders
+        and storage.device is HOST and graph.get() is None and active.get() is None
+        and not dest._info.linked
+    ):  # fmt: skip
+        storage.before_write(dest.lo, dest.hi)
+        view = dest._own_view
+        if view is not None:
+            view[...] = _zero(dest)
+            return
+        nbytes = dest.hi - dest.lo
+        if nbytes <= FEW:
+            CPU.clear(dest.lo, nbytes)
+        else:
+            dest._parts[...] = _zero(dest)
+        return
+    fill(dest, 0, "zero_")
+
+
+def put_one(dest: array) -> None:
+    """Writes 1 to an array of one number, of which nobody is told: the seed of a backward pass."""
+    info = dest._info
+    if dest._own_view is None and dest.device is HOST and not info.opaque:
+        if info.unit is None:
+            info.unit = np.ones((), info.numpy).tobytes()
+        CPU.write(dest.ptr, info.unit)
+    else:
+        dest._put(1.0)
 
 
 def _zero(dest: array) -> Any:

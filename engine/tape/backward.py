@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engine.compile.pipeline import prefetch
+from engine.compile.pipeline import Request, prefetch
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import call_span
 from engine.lang.numbers import number_kind
@@ -18,7 +18,7 @@ from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import reading
 from engine.runtime.transfer import check_writable
-from engine.tape.records import FuncRecord, Record
+from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
 
 
@@ -29,7 +29,8 @@ def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
 
 def check_loss(loss: object) -> array:
     """A loss that can be differentiated. Raises TapeError (E402)."""
-    loss = shared(loss)
+    if loss.__class__ is not array:
+        loss = shared(loss)
     if not isinstance(loss, array):
         raise seed_error("the loss must be an array of one element", f"got {type(loss).__name__}")
     if loss.size != 1 or not isinstance(loss._ir.element, ScalarType):
@@ -50,7 +51,7 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
                          f"got {type(grads).__name__}")  # fmt: skip
     out = []
     for key, g in grads.items():
-        a = shared(key)
+        a = key if key.__class__ is array else shared(key)
         if not isinstance(a, array):
             raise seed_error("a key of grads is not an array", f"got {type(a).__name__}")
         if g is None:
@@ -156,10 +157,19 @@ def run_backward(
     aside before the record that wrote that value consumes it, and put back at the end.
     """
     _check_gradients(records)
-    requests = [r for record in records for r in record.requests()]
+    plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile
+    requests: list[Request] = []
+    for record in records:
+        if record.__class__ is not LaunchRecord or not record.is_ready():
+            plain = False
+            requests += record.requests()
     if requests:
         prefetch(requests)
-    waiting = _retained(records)
+    waiting = _retained(records) if array.retains else []
+    if plain and not (restored or waiting or before or watch):
+        for record in reversed(records):
+            record.run_ready()  # type: ignore[attr-defined]
+        return
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:
         for number in range(len(records) - 1, -1, -1):

@@ -195,15 +195,21 @@ class Captures:
 
     __slots__ = ("__weakref__", "_records", "_source", "_tapes", "_traced")
 
-    def __init__(self, records: list[Record], source: Source) -> None:
+    def __init__(self, records: list[Record], source: Source, late: bool = False) -> None:
+        """late: what is open now does not see it, unless it `join`s."""
         self._source = ref(source)  # what listens must not keep the tape alive
-        self._begin(records)
+        self._start(records)
+        if not late:
+            self._begin(records)
 
-    def _begin(self, records: list[Record]) -> None:
+    def _start(self, records: list[Record] | None) -> None:
         # The list tells whether the tape was reset since.
-        self._records: list[Record] | None = records
+        self._records = records
         self._tapes: list[CapturedTape] = []
         self._traced = False
+
+    def _begin(self, records: list[Record]) -> None:
+        self._start(records)
         if not _open:
             return
         with _lock:
@@ -369,6 +375,26 @@ class Captures:
 
     def __del__(self) -> None:
         self.forget()
+
+
+class _Nobody(Captures):
+    """Of tapes that are made while nothing captures: there is nothing to be kept for them."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._start(None)
+
+    def forget(self) -> None:
+        """There is nothing to forget."""
+
+
+NOBODY: Captures = _Nobody()
+
+
+def is_capturing() -> bool:
+    """Whether there is a capture, in any thread."""
+    return bool(_open)
 
 
 def _unwatched(memory: Storage, lo: int, hi: int) -> None:

@@ -51,8 +51,8 @@ class CapturedLaunch(LaunchRecord):
         self.plan, self.dim, self.blob, self.input_count = r.plan, r.dim, b"", r.input_count
         self.values = [outline(v) if isinstance(v, array) else v for v in r.values]
         self._site, self.aliased, self.selection = r._site, r.aliased, r.selection
-        self.journal, self.stack_bytes, self._arrays = None, 0, None
-        self.holds = r.holds if contents else {}
+        self.journal, self.stack_bytes = None, 0
+        self.held = r.held if contents else ()
 
     def _only_written(self, a: Any) -> np.ndarray[Any, Any]:
         return np.asarray(a.blank())

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from copy import copy
 from typing import Any
 
+from engine.runtime import transfer
 from engine.runtime.array import array
 from engine.runtime.structs import Struct
 
@@ -49,3 +50,25 @@ def gradient_of(value: Any) -> Any:
         if isinstance(item, (array, Struct)):
             setattr(out, name, gradient_of(item))
     return out
+
+
+def clear(a: array, done: set[int]) -> None:
+    """Sets a gradient to zero, unless that was done."""
+    grad = a._grad
+    if grad is None:
+        grad = a.existing_grad
+    if grad is not None and id(grad) not in done:
+        done.add(id(grad))
+        grad.zero_()
+
+
+def seed(a: array, cotangent: Any) -> None:
+    """Writes a cotangent over an array's gradient. Raises LaunchError (E206)."""
+    grad = a.grad
+    assert grad is not None
+    transfer.check_writable(grad)
+    grad.storage.before_write(grad.lo, grad.hi)
+    if cotangent.__class__ is float:
+        transfer.put_one(grad)
+    else:
+        grad._put(cotangent)

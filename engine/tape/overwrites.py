@@ -27,6 +27,7 @@ MODES = ("restore", "present", "warn", "error")
 
 # What nothing is added to.
 _NONE: list[Change] = []
+_NOTHING: frozenset[tuple[int, int, int]] = frozenset()
 
 Needed = Mapping[int, Sequence[Restoration]]
 
@@ -71,9 +72,9 @@ class Overwrites:
         self._missed = False
         self._found: tuple[tuple[int, int], Needed] | None = None
         self._known_origins: Origins | None = None
-        self._warned: set[tuple[int, int, int]] = set()
+        self._warned: frozenset[tuple[int, int, int]] = _NOTHING
         # Memory that the first records wrote, and how many these are.
-        self._written: set[Storage] = set()
+        self._written: set[Storage] | None = None
         self._scanned = 0
 
     def until(self, count: int) -> Overwrites:
@@ -152,6 +153,8 @@ class Overwrites:
 
     def written(self, records: Sequence[Record], a: array) -> bool:
         """Whether a record wrote to an array's memory."""
+        if self._written is None:
+            self._written = set()
         for r in records[self._scanned :]:
             self._written.update(w.storage for w in r.written)
         self._scanned = len(records)
@@ -229,7 +232,7 @@ class Overwrites:
         for key, uses in costs.items():
             if key in self._warned:
                 continue
-            self._warned.add(key)
+            self._warned |= {key}
             number, x = uses[0]
             cost = size_text(sum(u.nbytes for _, u in uses))
             log_warning(

@@ -11,10 +11,10 @@ from typing import Any
 from weakref import WeakSet
 
 from engine import config
-from engine.compile.backend import Journal
+from engine.compile.backend import NOTHING, Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
-from engine.runtime import recording, transfer
+from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import get_device
 from engine.runtime.kernel import Kernel
@@ -23,13 +23,15 @@ from engine.runtime.plan import Call
 from engine.runtime.recording import Written
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
-from engine.tape.capture import Captures, Pass
-from engine.tape.gradients import Gradients, gradient_of
+from engine.tape.capture import NOBODY, Captures, Pass, is_capturing
+from engine.tape.gradients import Gradients, clear, gradient_of, seed
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
 from engine.tape.restoration import Change, Restoration
 from engine.tape.scopes import Marker, ScopeStack
+
+_NOBODY: frozenset[str] = frozenset()
 
 
 class Tape:
@@ -49,7 +51,7 @@ class Tape:
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.loss: array | None = None
-        self._scopes = ScopeStack()
+        self._stack: ScopeStack | None = None  # once there is a scope
         self._seeded: dict[int, array] = {}
         self._former: Collection[array] = ()  # of records that were forgotten
         self._token: Token[recording.Recorder | None] | None = None
@@ -57,7 +59,20 @@ class Tape:
         self._overwrites = Overwrites()
 
     def _listeners(self) -> Captures:
-        return Captures(self.records, self)
+        return Captures(self.records, self) if is_capturing() else NOBODY
+
+    @property
+    def _scopes(self) -> ScopeStack:
+        if self._stack is None:
+            self._stack = ScopeStack()
+        return self._stack
+
+    def _join(self) -> None:
+        """To be called where a block of recording begins."""
+        if is_capturing():
+            if self._captures is NOBODY:
+                self._captures = Captures(self.records, self, late=True)
+            self._captures.join(self.records)
 
     def _restored(self) -> Mapping[int, Sequence[Restoration]]:
         """What a backward pass would restore now, by position among the records."""
@@ -75,9 +90,9 @@ class Tape:
                                 help="leave the first `with` block, or record on it")  # fmt: skip
         self._token = recording.active.set(self)
         if recording.graph.get() is None:
-            self._captures.join(self.records)
+            self._join()
         else:
-            recording.deferred(lambda: self._captures.join(self.records))
+            recording.deferred(self._join)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -94,7 +109,8 @@ class Tape:
 
     def _left(self) -> None:
         self._overwrites.left(self.records)
-        self._captures.left(self._scopes.scopes, lambda: self.memory)
+        if self._captures:
+            self._captures.left(self._scopes.scopes, lambda: self.memory)
 
     @property
     def launches(self) -> list[Record]:
@@ -110,22 +126,50 @@ class Tape:
         """
         return self._scopes.markers()
 
-    def begin_launch(self, call: Call, site: Site | None) -> _Pending:
-        """Prepares the record of a launch that is about to run."""
+    def run_launch(self, call: Call, site: Site | None) -> None:
+        """Runs a launch with checked arguments, and records it."""
+        began = 0.0
         if self._captures:
             values, plan = call.values, call.plan
             reads = [values[i] for i in plan.only_read if values[i] is not None]
             self._captures.recording(reads, values, self.records)
+            began = perf_counter()
         record = self._launch_record(call, site)
         if self._verifies():
             access.launched(record)
-        return _Pending(self, record, self._overwrites.launched(record, len(self.records)))
+        changes = self._overwrites.launched(record, len(self.records))
+        call.plan.check_written(call.values)
+        executable = record.selection.executable
+        if not (changes or began):
+            came = executable.brief(call.dim, call.blob)
+            if came is NOTHING:  # as nearly all end
+                self.records.append(record)
+                return
+            if came is not None:
+                executable.tell(came, call.dim, partial(self._ran, record, changes, began))
+                return
+        executable.run(call.dim, call.blob, partial(self._ran, record, changes, began))
+
+    def _ran(
+        self, record: LaunchRecord, changes: Sequence[Change], began: float,
+        journal: Journal | None,
+    ) -> None:  # fmt: skip
+        """To be called when a launch has run, with what it saved."""
+        seconds = perf_counter() - began
+        record.journal = journal
+        self._append(record, seconds)
+        if changes:
+            self._overwrites.wrote(changes)
 
     def _launch_record(self, call: Call, site: Site | None) -> LaunchRecord:
-        aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
-        selection = call.plan.select(call.values, aliased)
-        record = LaunchRecord(call, site, aliased, selection)
-        when, captured = config.tape_snapshots, self._captures.copies(record.name)
+        plan, values = call.plan, call.values
+        aliased = plan.aliased(values) if plan.pairs else _NOBODY
+        selection = plan.select(values, aliased)
+        record = LaunchRecord(
+            plan, call.dim, values, call.blob, call.inputs, site, aliased, selection
+        )
+        when = config.tape_snapshots
+        captured = bool(self._captures) and self._captures.copies(record.name)
         if when != "off" or captured:
             setting = config.overwrites
             copied = setting == "restore" or (setting != "present" and mode() != "present")
@@ -162,9 +206,12 @@ class Tape:
 
     def sketch_launch(self, call: Call, site: Site | None) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
-        aliased = call.plan.aliased(call.values) if call.plan.pairs else frozenset()
-        selection = call.plan.select(call.values, aliased)
-        self.records.append(LaunchRecord(call, site, aliased, selection))
+        plan, values = call.plan, call.values
+        aliased = plan.aliased(values)
+        selection = plan.select(values, aliased)
+        self.records.append(LaunchRecord(
+            plan, call.dim, values, call.blob, call.inputs, site, aliased, selection
+        ))  # fmt: skip
 
     def sketch_write(self, dest: array, src: array | None, what: str) -> None:
         """The same for a copy, or for a fill where `src` is None."""
@@ -181,7 +228,8 @@ class Tape:
         self._captures.forget()
         self.records = self.records[:count]
         self._overwrites = self._overwrites.until(count)
-        self._scopes = self._scopes.until(count)
+        if self._stack is not None:
+            self._stack = self._stack.until(count)
 
     def record_launch(
         self,
@@ -269,7 +317,8 @@ class Tape:
                                 help="open one with `record_scope_begin(name)` first")  # fmt: skip
 
     def _append(self, record: Record, seconds: float | None = None) -> None:
-        self._captures.add(record, self.records, seconds)
+        if self._captures:
+            self._captures.add(record, self.records, seconds)
         self.records.append(record)
 
     # ---- backward
@@ -303,11 +352,12 @@ class Tape:
             recording.deferred(partial(self.backward, loss, grads))
             return
         seeds = [] if grads is None else check_seeds(grads)
-        # Now that what gets a cotangent requires a gradient.
-        self._captures.look(self._scopes.scopes)
+        captured = bool(self._captures)
+        if captured:  # now that what gets a cotangent requires a gradient
+            self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
         restored = self._overwrites.needed(self.records)
-        watch = self._captures.watch(self.records)
+        watch = self._captures.watch(self.records) if captured else None
         token = recording.active.set(None)
         done = False
         try:
@@ -317,7 +367,7 @@ class Tape:
                 run = Pass(self.records, begins, restored, self._overwrites.mixed, call_site())
                 before = self._captures.ran(run)
             for a, cotangent in all_seeds:
-                _seed(a, cotangent)
+                seed(a, cotangent)
                 self._seeded[id(a)] = a
             run_backward(self.records, restored, before, watch)
             done = True
@@ -405,10 +455,12 @@ class Tape:
         """Sets the gradients of all arrays on the tape to zero."""
         if recording.deferred(self.zero):
             return
-        for a in self._arrays():
-            grad = a.existing_grad
-            if grad is not None:
-                grad.zero_()
+        done: set[int] = set()
+        for r in self.records:
+            for a in r.arrays if r.__class__ is not LaunchRecord else r.graded():
+                clear(a, done)
+        for a in self._seeded.values():
+            clear(a, done)
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
@@ -421,7 +473,7 @@ class Tape:
         self._former = WeakSet((*self._former, *self._arrays()))
         self.records = []
         self._overwrites = Overwrites()
-        self._scopes = ScopeStack()
+        self._stack = None
         self._seeded = {}
         self.loss = None
 
@@ -431,31 +483,3 @@ class Tape:
 
     def _misused(self, message: str, help: str = "") -> TapeError:
         return TapeError(Diagnostic("E401", message, call_span(), help))
-
-
-class _Pending:
-    """A launch between being prepared and having run."""
-
-    __slots__ = ("began", "changes", "executable", "record", "tape")
-
-    def __init__(self, tape: Tape, record: LaunchRecord, changes: Sequence[Change]) -> None:
-        self.tape = tape
-        self.record = record
-        self.changes = changes
-        self.executable = record.selection.executable
-        self.began = perf_counter()
-
-    def finish(self, journal: Journal | None) -> None:
-        seconds = perf_counter() - self.began
-        self.record.journal = journal
-        self.tape._append(self.record, seconds)
-        if self.changes:
-            self.tape._overwrites.wrote(self.changes)
-
-
-def _seed(a: array, cotangent: Any) -> None:
-    grad = a.grad
-    assert grad is not None
-    transfer.check_writable(grad)
-    grad.storage.before_write(grad.lo, grad.hi)
-    grad._put(cotangent)

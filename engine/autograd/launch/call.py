@@ -17,7 +17,7 @@ from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import as_list, grid, launch
 from engine.runtime.launch_errors import fail
-from engine.runtime.plan import Call, Plan
+from engine.runtime.plan import Plan
 from engine.tape.records import LaunchRecord
 
 
@@ -65,8 +65,9 @@ def launch_call(
     plan = kernel.for_arguments(args).plan.on(place.backend)
     values, blob = plan.bind(list(args), shape, place)
     aliased = plan.aliased(values)
-    call = Call(plan, shape, values, blob, len(ins))
-    record = PresentLaunch(call, call_site(), aliased, plan.select(values, aliased))
+    record = PresentLaunch(
+        plan, shape, values, blob, len(ins), call_site(), aliased, plan.select(values, aliased)
+    )
     roles = launch_roles(record, order, len(ins), explicit=bool(outs))
 
     def relaunch() -> None:

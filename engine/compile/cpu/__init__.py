@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
+from engine.compile.backend import Backend, Brief, Entry, Journal, Limits, Outcome
 
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 # takes without a copy.
 ALIGNMENT = 64
 
+# Memory of up to one line comes from blocks of many: to make an array of NumPy, and to ask where it
+# is, takes longer than all else about a small array. What is let go of is not used again.
+_CELLS = 64
+_cells: list[tuple[object, int]] = []  # a list gives and takes one at a time
+
+# For few bytes: without a word to other threads, which would take as long as the work.
+_set = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t)(
+    ("memset", ctypes.pythonapi)
+)
+_move = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)(
+    ("memmove", ctypes.pythonapi)
+)
+FEW = 1 << 14
+
 # What compiles and runs kernels is imported late: programs that launch nothing need none of it.
 
 
@@ -25,6 +39,14 @@ ALIGNMENT = 64
 def _typestr(dtype: Any) -> str:
     found: str = np.dtype(dtype).str
     return found
+
+
+def _new_cells() -> tuple[object, int]:
+    block = np.zeros((_CELLS + 1) * ALIGNMENT, np.uint8)
+    first = block.__array_interface__["data"][0]
+    first += -first % ALIGNMENT
+    _cells.extend((block, first + k * ALIGNMENT) for k in range(_CELLS - 1, 0, -1))
+    return block, first
 
 
 class Exported:
@@ -64,7 +86,16 @@ class Cpu(Backend):
 
     def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
         del ordinal
+        if nbytes <= ALIGNMENT:
+            try:
+                return _cells.pop()
+            except IndexError:
+                return _new_cells()
         size = nbytes + ALIGNMENT
+        if size <= FEW:
+            block = ctypes.c_char.from_buffer(bytearray(size))
+            address = ctypes.addressof(block)
+            return block, address + -address % ALIGNMENT
         try:
             memory = np.zeros(size, np.uint8) if zero else np.empty(size, np.uint8)
         except (ValueError, OverflowError):
@@ -108,6 +139,14 @@ class Cpu(Backend):
         with np.errstate(all="ignore"):  # of the conversion
             view[...] = values
 
+    def clear(self, address: int, nbytes: int) -> None:
+        """Sets a few bytes to zero."""
+        _set(address, 0, nbytes)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Writes a few bytes."""
+        _move(address, data, len(data))
+
     def run(
         self,
         entry: Entry,
@@ -123,6 +162,13 @@ class Cpu(Backend):
 
             self._runner = runner.run
         return self._runner(entry, dim, args, limits, threads, journal, spare)
+
+    def brief(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits
+    ) -> Brief | None:
+        from engine.compile.cpu import brief
+
+        return brief.brief(entry, dim, args, limits)
 
 
 CPU = Cpu()

@@ -131,7 +131,7 @@ class CpuJournal(Journal):
 
 def new_launch(dim: Sequence[int]) -> Launch:
     """A launch of all threads of a grid of 1 to 4 axes, with empty buffers and no limits."""
-    return Launch.from_buffer_copy(_template(tuple(dim), Limits(0, 0)))
+    return Launch.from_buffer_copy(template(tuple(dim), Limits(0, 0)))
 
 
 def contents(buffer: Buffer) -> bytes:
@@ -146,7 +146,8 @@ def release(launch: Launch) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _template(dim: tuple[int, ...], limits: Limits) -> bytes:
+def template(dim: tuple[int, ...], limits: Limits) -> bytes:
+    """The launch structure of a launch that has not begun."""
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
     return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + bytes(8)
@@ -155,7 +156,7 @@ def _template(dim: tuple[int, ...], limits: Limits) -> bytes:
 @lru_cache(maxsize=256)
 def _templates(dim: tuple[int, ...], limits: Limits, bounds: tuple[int, ...], free: bool) -> bytes:
     """The launch structures of the parts of a launch."""
-    one = bytearray(_template(dim, limits))
+    one = bytearray(template(dim, limits))
     _FREE.pack_into(one, _FREE_AT, free)
     out = []
     for begin, end in pairwise(bounds):
@@ -207,13 +208,21 @@ def _whole(
     journal: Journal | None,
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
-    state = Launch.from_buffer_copy(_template(dim, limits))
+    state = Launch.from_buffer_copy(template(dim, limits))
     if threads is not None:
         state.begin, state.end = threads
     if journal is not None:
         assert isinstance(journal, CpuJournal)
         journal.lend((state,))
     entry.code(args, ctypes.byref(state))
+    return ended(state, args, journal, limits, spare)
+
+
+def ended(
+    state: Launch, args: bytes, journal: Journal | None, limits: Limits,
+    spare: Callable[[], Entry] | None,
+) -> Outcome:  # fmt: skip
+    """What came of a launch that ran as a whole, and may have to go on."""
     if state.error == STACK_LIMIT and spare is not None:
         # The form that saves less goes on from the first thread that was abandoned.
         state.error = 0

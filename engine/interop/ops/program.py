@@ -14,7 +14,7 @@ from engine.ir import nodes as n
 from engine.ir.printer import to_text
 from engine.lang.types import is_float
 from engine.runtime.execute import Executable
-from engine.runtime.plan import Call, Param, Plan
+from engine.runtime.plan import Param, Plan
 from engine.tape.records import LaunchRecord
 
 Dim = tuple[int, ...]
@@ -103,8 +103,8 @@ class Program:
                            "enable_backward is False", call_span(),
                            "let it be True for the kernel, its module or config")
             )  # fmt: skip
-        call = Call(self.plan, dim, [], b"", 0)
-        record = LaunchRecord(call, None, NONE, self.plan.selection(0, NONE))
+        selection = self.plan.selection(0, NONE)
+        record = LaunchRecord(self.plan, dim, [], b"", 0, None, NONE, selection)
         record.check_order(wrt)
         record.check_late(wrt)
         record.tell_stops(wrt)

@@ -1,0 +1,83 @@
+"""Small launches of one kernel over one grid: what is the same each time is worked out once.
+
+Such a launch has no parts and, as most end, leaves nothing: its launch structure is then as it was
+before, and serves the next one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from math import prod
+
+from engine.compile.backend import NOTHING, Entry, Limits, Outcome
+from engine.compile.cpu import runner, schedule
+from engine.compile.threads import Threads
+
+# An entry point as a function that takes arguments as they are: half the time of a checked call.
+_UNCHECKED = ctypes.CFUNCTYPE(None)
+
+
+class Brief:
+    """Runs a kernel over a grid that is not cut.
+
+    dim, limits: those of all its runs.
+    """
+
+    __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_template", "_work", "dim",
+                 "limits", "threads")  # fmt: skip
+
+    def __init__(
+        self, entry: Entry, dim: tuple[int, ...], limits: Limits, threads: Threads | None,
+        layout: tuple[int, ...] | None, work: int,
+    ) -> None:  # fmt: skip
+        self.dim = dim
+        self.limits = limits
+        self.threads = threads
+        self._entry = entry  # whose library has to stay
+        call = _UNCHECKED(ctypes.cast(entry.code, ctypes.c_void_p).value or 0)
+        call.argtypes = None  # type: ignore[assignment]
+        self._call = call
+        self._bound = entry.bound
+        self._template = runner.template(dim, limits)
+        self._layout = layout
+        self._work = work
+        # Structures that no thread uses: a list gives and takes one at a time.
+        self._idle: list[tuple[bytearray, object]] = []
+
+    def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
+        """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
+        if self._work >= schedule.LEAST:
+            return None  # as tests set it
+        if self._layout is not None and self.threads.layout(args) != self._layout:  # type: ignore[union-attr]
+            return None
+        if self._bound:
+            args += self._bound
+        try:
+            state = self._idle.pop()
+        except IndexError:
+            memory = bytearray(self._template)
+            state = memory, ctypes.byref((ctypes.c_char * len(memory)).from_buffer(memory))
+        self._call(args, state[1])
+        if state[0] == self._template:
+            self._idle.append(state)
+            return NOTHING
+        return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self.limits, spare)
+
+
+def brief(entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits) -> Brief | None:
+    """The short way to run launches like this one; None where there is none."""
+    total = prod(dim)
+    if not 0 < total < runner.LARGE:
+        return None
+    threads = entry.threads
+    if threads is None or total < 2:
+        return Brief(entry, dim, limits, None, None, 0)
+    if threads.most is not None:
+        work = total * threads.most
+        return Brief(entry, dim, limits, None, None, work) if work < schedule.LEAST else None
+    work = total * threads.classes_of(dim, args).cost
+    if work >= schedule.LEAST:
+        return None
+    # What its loops cost, extents and integers say alone.
+    return Brief(entry, dim, limits, threads, threads.layout(args), work)

@@ -1,0 +1,455 @@
+"""What a tape keeps of a launch, and what it does in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from engine import config
+from engine.ad.threads import Classes
+from engine.compile.backend import NOTHING, Journal
+from engine.compile.pipeline import Request
+from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
+from engine.diagnostics.site import Site
+from engine.ir.nodes import Function
+from engine.logger import log_warning
+from engine.runtime import watch
+from engine.runtime.array import array
+from engine.runtime.execute import Executable, foreseen
+from engine.runtime.finite import look
+from engine.runtime.kernel import Kernel
+from engine.runtime.plan import Plan, Selection
+from engine.runtime.storage import Glance, Hold, announced
+from engine.tape.record import OFF, Record
+from engine.tape.restoration import Restoration, contents
+
+NumpyArray = np.ndarray[Any, Any]
+
+_NOTHING = nullcontext()
+_KEPT = 256  # grids of a kernel that are remembered
+
+
+class LaunchRecord(Record):
+    """A kernel launch with its arguments, and holds on what its inputs contained."""
+
+    __slots__ = (
+        "_arrays",
+        "aliased",
+        "blob",
+        "dim",
+        "held",
+        "input_count",
+        "journal",
+        "plan",
+        "selection",
+        "stack_bytes",
+        "values",
+    )
+
+    # What the user passed for each parameter, where that is known without the user's text.
+    names: Sequence[str] | None = None
+
+    _arrays: list[array] | None
+
+    def __init__(
+        self, plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes, inputs: int,
+        site: Site | None, aliased: frozenset[str], selection: Selection,
+    ) -> None:  # fmt: skip
+        # Every recorded launch comes here: no more than most of them need.
+        self.plan = plan
+        self.dim = dim
+        self.values = values
+        self.blob = blob
+        self.input_count = inputs
+        self._site = site
+        self.aliased = aliased
+        self.selection = selection
+        self.journal: Journal | None = None
+        # Memory of the values that a thread of its last backward pass saved.
+        self.stack_bytes = 0
+        # Of the plan's `held`, what each contained; None for no array.
+        self.held: Sequence[Hold | None] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """What is set only where somebody asks."""
+        if name == "_arrays":
+            return None
+        raise AttributeError(name)
+
+    @property
+    def kernel(self) -> Kernel:
+        """What was launched."""
+        return self.plan.kernel
+
+    @property
+    def definition(self) -> Span:
+        """The place of the kernel's own code."""
+        return self.plan.variants.ir.span
+
+    @property
+    def name(self) -> str:
+        return self.plan.kernel.key
+
+    @property
+    def arrays(self) -> Sequence[array]:
+        if self._arrays is not None:
+            return self._arrays
+        found, values = {}, self.values
+        for p in self.plan.array_params:
+            a = values[p.index]
+            if a is not None:
+                whole = a if a._whole is None else a._whole
+                found[id(whole)] = whole
+        self._arrays = list(found.values())
+        return self._arrays
+
+    def graded(self) -> Sequence[array]:
+        """Those of them that may have a gradient, some perhaps several times."""
+        if self.plan.arguments is not None:
+            return self.arrays
+        values = self.values
+        return [a for p in self.plan.floats if (a := values[p.index]) is not None]
+
+    @property
+    def written(self) -> Sequence[array]:
+        values = self.values
+        return [values[i] for i in self.plan.writes if values[i] is not None]
+
+    @property
+    def args(self) -> list[Any]:
+        """The launch's arguments in parameter order; arrays as they are, None for none."""
+        return self.values
+
+    @property
+    def wrt(self) -> frozenset[str]:
+        """Names of the array parameters that had gradients when the launch was recorded."""
+        return self.selection.wrt
+
+    @property
+    def holds(self) -> dict[int, Hold]:
+        """What the inputs contained, by position."""
+        pairs = zip(self.plan.held, self.held, strict=False)
+        return {i: h for i, h in pairs if h is not None}
+
+    def take_holds(self, eager: bool, copied: bool = True) -> None:
+        """Remembers what the inputs contain; to be called before the kernel runs.
+
+        eager: copies them now. copied: whether they are, when they are about to change.
+        """
+        values = self.values
+        held: list[Hold | None] = []
+        for i in self.plan.held:
+            a = values[i]
+            if a is None:
+                held.append(None)
+            elif copied or eager:
+                held.append(a.storage.hold(a.lo, a.hi, eager))
+            else:
+                held.append(Glance(a.storage, a.lo, a.hi))
+        self.held = held
+
+    def hold_of(self, index: int) -> Hold | None:
+        """The hold on an input; None where there is none."""
+        if not self.held or index not in self.plan.held:
+            return None
+        return self.held[self.plan.held.index(index)]
+
+    def watched(self) -> Iterable[tuple[int, array, Hold | None]]:
+        for i in self.selection.watched:
+            if self.values[i] is not None:
+                yield i, self.values[i], self.hold_of(i)
+
+    def reads(self) -> Collection[int]:
+        return self._now().reads
+
+    def reads_journal(self) -> bool:
+        return self.journal is not None and self._now().recorded
+
+    def argument(self, index: int) -> str:
+        return f"argument {self.plan.params[index].name!r} of kernel {self.name!r}"
+
+    def inputs_at_record(self) -> list[Any]:
+        """The arguments as they were when the launch was recorded, in parameter order.
+
+        Arrays come as fresh NumPy copies, components last; None where the contents are
+        `lost` or no array was passed. What other code wrote unseen (through a NumPy view) counts
+        as having been there, unless it was copied (`config.snapshot_exposed_bytes`).
+        Arrays that the kernel only writes come with their present contents, which no
+        result depends on. Other arguments come as they were given.
+        """
+        out = []
+        holds = self.holds
+        for p, v in zip(self.plan.params, self.values, strict=True):
+            if p.array_kind is None or v is None:
+                out.append(v)
+            elif p.index in holds:
+                out.append(contents(v, holds[p.index]))
+            else:
+                out.append(None if p.index in self.plan.inputs else self._only_written(v))
+        return out
+
+    def _only_written(self, a: Any) -> NumpyArray:
+        return np.array(a._host())
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Names of the inputs whose contents at record time are not known, and why."""
+        out = {}
+        for i in self.plan.inputs:
+            if self.values[i] is not None:
+                hold = self.hold_of(i)
+                why = OFF if hold is None else hold.lost
+                if why:
+                    out[self.plan.params[i].name] = why
+        return out
+
+    @property
+    def journal_bytes(self) -> int:
+        """Memory of the values that the launch saved for its adjoint."""
+        return 0 if self.journal is None else self.journal.nbytes
+
+    @property
+    def snapshots(self) -> Sequence[Hold]:
+        return list(self.holds.values())
+
+    # ---- backward
+
+    def _now(self) -> Selection:
+        """The selection to differentiate with. Raises TapeError (E401) if it came too late."""
+        then = self.selection
+        present = self.plan.select(self.values, self.aliased)
+        if present is then or present.wrt <= then.wrt:
+            return then
+        if present.recorded:
+            late = ", ".join(sorted(present.wrt - then.wrt))
+            raise TapeError(
+                Diagnostic(
+                    "E401", f"requires_grad was set on {late} after kernel {self.name!r} was "
+                    "recorded, and its adjoint needs values saved by the launch", self.site,
+                    help="set requires_grad before the launch",
+                )
+            )  # fmt: skip
+        return present
+
+    def contents(self, index: int) -> NumpyArray | None:
+        """What an input held at the launch, as a fresh copy; None where it still holds it.
+
+        What other code may have changed unseen is taken to be as it was. Raises TapeError
+        (E401) where the contents are not known any more.
+        """
+        a, hold = self.values[index], self.hold_of(index)
+        if hold is not None and hold.unseen and hold.version == a.storage.version:
+            return None
+        if hold is None or hold.lost:
+            raise self.unknown(index, hold)
+        if hold.storage is not None:
+            return None
+        return contents(a, hold)
+
+    def _restored(self, restored: Sequence[Restoration]) -> tuple[bytes, list[Any]]:
+        """The arguments with saved contents in their places, and what keeps these alive."""
+        values = list(self.values)
+        for x in restored:
+            values[x.index] = x.copy()
+        return self._pack(values), values
+
+    def classes(self) -> Classes:
+        """What the threads of the launch did to each other, and by which accesses."""
+        return self.plan.variants.threads.classes_of(self.dim, self._pack(self.values))
+
+    def fills(self, a: array) -> bool:
+        """Whether the launch certainly stored every element of an argument."""
+        plan = self.plan
+        names = [plan.params[i].name for i in plan.writes if self.values[i] is a]
+        return any(plan.variants.threads.fills(x, self.dim, self._pack(self.values)) for x in names)
+
+    def _pack(self, values: Sequence[Any]) -> bytes:
+        return b"".join(
+            p.pack(v) if p.array_kind is None else p.null if v is None else v._packed
+            for p, v in zip(self.plan.params, values, strict=True)
+        )
+
+    def check_order(self, wrt: frozenset[str]) -> None:
+        """Raises TapeError (E407) where the order of threads certainly decides what stays.
+
+        Who watches is told instead; gradients are those of the order in which threads ran.
+        """
+        for s in self.plan.variants.clashes(self.dim, wrt):
+            if watch.watchers:
+                watch.tell([watch.clash(self.plan.variants, s, self.dim, self.site)])
+                continue
+            raise TapeError(
+                Diagnostic(
+                    "E407", f"all threads of kernel {self.name!r} store a value of their own to "
+                    f"one element of {s.array.name!r}, so no gradient is right", s.span,
+                    help="let one thread store it, or combine the values: "
+                    f"atomic_add({s.array.name}, ...)",
+                    notes=(f"it was launched with dim={self.dim}"
+                           + (f" at {self.site}" if self.site else ""),),
+                )
+            )  # fmt: skip
+
+    def check_late(self, wrt: frozenset[str]) -> None:
+        """Raises TapeError (E408) where a gradient of the user's own would read what the launch
+        itself has overwritten. Where `config.overwrites` is "present" that is what it reads.
+        """
+        if config.overwrites == "present":
+            return
+        for x in self.plan.variants.late(wrt, self.aliased):
+            raise TapeError(
+                Diagnostic(
+                    "E408", f"the gradient of {x.function!r} reads array {x.array!r}, which kernel "
+                    f"{self.name!r} overwrites after the call", x.call,
+                    help=f"pass what it needs of {x.array!r} as a number, or store to another "
+                    "array",
+                    notes=(f"it is overwritten at {x.store}",),
+                )
+            )  # fmt: skip
+
+    def is_ready(self) -> bool:
+        """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
+        found = self.plan.select(self.values, self.aliased)
+        ready = found is self.selection and found.adjoint is not None and not watch.watchers
+        return ready and self.dim in found.cleared and config.overwrites != "present"
+
+    def requests(self) -> list[Request]:
+        selection = self._now()
+        if not selection.useful:
+            return []
+        self.check_order(selection.wrt)
+        self.check_late(selection.wrt)
+        plan = self.plan
+        if not watch.watchers and plan.has_adjoint(selection):
+            self._clear(selection)
+            return []
+        what: Request = (
+            plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
+        )  # fmt: skip
+        return [
+            foreseen(what, tuple(self.dim), self._pack(self.values)) if watch.watchers else what
+        ]
+
+    def _clear(self, selection: Selection) -> None:
+        """Notes that the adjoint is there, and that nothing is to be said of launches like this."""
+        plan, wrt = self.plan, selection.wrt
+        variants = plan.variants
+        if (
+            variants.stops(wrt) or variants.clashes(self.dim, wrt) or variants.rewritten
+            or variants.late(wrt, self.aliased) or 0 in self.dim
+        ):  # fmt: skip
+            return
+        if len(selection.cleared) >= _KEPT:
+            selection.cleared.clear()
+        selection.cleared.add(self.dim)
+        selection.adjoint = plan.adjoint(wrt, selection.journaled)
+
+    def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        if not restored and self.is_ready():
+            self.run_ready()
+            return
+        selection = self._now()
+        if not selection.useful:
+            if selection.wrt & self.plan.variants.written:
+                log_warning(
+                    f"no gradient flows through kernel {self.name!r}: "
+                    "its enable_backward is False (the kernel's, its module's or config's)"
+                )
+            return
+        if 0 in self.dim:
+            return
+        self.tell_stops(selection.wrt)
+        grads = self.gradients(selection)
+        for g in grads:
+            g.storage.before_write(g.lo, g.hi)
+        blob, _alive = self._restored(restored) if restored else (self.blob, None)
+        blob += b"".join([g._packed for g in grads])
+        with self._rewritten() if self.plan.variants.rewritten else _NOTHING:
+            adjoint = self.plan.adjoint(selection.wrt, selection.journaled)
+            self._run(adjoint, blob)
+        self._look(selection, grads)
+
+    def run_ready(self) -> None:
+        """The same for most passes."""
+        selection, values = self.selection, self.values
+        loud = announced()
+        parts, grads = [self.blob], []
+        for i in selection.gradients:
+            g = values[i]._grad
+            if g is None:
+                g = values[i].grad
+            storage = g.storage
+            if loud or storage._hold is not None:
+                storage.before_write(g.lo, g.hi)
+            else:
+                storage.version += 1
+            parts.append(g._packed)
+            grads.append(g)
+        adjoint = selection.adjoint
+        assert adjoint is not None
+        blob = b"".join(parts)
+        came = None if self.journal is not None else adjoint.brief(self.dim, blob)
+        if came is NOTHING:
+            self.stack_bytes = 0
+        elif came is None:
+            self._run(adjoint, blob)
+        else:
+            self.stack_bytes = adjoint.tell(came, self.dim).stack_bytes
+        if config.verify_fp:
+            self._look(selection, grads)
+
+    def _run(self, adjoint: Executable, blob: bytes) -> None:
+        self.stack_bytes = adjoint.run(self.dim, blob, None, self.journal).stack_bytes
+
+    def _look(self, selection: Selection, grads: Sequence[array]) -> None:
+        if config.verify_fp:
+            wrt = [p.name for p in self.plan.floats if p.name in selection.wrt]
+            look(f"the adjoint of kernel {self.name!r}", zip(wrt, grads, strict=True))
+
+    def gradients(self, selection: Selection) -> list[array]:
+        """The gradients that the adjoint adds to.
+
+        For one that was dropped since the launch there are zeros: it still has a place there.
+        """
+        arrays = [self.values[p.index] for p in self.plan.floats if p.name in selection.wrt]
+        return [a.grad or array._allocate(a.shape, a._ir.element, True, a.device) for a in arrays]
+
+    def tell_stops(self, wrt: frozenset[str]) -> None:
+        """Warns where gradients end at native functions. Raises KernelError (E110) for `grad`."""
+        for f in self.plan.variants.stops(wrt):
+            if f.native is not None and f.native.inputs is not None:
+                raise _no_second_derivative(self.name, f)
+            log_warning(
+                f"no gradient flows through native function {f.name!r} of kernel "
+                f"{self.name!r}: it has no adj_snippet"
+            )
+
+    @contextmanager
+    def _rewritten(self) -> Iterator[None]:
+        """Puts back what replays of native functions write: the user sees gradients only."""
+        names = self.plan.variants.rewritten
+        changed = [a for p in self.plan.array_params
+                   if p.name in names and (a := self.values[p.index]) is not None]  # fmt: skip
+        kept = [a._parts.copy() for a in changed]
+        for a in changed:
+            a.storage.before_write(a.lo, a.hi)
+        try:
+            yield
+        finally:
+            for a, before in zip(changed, kept, strict=True):
+                a._parts[...] = before
+
+
+def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:
+    """The error where `grad` of a native function is differentiated: C++ has no derivative."""
+    return KernelError(
+        Diagnostic(
+            "E110",
+            f"kernel {kernel!r} needs the derivative of `{adjoint.name}`, the adj_snippet of a "
+            "native function, to differentiate `grad` of that function",
+            adjoint.span,
+            "write the function in the kernel language, or give it a `@func_grad`",
+        )
+    )

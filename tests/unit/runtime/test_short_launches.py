@@ -1,0 +1,297 @@
+"""Short ways to run small launches, against the plain way: values, gradients, errors, records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.diagnostics import EngineError
+from engine.runtime import execute
+from engine.runtime.execute import Executable
+from engine.runtime.plan import Plan
+from engine.tape.records import LaunchRecord
+
+F = wp.array(dtype=float)
+
+
+@wp.kernel
+def scale(x: F, y: F, k: float):
+    i = wp.tid()
+    y[i] = x[i] * x[i] * k
+
+
+@wp.kernel
+def in_place(x: F):
+    i = wp.tid()
+    x[i] = wp.sin(x[i]) * x[i]
+
+
+@wp.kernel
+def total(x: F, loss: F):
+    wp.atomic_add(loss, 0, x[wp.tid()])
+
+
+@wp.kernel
+def turns(x: F, y: F, n: int):
+    i = wp.tid()
+    a = x[i]
+    for _ in range(n):
+        a = a * x[i] + 0.5
+    y[i] = a
+
+
+@wp.kernel
+def grid(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    y[i, j] = wp.exp(x[i, j])
+
+
+@wp.kernel
+def talks(x: F):
+    i = wp.tid()
+    print(x[i])
+    wp.expect_eq(x[i], 0.0)
+
+
+@contextmanager
+def way(monkeypatch: pytest.MonkeyPatch, short: bool) -> Iterator[None]:
+    """All launches of a block in the short way, or none."""
+    with monkeypatch.context() as m:
+        m.setattr(execute, "EAGER", short)
+        if not short:
+            m.setattr(Executable, "brief", lambda self, dim, args: None)
+            m.setattr(Plan, "pack", lambda self, args: None)
+            m.setattr(LaunchRecord, "is_ready", lambda self: False)
+        yield
+
+
+def made(n: int, stride: int = 1) -> Any:
+    data = np.linspace(-1, 1, n * stride).astype(np.float32)
+    a = wp.array(data, dtype=float, requires_grad=True)
+    return a[::stride] if stride > 1 else a
+
+
+def programs(n: int) -> dict[str, Callable[[], list[Any]]]:
+    """Each gives arrays whose contents and gradients are to be the same in both ways."""
+
+    def several() -> list[Any]:
+        x, y, loss = made(n), made(n), wp.zeros(1, dtype=float, requires_grad=True)
+        for _ in range(4):
+            tape = wp.Tape()
+            with tape:
+                wp.launch(scale, n, [x, y, 2.0])
+                wp.launch(scale, dim=(n,), inputs=(y,), outputs=(x, 0.5))
+                wp.launch(total, dim=n, inputs=[x], outputs=[loss])
+            tape.backward(loss)
+            tape.backward(loss)
+        return [x, y, loss]
+
+    def overwriting() -> list[Any]:
+        x, loss = made(n), wp.zeros(1, dtype=float, requires_grad=True)
+        tape = wp.Tape()
+        with tape:
+            for _ in range(5):
+                wp.launch(in_place, n, [x])
+            wp.launch(total, n, [x, loss])
+        tape.backward(loss)
+        tape.zero()
+        tape.backward(loss)
+        return [x, loss]
+
+    def looping() -> list[Any]:
+        x, y = made(n), made(n)
+        for k in (3, 3, 3, 40, 0, 3):
+            tape = wp.Tape()
+            with tape:
+                wp.launch(turns, n, [x, y, k])
+            tape.backward(grads={y: np.ones(n, np.float32)})
+        return [x, y]
+
+    def strided() -> list[Any]:
+        x, y = made(n, 3), made(n, 2)
+        for _ in range(3):
+            tape = wp.Tape()
+            with tape:
+                wp.launch(scale, n, [x, y, 1.5])
+            tape.backward(grads={y: y})
+        return [x, y]
+
+    def flat() -> list[Any]:
+        x = wp.array(np.linspace(0, 1, 3 * n).reshape(3, n), dtype=float, requires_grad=True)
+        y = wp.zeros_like(x)
+        for dim in ((3, n), [3, n], (2, n), (3, n)):
+            tape = wp.Tape()
+            with tape:
+                wp.launch(grid, dim=dim, inputs=[x], outputs=[y])
+            tape.backward(grads={y: x})
+        return [x, y]
+
+    def switched() -> list[Any]:
+        """Gradients that come and go between backward passes of one tape."""
+        x, y = made(n), made(n)
+        tape = wp.Tape()
+        with tape:
+            wp.launch(scale, n, [x, y, 2.0])
+        seed, seen = np.ones(n, np.float32), []
+        for change in ("", "", "grad", "off", "on", ""):
+            if change == "grad":
+                x.grad = wp.full(n, 3.0, dtype=float)
+            elif change:
+                x.requires_grad = change == "on"
+            tape.backward(grads={y: seed})
+            seen.append(np.zeros(n) if x.grad is None else x.grad.numpy().copy())
+        return [x, y, wp.array(np.stack(seen), dtype=float)]
+
+    return {f.__name__: f for f in (several, overwriting, looping, strided, flat, switched)}
+
+
+def bits(arrays: list[Any]) -> list[bytes]:
+    found = list(arrays) + [a.grad for a in arrays if a.grad is not None]
+    return [a.numpy().tobytes() for a in found]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 16, 33])
+@pytest.mark.parametrize("name", sorted(programs(1)))
+def test_the_same_bits(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = programs(n)[name]
+    with way(monkeypatch, short=False):
+        plain = bits(program())
+    for _ in range(2):
+        with way(monkeypatch, short=True):
+            assert bits(program()) == plain
+
+
+def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = made(4), made(4)
+    with way(monkeypatch, short=True):
+        wp.launch(scale, 4, [x, y, 1.0])
+        executable = scale.plan.forward
+        assert executable.brief((4,), scale.plan.pack([x, y, 1.0])) is not None
+
+
+def test_large_launches_are_cut_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.compile.cpu import schedule
+
+    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
+    x, y = made(150_000), made(150_000)
+    with way(monkeypatch, short=True):
+        for _ in range(3):
+            wp.launch(scale, 150_000, [x, y, 1.0])
+        assert scale.plan.forward.brief((150_000,), scale.plan.pack([x, y, 1.0])) is None
+    with way(monkeypatch, short=True):
+        wp.launch(scale, 100, [x, y, 1.0])
+        monkeypatch.setattr(schedule, "LEAST", 0)
+        assert scale.plan.forward.brief((100,), scale.plan.pack([x, y, 1.0])) is None
+
+
+def test_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a tape keeps does not depend on the way, nor does where it says that things were."""
+    x, y = made(5), made(5)
+    seen = []
+    for short in (False, True):
+        with way(monkeypatch, short), wp.Tape() as tape:
+            wp.launch(scale, 5, [x], [y, 2.0])
+            wp.launch(in_place, 5, [y])
+        seen.append([
+            (r.name, r.dim, [v.ptr if isinstance(v, wp.array) else v for v in r.args],
+             r.input_count, r.wrt, sorted(r.holds), r.lost, r.site.line, r.site.file, r.blob,
+             [a.ptr for a in r.written], r.journal_bytes)
+            for r in tape.records
+        ])  # fmt: skip
+    assert seen[0] == seen[1]
+    assert seen[0][0][8] == __file__
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda x: [x, x], lambda x: [x, x, "a"], lambda x: [x, 1.0, x], lambda x: [x, None, 1.0],
+        lambda x: [x, wp.zeros((2, 2), dtype=float), 1.0], lambda x: [x, x, x],
+        lambda x: [x, wp.zeros(3, dtype=int), 1.0],
+        lambda x: [x, np.broadcast_to(x.numpy()[:1], 4), 1.0],
+    ],
+)  # fmt: skip
+def test_the_same_errors(arguments: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    x, told = made(4), []
+    with way(monkeypatch, short=True):
+        wp.launch(scale, 4, [x, made(4), 1.0])
+    for short in (False, True):
+        with way(monkeypatch, short), pytest.raises(EngineError) as e:
+            wp.launch(scale, 4, arguments(x))
+        found = e.value.diagnostics[0]
+        told.append((found.code, found.message, found.help, found.notes, found.span.line))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("dim", [(2.0,), (True, 4), -1, (-1,), (1, 2, 3, 4, 5), 1 << 40])
+def test_the_same_words_about_grids(dim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for short in (False, True):
+        with way(monkeypatch, short):
+            try:
+                wp.launch(scale, dim, [made(4), made(4), 1.0])
+                told.append("")
+            except EngineError as e:
+                told.append(e.diagnostics[0].message)
+    assert told[0] == told[1]
+
+
+def test_messages_and_failures(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    """What a launch leaves is told each time, and does not spoil the next one."""
+    zero, one = wp.zeros(2, dtype=float), wp.full(2, 1.0, dtype=float)
+    said = []
+    for short in (False, True):
+        with way(monkeypatch, short):
+            for a in (zero, one, zero):
+                tape = wp.Tape()
+                try:
+                    with tape:
+                        wp.launch(talks, 2, [a])
+                except EngineError as e:
+                    said.append((e.diagnostics[0].code, len(tape.records)))
+                said.append((capfd.readouterr().out, len(tape.records)))
+    assert said[: len(said) // 2] == said[len(said) // 2 :]
+
+
+def test_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kernel and grid, from many threads at once: each has its launch structure."""
+    wrong: list[Any] = []
+
+    def work(k: int) -> None:
+        x, y = made(9), made(9)
+        for step in range(200):
+            wp.launch(turns, 9, [x, y, 3])
+            wp.launch(scale, 9, [x, y, float(k + step)])
+            if not np.array_equal(y.numpy(), x.numpy() * x.numpy() * np.float32(k + step)):
+                wrong.append((k, step))
+
+    with way(monkeypatch, short=True):
+        workers = [Thread(target=work, args=(k,)) for k in range(4)]
+        for w in workers:
+            w.start()
+        for w in workers:
+            w.join()
+    assert not wrong
+
+
+def test_limits_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = made(4), made(4)
+    with way(monkeypatch, short=True):
+        for _ in range(3):
+            tape = wp.Tape()
+            with tape:
+                wp.launch(turns, 4, [x, y, 2000])
+            tape.backward(grads={y: np.ones(4, np.float32)})
+        before = x.grad.numpy().copy()
+        monkeypatch.setattr(wp.config, "stack_limit_bytes", 12000)
+        x.grad.zero_()
+        for _ in range(3):
+            y.grad.fill_(1.0)
+            tape.backward()
+    assert np.array_equal(x.grad.numpy(), before)
