@@ -124,7 +124,7 @@ DeviceLike = Device | str | None
 # The one whose memory Python and NumPy see. The others are registered beside it.
 HOST = Device("cpu", CPU)
 DEVICES: list[Device] = [HOST]
-_current: ContextVar[Device | None] = ContextVar("engine_device", default=None)
+current: ContextVar[Device | None] = ContextVar("engine_device", default=None)
 
 
 def register(device: Device) -> None:
@@ -145,7 +145,7 @@ def get_device(ident: DeviceLike = None) -> Device:
     The current one is that of `set_device` or `ScopedDevice`, else `config.device`.
     """
     if ident is None:
-        found = _current.get()
+        found = current.get()
         if found is not None:
             return found
         ident = config.device
@@ -167,12 +167,12 @@ def get_device(ident: DeviceLike = None) -> Device:
 
 def set_device(ident: DeviceLike) -> None:
     """Makes a device the current one of this thread (or task)."""
-    _current.set(get_device(ident))
+    current.set(get_device(ident))
 
 
 def set_current(device: Device) -> Token[Device | None]:
     """Makes a device the current one; the token takes it back."""
-    return _current.set(device)
+    return current.set(device)
 
 
 def get_preferred_device() -> Device:
@@ -226,11 +226,11 @@ class ScopedDevice:
         self._tokens: list[Token[Device | None]] = []
 
     def __enter__(self) -> Device:
-        self._tokens.append(_current.set(self.device))
+        self._tokens.append(current.set(self.device))
         return self.device
 
     def __exit__(self, *exc: object) -> None:
-        _current.reset(self._tokens.pop())
+        current.reset(self._tokens.pop())
 
 
 def _has_cupy() -> bool:

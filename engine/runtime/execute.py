@@ -122,8 +122,17 @@ def run(
 class Executable:
     """A form resolved once: for launches, which have no time to look it up."""
 
-    __slots__ = ("_backend", "_briefs", "_entry", "_inside", "_layout", "_quiet", "_serial",
-                 "_spare", "_what")  # fmt: skip
+    __slots__ = (
+        "_backend",
+        "_entry",
+        "_inside",
+        "_layout",
+        "_quiet",
+        "_serial",
+        "_spare",
+        "_what",
+        "briefs",
+    )  # fmt: skip
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
@@ -147,7 +156,7 @@ class Executable:
         if form == "adjoint":
             self._spare = lambda: variants.entry(backend, "checkpointed", wrt, journaled)
         # Short ways to run it, by grids: None before somebody looks, False where there is none.
-        self._briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
+        self.briefs: dict[tuple[int, ...], Brief | Literal[False] | None] = {}
 
     def run(
         self,
@@ -196,11 +205,10 @@ class Executable:
 
     def brief(self, dim: tuple[int, ...], args: bytes) -> Outcome | None:
         """Runs a whole grid in a short way; None where there is none, and nothing has run."""
-        brief = self._briefs.get(dim)
+        brief = self.briefs.get(dim)
         if not brief or watchers:
             return None
-        stack, journal = brief.limits
-        if stack != config.stack_limit_bytes or journal != config.journal_limit_bytes:
+        if brief.limits != (config.stack_limit_bytes, config.journal_limit_bytes):
             return None
         return brief.run(args, self._spare)
 
@@ -213,7 +221,7 @@ class Executable:
 
     def _shorten(self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits) -> None:
         """Looks for a short way to run a grid that is run for the second time."""
-        briefs = self._briefs
+        briefs = self.briefs
         if self._what[0].debug or self._serial or briefs.get(dim) is False:
             return
         if dim in briefs or EAGER:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine import config
 from engine.ad.structure import by_every_thread
 from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.classes import dataclass
-from engine.compile.backend import Backend
+from engine.compile.backend import NOTHING, Backend
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
 from engine.lang.structs import Argument, leaves
@@ -26,7 +27,8 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
 from engine.runtime.relinks import add_arguments, relinks_of, starts_of
-from engine.runtime.storage import announced
+from engine.runtime.storage import watchers as announcing
+from engine.runtime.storage import watching
 from engine.runtime.watch import watchers
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _NOBODY: frozenset[str] = frozenset()
+_type_of, _packed_of = attrgetter("_ir"), attrgetter("_packed")
 
 
 class Param:
@@ -141,6 +144,8 @@ class Plan:
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
         self._kinds = tuple((p.array_kind, p.pack) for p in self.params)
+        alone = [p.array_kind for p in self.params]
+        self._arrays_alone = None if None in alone else alone
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._usual: dict[int, Selection] = {}  # of launches without arrays that share memory
         self._bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
@@ -178,10 +183,15 @@ class Plan:
     def pack(self, args: list[Any]) -> bytes | None:
         """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
         kinds = self._kinds
-        if len(args) != len(kinds):
-            return None
         parts = []
         try:
+            if self._arrays_alone is not None:
+                # What has no type, or another one, is no array or does not fit.
+                if list(map(_type_of, args)) == self._arrays_alone:
+                    return b"".join(map(_packed_of, args))
+                return None
+            if len(args) != len(kinds):
+                return None
             for (kind, pack), v in zip(kinds, args):  # noqa: B905  # as many: see above
                 if v.__class__ is array:
                     if v._ir is not kind:
@@ -191,7 +201,7 @@ class Plan:
                     parts.append(pack(v))
                 else:
                     return None
-        except Mismatch:
+        except (Mismatch, AttributeError):
             return None
         return b"".join(parts)
 
@@ -335,7 +345,7 @@ class Plan:
                 if not (a.is_contiguous and storage.writable and storage.guard is None):
                     self._check_writable(values)
                     break
-        loud = announced()
+        loud = announcing or watching.get() is not None
         for i in self.writes:
             a = values[i]
             if a is not None:
@@ -344,6 +354,20 @@ class Plan:
                     storage.before_write(a.lo, a.hi)
                 else:
                     storage.version += 1  # all that it would do
+
+    def run(self, dim: tuple[int, ...], values: list[Any], blob: bytes) -> None:
+        """Runs the kernel as written, with checked arguments. Raises LaunchError (E206)."""
+        self.check_written(values)
+        forward = self._forward or self.forward
+        came, brief = None, forward.briefs.get(dim)
+        if brief and not watchers and brief.limits == (
+            config.stack_limit_bytes, config.journal_limit_bytes
+        ):  # fmt: skip
+            came = brief.run(blob, None)
+        if came is None:
+            forward.run(dim, blob)
+        elif came is not NOTHING:
+            forward.tell(came, dim)
 
     def _check_writable(self, values: list[Any]) -> None:
         for i in self.writes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from operator import is_
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,12 @@ from engine.runtime.device import DeviceLike, get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.pack import Mismatch, as_array, packer
+
+if TYPE_CHECKING:
+    from engine.runtime.plan import Plan
+
+
+_STEADY: frozenset[Any] = frozenset({array, int, float, bool})
 
 
 class Launch:
@@ -71,6 +78,9 @@ class Launch:
         # Of an adjoint: gradients by position, None for an argument's own.
         self.adjoints: list[Any] = [None] * len(self.params)
         self.dim: tuple[int, ...] = (0,)
+        self._backend = self.device.backend
+        # The last arguments, as bytes for a plan; no plan where they may change unseen.
+        self._bound: tuple[list[Any], bytes | None, Plan | None] = ([], None, None)
         if params is not None:
             self.set_params(params)
         if bounds is not None:
@@ -135,7 +145,7 @@ class Launch:
         In the block of a tape it is not recorded either (`adtool check` tells of it: G004).
         """
         del stream
-        from engine.runtime.launch import launch
+        from engine.runtime.launch import is_unheard, launch
 
         if self.adjoint:
             launch(
@@ -143,6 +153,12 @@ class Launch:
                 adjoint=True, adj_inputs=list(self.adjoints),
             )  # fmt: skip
             return
+        plan = self.kernel._plan
+        if plan is not None and plan.plain and is_unheard(plan) and self._backend is plan.backend:
+            blob = self._packed(plan)
+            if blob is not None:
+                plan.run(self.dim, self._bound[0], blob)
+                return
         tape, missed = recording.active.get(), recording.passed_over.get()
         if tape is not None:
             missed = (tape, call_site(), "command")
@@ -152,6 +168,18 @@ class Launch:
         finally:
             recording.active.reset(tokens[0])
             recording.passed_over.reset(tokens[1])
+
+    def _packed(self, plan: Plan) -> bytes | None:
+        """The arguments as bytes; None where a launch has to look at them."""
+        kept, blob, of = self._bound
+        if of is plan and len(kept) == len(self.params) and all(map(is_, kept, self.params)):
+            return blob
+        values = list(self.params)
+        blob = plan.pack(values)
+        # What can change is packed each time.
+        steady = blob is not None and all(v.__class__ in _STEADY for v in values)
+        self._bound = (values, blob, plan if steady else None)
+        return blob
 
     def _position(self, index: Any) -> int:
         count = len(self.params)
