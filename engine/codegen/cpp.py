@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from engine.codegen import headers, snippets
+from engine.codegen import headers, lanes, snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
 from engine.codegen.layout import arg_offsets
@@ -44,18 +44,29 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     e = Emitter(fn, CPP, lines)
     apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
+    blocks: list[str] = []
     if apart:
+        blocks, width = lanes.function(e)
         out += _run_apart(e, known)
-    text = "\n".join([*out, "}", *_entry(e, symbol, known, apart)]) + "\n"
-    return "".join(f'#include "{name}"\n' for name in _headers(fn, text)) + text
+    if blocks:
+        out += blocks + lanes.run(e, width, *_apart(e))
+    text = "\n".join([*out, "}", *_entry(e, symbol, known, apart, bool(blocks))]) + "\n"
+    return "".join(f'#include "{name}"\n' for name in _headers(fn, text, bool(blocks))) + text
 
 
-def _headers(fn: n.Function, text: str) -> list[str]:
+def _headers(fn: n.Function, text: str, blocks: bool) -> list[str]:
     """What a kernel needs beside the header of all."""
     out = [headers.SNIPPET] if snippets.has_snippets(fn) else []
     if fn.watch:
         out.append(headers.WATCH)
+    if blocks:
+        out.append(lanes.HEADER)
     return out + [headers.TRIG.format(name) for name in sorted(set(_TRIG.findall(text)))]
+
+
+def only(pointer: str) -> str:
+    """A parameter that points to memory of its own."""
+    return f"unsigned char* ENG_ONLY {pointer}"
 
 
 def _run(e: Emitter, apart: bool) -> list[str]:
@@ -71,23 +82,29 @@ def _run(e: Emitter, apart: bool) -> list[str]:
     return [head, *args, *loop(e, PLAIN, scalar=apart), "}"]
 
 
-def _run_apart(e: Emitter, known: Loops) -> list[str]:
-    """The same for contiguous arrays of which none that is written shares memory with another."""
+def _apart(e: Emitter) -> tuple[list[str], list[str]]:
+    """Contiguous arrays that share no memory: parameters, and how arguments come of them."""
     args, pointers = [], []
     offsets = arg_offsets([p.type for p in e.fn.params])
     touched = e.facts[id(e.fn)].touched
     for p, at in zip(e.fn.params, offsets, strict=False):
         if p.name in touched:
             kind, pointer = f"{e.type(p.type)[:-1]},true>", f"d_{identifier(p.name)}"
-            pointers.append(f"unsigned char* ENG_ONLY {pointer}")
+            pointers.append(pointer)
             args.append(f"    auto {local(p)} = eng::flat<{kind}>(args, {at}, {pointer});")
         else:
             args.append(f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
-    head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(pointers)}"
+    return pointers, args
+
+
+def _run_apart(e: Emitter, known: Loops) -> list[str]:
+    """The same for contiguous arrays of which none that is written shares memory with another."""
+    pointers, args = _apart(e)
+    head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(map(only, pointers))}"
     return [f"ENG_ALONE void run_apart({head}) {{", *args, *loop(e, known), "}"]
 
 
-def _entry(e: Emitter, symbol: str, known: Loops, apart: bool) -> list[str]:
+def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = "true" if LINEAR in facts.tids else "false"
     out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
@@ -105,14 +122,27 @@ def _entry(e: Emitter, symbol: str, known: Loops, apart: bool) -> list[str]:
             extents.append(f"        eng::extent({array}, eng::use_{use}),")
             pointers.append(f"eng::data(args, {at})")
     rest = f" && L->ndim == {facts.axes}" if known.any_order else ""
+    given = ", ".join(pointers)
     return [
         *out,
         "    const eng::extent_t arrays[] = {",
         *extents,
         "    };",
+        # Where the order of threads does not matter, blocks of them run at once.
+        *(_blocks(symbol, given, known, rest) if blocks else []),
         f"    if (eng::apart(arrays){rest})",
-        f"        ns_{symbol}::run_apart(args, L, {', '.join(pointers)});",
+        f"        ns_{symbol}::run_apart(args, L, {given});",
         "    else",
         f"        ns_{symbol}::run(args, L);",
         "}",
+    ]
+
+
+def _blocks(symbol: str, given: str, known: Loops, rest: str) -> list[str]:
+    """Runs blocks of threads at once, where their order does not matter."""
+    free = f"L->free >= 0{rest}" if known.any_order else "L->free > 0"
+    return [
+        f"    if ({free} && eng::apart(arrays))",
+        f"        ns_{symbol}::run_lanes(args, L, {given});",
+        "    else",
     ]

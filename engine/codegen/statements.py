@@ -173,6 +173,9 @@ class Body:
                     self.at(part.span)
                     self.statement(part)
             return
+        self.sequence(block)
+
+    def sequence(self, block: n.Block) -> None:
         done = 0
         for k, s in enumerate(block):
             if k < done:

@@ -83,6 +83,8 @@ _LIMITED = struct.Struct("<24xq")
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
 _BUFFER = ctypes.sizeof(Buffer)
 LARGE = 100_000  # threads
+# Whether threads run in blocks, where they may. Tests compare both ways.
+BLOCKS = True
 # Kernels allocate with the C library's functions.
 free = ctypes.CDLL(None).free
 free.argtypes = (ctypes.c_void_p,)
@@ -244,7 +246,7 @@ def _in_parts(
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
     count = len(how.bounds) - 1
-    states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds, how.free))
+    states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds, how.free and BLOCKS))
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
     merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
@@ -274,7 +276,7 @@ def _in_parts(
             # Its rounds and copies are those that have begun.
             free_of_order = its == how
             for k in left:
-                states[k].free = free_of_order and how.free
+                states[k].free = free_of_order and how.free and BLOCKS
             todo = left if free_of_order else left[::-1]
             _run_parts(workers if free_of_order else None, other, given, stride, states, todo, n)
         if errors.any():
