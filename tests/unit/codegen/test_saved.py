@@ -194,3 +194,4 @@ def test_structures_are_those_of_c() -> None:
     assert ctypes.sizeof(launch) == 21 * 8
     assert list(launch.dim) == [2, 3, 4, 1]
     assert (launch.ndim, launch.begin, launch.end, launch.error) == (3, 0, 24, 0)
+    assert launch.free == 0
