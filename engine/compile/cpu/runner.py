@@ -246,7 +246,9 @@ def _in_parts(
     spare: Callable[[], Entry] | None,
 ) -> Outcome:
     count = len(how.bounds) - 1
-    states = (Launch * count).from_buffer_copy(_templates(dim, limits, how.bounds, how.free and BLOCKS))
+    states = (Launch * count).from_buffer_copy(
+        _templates(dim, limits, how.bounds, how.free and BLOCKS)
+    )
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
     merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
