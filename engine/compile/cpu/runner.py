@@ -49,8 +49,8 @@ class Launch(ctypes.Structure):
 
     dim: the grid, row-major; the first `ndim` count. begin, end: linear thread indices.
     error: 0, or how it ended. stack, journal, output: owned by whoever made the structure;
-    see `release`. output: messages, each a number and values in slots of 8 bytes. free: whether
-    threads are known to do the same in any order.
+    see `release`. output: messages, each a number and values in slots of 8 bytes. free: 1 where
+    threads are known to do the same in any order, 0 where not, -1 to run one after the other.
     """
 
     _fields_ = (
@@ -156,7 +156,7 @@ def template(dim: tuple[int, ...], limits: Limits) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _templates(dim: tuple[int, ...], limits: Limits, bounds: tuple[int, ...], free: bool) -> bytes:
+def _templates(dim: tuple[int, ...], limits: Limits, bounds: tuple[int, ...], free: int) -> bytes:
     """The launch structures of the parts of a launch."""
     one = bytearray(template(dim, limits))
     _FREE.pack_into(one, _FREE_AT, free)
@@ -247,7 +247,7 @@ def _in_parts(
 ) -> Outcome:
     count = len(how.bounds) - 1
     states = (Launch * count).from_buffer_copy(
-        _templates(dim, limits, how.bounds, how.free and BLOCKS)
+        _templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1)
     )
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
     merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
@@ -278,7 +278,7 @@ def _in_parts(
             # Its rounds and copies are those that have begun.
             free_of_order = its == how
             for k in left:
-                states[k].free = free_of_order and how.free and BLOCKS
+                states[k].free = int(free_of_order and how.free) if BLOCKS else -1
             todo = left if free_of_order else left[::-1]
             _run_parts(workers if free_of_order else None, other, given, stride, states, todo, n)
         if errors.any():

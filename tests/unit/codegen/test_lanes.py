@@ -66,7 +66,7 @@ def alone(x: V, w: F, n: int, y: V):
     """Loops of a length that is the thread's own, in one that all have; `while` of all."""
     i = wp.tid()
     v = x[i]
-    t = int(0)
+    t = 0
     s = float(0.0)
     while t < n:
         for j in range(i % 5):

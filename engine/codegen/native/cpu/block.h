@@ -18,5 +18,5 @@ struct eng_launch {
     eng_buf stack;
     eng_buf journal;
     eng_buf output;  // messages: a number and values each, in whole slots
-    int64_t free;    // not 0: what threads do does not depend on their order
+    int64_t free;    // 1: what threads do does not depend on their order; -1: one by one
 };
