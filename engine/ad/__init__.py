@@ -5,6 +5,7 @@ from engine.ad.cuts import Cut, Flow, flows
 from engine.ad.decisions import decisions, loops_by_floats
 from engine.ad.derivative import derivatives
 from engine.ad.guarded_accesses import guard_accesses
+from engine.ad.kept import keep
 from engine.ad.late import Late, late
 from engine.ad.lift import can_lift, lift
 from engine.ad.prepare import (
@@ -28,8 +29,8 @@ from engine.ad.watch import watch
 
 __all__ = [
     "Access", "Accesses", "Adjoint", "Cut", "Flow", "Reuse", "Steering", "accesses", "can_lift",
-    "clashes", "decisions", "derivatives", "flows", "guard_accesses", "inlined_size", "lift",
-    "loops_by_floats", "prepare",
+    "clashes", "decisions", "derivatives", "flows", "guard_accesses", "inlined_size",
+    "keep", "lift", "loops_by_floats", "prepare",
     "read_params", "record",
     "replay_read_params", "replay_written_params", "replayed_params", "reuse", "reverse", "routes",
     "Late", "late", "steering", "stops",

@@ -39,7 +39,11 @@ def active(
         elif isinstance(s, n.Set):
             link((s.value,), (s.dst,))
         elif isinstance(s, n.Call):
-            link(s.args, s.dsts)
+            if s.func.kept is None:
+                link(s.args, s.dsts)
+            else:
+                for d, origins in zip(s.dsts, s.func.kept, strict=False):
+                    link([s.args[k] for k in origins], (d,))
             _through_memory(s, wrt, sources, sinks)
         elif isinstance(s, n.Load) and s.array.name in wrt:
             sources.add(s.dst)

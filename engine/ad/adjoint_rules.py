@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from engine.ad.extremum import replaced
+from engine.ad.kept import KeptAdjoints
 from engine.ad.mute import Muted
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, E, Names, const
@@ -21,11 +22,15 @@ class AdjointRules:
     that defines the primal takes the adjoint and resets it.
     """
 
-    def __init__(self, names: Names, arrays: Mapping[str, n.Var], active: frozenset[n.Var]) -> None:
+    def __init__(
+        self, names: Names, arrays: Mapping[str, n.Var], active: frozenset[n.Var],
+        kept: KeptAdjoints | None = None,
+    ) -> None:  # fmt: skip
         self.names = names
         self.arrays = arrays
         self.active = active
         self.vars: dict[n.Var, n.Var] = {}
+        self.kept = kept
         self.muted = Muted()
 
     def adjoint(self, v: n.Var) -> n.Var:
@@ -163,6 +168,9 @@ class AdjointRules:
         It may also read and add to the gradients of arrays. Without an adjoint (a native
         function) the gradient ends here.
         """
+        if s.func.kept is not None:
+            self.kept_call(b, s)
+            return
         grad = s.func.grad
         cts: list[n.Atom] = [
             self.take(b, d) if d in self.active else const(0, d.type)  # type: ignore[arg-type]
@@ -193,6 +201,28 @@ class AdjointRules:
         ]
         for a, d in zip(inputs, dsts, strict=True):
             self.add(b, a, d)
+
+    def kept_call(self, b: Builder, s: n.Call) -> None:
+        """A kept function: its adjoint is called with the cotangents that are not zero."""
+        useful = tuple(d in self.active for d in s.dsts)
+        assert s.func.kept is not None
+        reached = frozenset[int]().union(
+            *(origins for origins, u in zip(s.func.kept, useful, strict=False) if u)
+        )
+        varied = tuple(
+            k in reached and isinstance(a, n.Var) and a in self.active for k, a in enumerate(s.args)
+        )
+        cts = [self.take(b, d) for d, u in zip(s.dsts, useful, strict=True) if u]
+        if not cts or not any(varied):
+            return
+        assert self.kept is not None
+        adjoint = self.kept.function(s.func, varied, useful)
+        dsts = tuple(b.temp(t, "adj") for t in adjoint.results)
+        b.add(n.Call(dsts, adjoint, (*s.args, *cts), b.span))
+        moved = iter(dsts)
+        for a, v in zip(s.args, varied, strict=True):
+            if v:
+                self.add(b, a, next(moved))
 
 
 def _components(t: Type) -> list[tuple[n.Const, ...]]:

@@ -68,7 +68,8 @@ def _by_adjoint(f: n.Function, body: n.Block, results: tuple[n.Var, ...], names:
     inputs = _inputs(f)
     straight = replace(f, body=body, results=())
     moving = active(straight, frozenset(), inputs, results)
-    code, adjoints = backward_code(straight, names, moving, results)
+    seeds = [(r, const(1, r.type)) for r in results if r in moving]  # type: ignore[arg-type]
+    code, adjoints = backward_code(straight, names, moving, seeds)
     found = tuple(adjoints.get(p, rules.zero(p.type)) for p in inputs)
     last = n.Return(found, f.span)
     return remove_dead(propagate(replace(straight, body=(*code, last)))).body

@@ -199,7 +199,7 @@ def inlined_size(fn: n.Function) -> int:
 
 
 def _is_inlined(f: n.Function) -> bool:
-    return f.grad is None and f.native is None
+    return f.grad is None and f.native is None and f.kept is None
 
 
 def prepare(fn: n.Function) -> n.Function:

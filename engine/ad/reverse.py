@@ -27,6 +27,7 @@ from engine.ad.activity import active
 from engine.ad.adjoint_rules import AdjointRules
 from engine.ad.checkpoints import pop, push, slots_of
 from engine.ad.cleanup import propagate, remove_dead
+from engine.ad.kept import KeptAdjoints
 from engine.ad.prepare import has_native_replay, read_params
 from engine.ad.structure import offset_at, trip_count
 from engine.classes import dataclass
@@ -312,8 +313,9 @@ def reverse(
     """
     sites = _journal_sites(fn, journaled)
     measured: Mapping[int, int] = {}
+    kept = _kept()
     while True:
-        out, nested = _build(fn, wrt, sites, measured, checkpoint)
+        out, nested = _build(fn, wrt, sites, measured, checkpoint, kept)
         needed = _read_sites(out) & sites
         if needed == sites and nested == measured:
             return Adjoint(out, sites)
@@ -322,7 +324,7 @@ def reverse(
 
 def _build(
     fn: n.Function, wrt: frozenset[str], sites: frozenset[int], measured: Mapping[int, int],
-    checkpoint: bool,
+    checkpoint: bool, kept: KeptAdjoints,
 ) -> tuple[n.Function, Mapping[int, int]]:  # fmt: skip
     """The adjoint, and what nested loops save in each iteration (in bytes, by identity)."""
     names = Names(names_in(fn))
@@ -331,7 +333,7 @@ def _build(
     }
     journal = n.Var(names.fresh("journal"), INT64, mutable=True)
     forward = _Forward(names, journal, sites, measured, checkpoint)
-    rules = AdjointRules(names, adjoints, active(fn, wrt))
+    rules = AdjointRules(names, adjoints, active(fn, wrt), kept)
     sweep = forward.saving(fn.body, outermost=True)
     b = Builder(names, fn.span)
     b.stmts += sweep
@@ -355,19 +357,25 @@ def _build(
 
 
 def backward_code(
-    fn: n.Function, names: Names, moving: frozenset[n.Var], results: Sequence[n.Var]
-) -> tuple[n.Block, Mapping[n.Var, n.Var]]:
+    fn: n.Function, names: Names, moving: frozenset[n.Var],
+    seeds: Sequence[tuple[n.Var, n.Atom]], kept: KeptAdjoints | None = None,
+) -> tuple[n.Block, Mapping[n.Var, n.Var]]:  # fmt: skip
     """Forward and reverse sweep of a body without loops, and the adjoints of its variables.
 
-    It writes no memory. The cotangent of each of `results` is one. moving: the active variables.
+    It writes no memory. seeds: results and their cotangents. moving: the active variables.
     """
     journal = n.Var(names.fresh("journal"), INT64, mutable=True)
     forward = _Forward(names, journal, frozenset(), {}, False)
-    rules = AdjointRules(names, {}, moving)
+    rules = AdjointRules(names, {}, moving, kept or _kept())
     b = Builder(names, fn.span)
     b.stmts += forward.saving(fn.body)
-    for r in results:
-        if r in moving:
-            b.set(rules.adjoint(r), const(1, r.type))  # type: ignore[arg-type]
+    for r, ct in seeds:
+        rules.add(b, r, ct)
     b.stmts += _Reverse(forward, rules).block(fn.body)
     return b.block(), rules.vars
+
+
+def _kept() -> KeptAdjoints:
+    """Makes adjoints of functions that are kept, and of those that these call."""
+    out = KeptAdjoints(lambda fn, names, moving, cts: backward_code(fn, names, moving, cts, out))
+    return out

@@ -108,6 +108,8 @@ class Emitter:
         params += [f"{self.declared(p)} {local(p)}" for p in f.params]
         params += [f"int64_t {index_name(p)}" for p in sorted(facts.tids)]
         qualifier = self.dialect.thread if f.is_kernel else self.dialect.function
+        if f.kept is not None:
+            qualifier = self.dialect.piece
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
         before: list[str] = []
         if f.native is None:

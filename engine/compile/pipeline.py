@@ -57,6 +57,7 @@ class Variants:
         self.differentiable = frozenset(p.name for p in float_params(ir))
         self._arrays = frozenset(p.name for p in ir.params if isinstance(p.type, ArrayType))
         self._prepared: Function | None = None
+        self._reversible: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
         self._tangents: dict[frozenset[str], Function] = {}
         self._accesses: ad.Accesses | Literal[False] | None = False
@@ -90,12 +91,23 @@ class Variants:
                 self._prepared = checked(ad.prepare(self.ir))
             return self._prepared
 
+    @property
+    def reversible(self) -> Function:
+        """The same where functions that a large kernel calls often stay calls: see `ad.kept`."""
+        with _lock:
+            if self._reversible is None:
+                _check_size(self.ir)
+                marked = ad.keep(self.ir)
+                same = marked is self.ir
+                self._reversible = self.prepared if same else checked(ad.prepare(marked))
+            return self._reversible
+
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
         """Native functions at which gradients of `wrt` end, for want of an adjoint."""
         found = self._stops.get(wrt)
         if found is None:
             with _lock:
-                found = self._stops[wrt] = ad.stops(self.prepared, wrt)
+                found = self._stops[wrt] = ad.stops(self.reversible, wrt)
         return found
 
     def late(self, wrt: frozenset[str], shared: frozenset[str]) -> tuple[ad.Late, ...]:
@@ -103,7 +115,7 @@ class Variants:
         found = self._late.get((wrt, shared))
         if found is None:
             with _lock:
-                found = self._late[wrt, shared] = ad.late(self.prepared, wrt, shared)
+                found = self._late[wrt, shared] = ad.late(self.reversible, wrt, shared)
         return found
 
     @functools.cached_property
@@ -138,21 +150,27 @@ class Variants:
         with _lock:
             key = (wrt, journaled)
             if key not in self._adjoints:
-                out = ad.reverse(self.prepared, wrt, journaled)
+                out = ad.reverse(self.reversible, wrt, journaled)
                 checked(out.fn)
                 self._adjoints[key] = out
             return self._adjoints[key]
 
+    def expanded_adjoint(self, wrt: frozenset[str], journaled: frozenset[str]) -> ad.Adjoint:
+        """The adjoint with all calls expanded, to be looked at or differentiated."""
+        if self.reversible is self.prepared:
+            return self.adjoint_ir(wrt, journaled)
+        return ad.reverse(self.prepared, wrt, journaled)
+
     def checkpointed_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function:
         """The adjoint that saves segments of loops. It reads the same journal."""
-        out = ad.reverse(self.prepared, wrt, journaled, checkpoint=True)
+        out = ad.reverse(self.reversible, wrt, journaled, checkpoint=True)
         assert out.sites == self.adjoint_ir(wrt, journaled).sites
         return checked(out.fn)
 
     def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
         """The forward kernel that writes the journal; None where the adjoint needs none."""
         sites = self.adjoint_ir(wrt, journaled).sites
-        return checked(ad.record(self.prepared, sites)) if sites else None
+        return checked(ad.record(self.reversible, sites)) if sites else None
 
     def needs_journal(self, wrt: frozenset[str], journaled: frozenset[str]) -> bool:
         """Whether the adjoint reads what a recorded run of the kernel has to save."""

@@ -419,6 +419,7 @@ class Function:
     tables: tuple[Argument, ...] = ()  # the last ones, which callers add: `builtins.queries`
     apart: tuple[tuple[str, str], ...] = ()  # array parameters that must not share memory
     links: Links = NO_LINKS
+    kept: tuple[frozenset[int], ...] | None = None  # it stays a call in adjoints: see `ad.kept`
 
     def __str__(self) -> str:
         from engine.ir.printer import to_text
@@ -477,7 +478,7 @@ def set_in(block: Block) -> dict[Var, None]:
 
 def writes_memory(fn: Function) -> bool:
     """True where a function, or one that it calls, changes an array or gives a message."""
-    return any(
+    return fn.kept is None and any(
         f.native.writes | f.native.updates
         if f.native is not None
         else any(isinstance(s, (Store, Atomic, Message)) for s in walk(f.body))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine import ad
 from engine.autograd.launch.evaluation import Evaluation
 from engine.autograd.launch.source_text import selected, text_of
 from engine.autograd.results import NonFinite
@@ -98,12 +99,12 @@ def _origin(
     own: Evaluation, output: str, w: Array, thread: int
 ) -> tuple[n.Let, tuple[tuple[str, str], ...]] | None:
     variants = own.variants
-    adjoint = variants.adjoint_ir(own.wrt, own.journaled)
+    adjoint = variants.expanded_adjoint(own.wrt, own.journaled)
     watch = _Watch()
     arrays = {k: v.copy() for k, v in own.initial.items()}
     journal = interp.Journal()
     args = [_argument(own, p, arrays, i) for i, p in enumerate(own.params)]
-    recorded = variants.recorded_ir(own.wrt, own.journaled) or variants.ir
+    recorded = ad.record(variants.prepared, adjoint.sites) if adjoint.sites else variants.ir
     with np.errstate(all="ignore"):
         try:
             interp.run(recorded, args, own.dim, threads=[thread], journal=journal)

@@ -31,7 +31,7 @@ class NoSecondDerivative(Exception):
 
 def adjoint_kernel(variants: Variants, wrt: frozenset[str], journaled: frozenset[str]) -> Variants:
     """The adjoint as a kernel of its own. Raises NoSecondDerivative where it is none."""
-    made = variants.adjoint_ir(wrt, journaled)
+    made = variants.expanded_adjoint(wrt, journaled)
     if made.sites:
         raise NoSecondDerivative(
             "it overwrites what its adjoint reads, and the adjoint reads copies"
