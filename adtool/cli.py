@@ -3,53 +3,74 @@
 from __future__ import annotations
 
 import sys
-import traceback
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 import typer.main
+from typer.core import TyperCommand
 
 from adtool import __version__, configuration, streams, usage
-from adtool.commands.baseline import baseline
-from adtool.commands.capture import capture
-from adtool.commands.check import check
-from adtool.commands.doctor import doctor
-from adtool.commands.explain import explain
-from adtool.commands.graph import graph
-from adtool.commands.jacobian import jacobian
-from adtool.commands.reduce import reduce
-from adtool.commands.report import report
-from adtool.commands.schema import schema
-from adtool.commands.selftest import selftest
-from adtool.commands.show import show
+from adtool.commands.plain_values import PlainCommand, PlainGroup
 from adtool.commands.targets import ActionCommand, LookCommand, LookKernelCommand, TargetCommand
-from adtool.commands.trace import trace
 from adtool.exits import Exit, ToolError, because
 
-# Plain help and plain errors: rich would be imported for them.
-app = typer.Typer(
-    name="adtool",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(cls=TargetCommand)(check)
-app.command(cls=ActionCommand)(baseline)
-app.command(cls=LookCommand)(capture)
-app.command(cls=LookCommand)(reduce)
-app.command(cls=LookCommand)(jacobian)
-app.command(cls=LookCommand)(graph)
-app.command(cls=LookCommand)(trace)
-app.command(cls=LookCommand)(report)
-app.command(cls=LookKernelCommand)(show)
-app.command()(explain)
-app.command()(doctor)
-app.command()(selftest)
-app.command()(schema)
+# The commands, in the order of the help: files of `adtool/commands`.
+_COMMANDS: dict[str, type[TyperCommand]] = {
+    "check": TargetCommand, "baseline": ActionCommand, "capture": LookCommand,
+    "reduce": LookCommand, "jacobian": LookCommand, "graph": LookCommand, "trace": LookCommand,
+    "report": LookCommand, "show": LookKernelCommand, "explain": PlainCommand,
+    "doctor": PlainCommand, "selftest": PlainCommand, "schema": PlainCommand,
+}  # fmt: skip
+
+
+def _app(names: Iterable[str]) -> typer.Typer:
+    """The command line with some of the commands, which are imported."""
+    # Plain help and plain errors: rich would be imported for them.
+    found = typer.Typer(
+        name="adtool",
+        cls=PlainGroup,
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in names:
+        command: Any = getattr(import_module(f"adtool.commands.{name}"), name)
+        found.command(cls=_COMMANDS[name])(command)
+    found.callback()(_globals)
+    return found
+
+
+@cache
+def _whole() -> typer.Typer:
+    return _app(_COMMANDS)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return _whole()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _needed(args: Sequence[str]) -> typer.Typer:
+    """The command line with the one command that is called; with all where more is asked for.
+
+    Settings of a project are for all commands, and are held against the options of all.
+    """
+    named = next((a for a in args if a not in ("--no-color",)), "")
+    if named in _COMMANDS and not configuration.is_set(Path.cwd()):
+        return _app([named])
+    return _whole()
+
+
+if TYPE_CHECKING:
+    app = _whole()
 
 
 def _version(wanted: bool) -> None:
@@ -58,7 +79,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _globals(
     ctx: typer.Context,
     version: Annotated[
@@ -96,7 +116,7 @@ def _run(args: list[str] | None) -> int:
     given = sys.argv[1:] if args is None else args
     out = sys.stdout
     try:
-        code = app(args=given, prog_name="adtool", standalone_mode=False)
+        code = _needed(given)(args=given, prog_name="adtool", standalone_mode=False)
         # 130 is an interrupt, to newer versions of typer.
         return int(Exit.FAILURE) if code == 130 else int(code or 0)
     except SystemExit as ended:
@@ -115,6 +135,8 @@ def _run(args: list[str] | None) -> int:
             what = "" if error.filename else "standard output cannot be written: "
             _say(f"error: {what}{because(error)}")
     except Exception:
+        import traceback
+
         _say(traceback.format_exc().rstrip(), "error: this is a bug in adtool; please report it")
     return int(Exit.FAILURE)
 
@@ -123,7 +145,7 @@ def _json(args: list[str]) -> bool:
     """Whether a command line that came to nothing asks for JSON, itself or by its project."""
     if any(a.partition("=")[0] == "--format" for a in args):
         return usage.wants_json(args)
-    commands: Any = typer.main.get_command(app)
+    commands: Any = typer.main.get_command(_whole())
     with suppress(ToolError, OSError):
         found = configuration.settings(Path.cwd(), commands.commands)
         return any(found.get(a, {}).get("format") == "json" for a in args)

@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from adtool import usage
 from adtool.exits import ToolError, because
 from adtool.globs import fits
+from engine.classes import dataclass
 
 NAME = "pyproject.toml"
 OVERRIDES = "overrides"
@@ -176,6 +177,17 @@ def settings(folder: Path, commands: Mapping[str, Any]) -> dict[str, dict[str, A
             parameter = options[command][name]
             found[command][parameter.name] = _taken(path, where, commands[command], name, value)
     return found
+
+
+def is_set(folder: Path) -> bool:
+    """Whether there are settings for a folder, as far as that is seen at a glance."""
+    path = nearest(folder)
+    if path is None:
+        return False
+    try:
+        return b"adtool" in path.read_bytes()
+    except OSError:
+        return True  # what is wrong is told by who reads them
 
 
 def nearest(folder: Path) -> Path | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from adtool.gradients import ends_at, first_norm, incoming, together, usual
 from engine.autograd import GraphOptions, TapeTrace, array_label, used_as
+from engine.classes import dataclass
 
 EXPLODES, VANISHES = 1e6, 1e-6
 

@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +22,7 @@ from adtool import __version__
 from adtool.exits import Exit
 from adtool.memory import in_words
 from adtool.report import SCHEMA
+from engine.classes import dataclass
 
 Status = Literal["ok", "missing", "problem"]
 

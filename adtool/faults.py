@@ -6,12 +6,13 @@ import os
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adtool import codec, files
 from engine import Fault
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine import Capture, CapturedTape

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import get_args
 
 from adtool.report import Severity
+from engine.classes import dataclass
 
 SEVERITIES = get_args(Severity)
 # Of one value of the option, for a schema.

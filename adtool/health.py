@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from adtool.gradients import ends_at, together
 from adtool.last import Last
 from adtool.report import Finding
 from engine.autograd import Mark, TapeListing, TapeTrace
+from engine.classes import dataclass
 
 _VERDICTS = {
     "fail": ("error", "wrong gradient"),

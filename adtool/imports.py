@@ -6,7 +6,9 @@ import ast
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from engine.classes import dataclass
 
 _LOADERS = ("import_module", "__import__", "run_module", "import_string")
 

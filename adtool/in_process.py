@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import engine
@@ -24,6 +24,7 @@ from adtool.reruns import settled_in_process
 from adtool.session import Session
 from adtool.suppressions import Choice
 from engine.autograd import Experience, TapeResult, Witness
+from engine.classes import dataclass
 from engine.foreign import Watched, watching
 
 if TYPE_CHECKING:

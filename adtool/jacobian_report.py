@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from engine.autograd import (
     recorded_jacobians,
     summarise,
 )
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine import CapturedTape

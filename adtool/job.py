@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from adtool.overlay import Overlaid
+from engine.classes import dataclass
 
 _OF_TAPE = (
     "eps", "atol", "rtol", "kernels", "skip_kernels", "max_inputs", "max_outputs", "seed",

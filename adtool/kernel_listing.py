@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from adtool import codec, files
 from adtool.job import ListingOptions
 from adtool.outcome import Outcome
 from engine import KernelStage
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine import CapturedTape

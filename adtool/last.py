@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,12 @@ from adtool.exits import ToolError
 from adtool.job import Keep
 from adtool.keeping import FOLDER, NAME
 from adtool.report import Finding
-from adtool.traces import Traces
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.report import Report
     from adtool.session import Session
+    from adtool.traces import Traces
 
 _AGAIN = "run `adtool check SCRIPT` in this folder, or name a script: adtool graph SCRIPT"
 
@@ -96,6 +96,8 @@ def read(path: Path | None = None) -> Last:
 
     Raises ToolError where there is no such file, or it is damaged, foreign or of another version.
     """
+    from adtool.traces import Traces
+
     given = path
     path = Path(FOLDER) / NAME if path is None else path
     if given is None:
@@ -128,6 +130,8 @@ def read(path: Path | None = None) -> Last:
 
 
 def _traces(text: str) -> Traces:
+    from adtool.traces import Traces
+
     try:
         return codec.loads(Traces, text)
     except codec.CodecError as error:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import engine
-from engine.autograd import error_jacobians, recorded_jacobians
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine import CapturedTape
@@ -131,6 +128,10 @@ def _size(record: Any, name: str) -> int:
 
 
 def _picture(record: Any, source: str, result: str, verdict: str) -> MatrixPicture:
+    import numpy as np
+
+    from engine.autograd import error_jacobians, recorded_jacobians
+
     given = (record, [source], [result])
     found = recorded_jacobians(*given)
     (key, matrix), = found.items()  # fmt: skip
@@ -149,6 +150,8 @@ def _picture(record: Any, source: str, result: str, verdict: str) -> MatrixPictu
 
 def _cells(matrix: Any, rows: int, cols: int) -> tuple[float, ...]:
     """The largest magnitude of each cell, with its sign. matrix: sparse."""
+    import numpy as np
+
     out = np.zeros(rows * cols)
     if not rows or not cols or not matrix.nnz:
         return tuple(out.tolist())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 from adtool.captures.head import Written
 from adtool.matrices import LaunchPictures
 from adtool.report import Duration, Finding, Problem
 from engine.autograd import LaunchResult, Moved, TapeResult
+from engine.classes import dataclass
 from engine.diagnostics import Span
 
 Kind = Literal[

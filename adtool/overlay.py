@@ -14,8 +14,9 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TextIO
+
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ Fields may be added under the same schema number; none changes its meaning.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from adtool.codec import CodecError, decode, dumps, parse
 from adtool.exits import Exit
 from adtool.taylor_report import Taylor
+from engine.classes import dataclass
 
 SCHEMA = 1
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from adtool.exits import ToolError
+from engine.classes import dataclass
 
 _LIMIT = 300.0  # seconds
 _OWN = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")

@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO
@@ -25,6 +24,7 @@ from adtool import codec, files, status
 from adtool.exits import ToolError, because
 from adtool.job import CheckOptions, Job, Target
 from adtool.report import Failure, Finding
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.accuracy.entries import Expected

@@ -21,13 +21,14 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic, sleep
 from typing import IO, Any, NoReturn
 
 import engine
 from adtool import parents
 from engine.autograd import DividedCheck, Found, LaunchResult
+from engine.classes import dataclass
 
 MOST = 8  # processes
 LEAST = 300  # launches that are worth a second process

@@ -9,8 +9,9 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+
+from engine.classes import dataclass
 
 _SIZE = 4096
 _HEADER = struct.Struct(

@@ -6,7 +6,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adtool import overlay
@@ -15,6 +15,7 @@ from adtool.exits import ToolError
 from adtool.fixes.comments import removed
 from adtool.report import Finding, Fix
 from adtool.rules import load_rules
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.session import Session

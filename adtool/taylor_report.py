@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine.autograd import Remainders, TapeResult

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adtool import codec
 from engine.autograd import TapeTrace, trace
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine import CapturedTape

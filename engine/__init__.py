@@ -19,150 +19,18 @@
 PYTEST_DONT_REWRITE: pytest leaves its assertions alone, and does not warn where it is there first.
 """
 
+# ruff: noqa: F405  (names that type checkers find in `engine.public`)
+
 from __future__ import annotations
 
 import builtins as _python
 import importlib
-import math
 import sys
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
-from engine import config, hooks, types
-from engine.config import DeterministicMode
-from engine.diagnostics import (
-    CompilerError,
-    Diagnostic,
-    EngineError,
-    GradcheckError,
-    KernelError,
-    KernelNameError,
-    LaunchError,
-    Span,
-    TapeError,
-)
-from engine.frontend import features as _features
-from engine.frontend import grad, lower_composite, static
-from engine.lang.generics import Float, Int, Scalar
-from engine.lang.names import *  # noqa: F403  (vec3, mat44d, quat, ...: a table)
-from engine.lang.names import __all__ as _type_names
-from engine.lang.references import ref
-from engine.lang.values import (
-    bfloat16,
-    constant,
-    dtype_from_numpy,
-    dtype_to_numpy,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from engine.lang.values import (
-    bool as bool,
-)
-from engine.logger import (
-    LOG_DEBUG,
-    LOG_ERROR,
-    LOG_INFO,
-    LOG_WARNING,
-    Logger,
-    ScopedLogger,
-    ScopedLogLevel,
-    get_logger,
-    set_logger,
-)
-from engine.runtime.annotation import fixedarray
-from engine.runtime.array import array, array1d, array2d, array3d, array4d
-from engine.runtime.creation import (
-    empty,
-    empty_like,
-    from_numpy,
-    from_ptr,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from engine.runtime.device import (
-    Device,
-    DeviceLike,
-    ScopedDevice,
-    get_cuda_device_count,
-    get_device,
-    get_devices,
-    get_preferred_device,
-    is_cpu_available,
-    is_cuda_available,
-    is_device_available,
-    set_device,
-    synchronize,
-    synchronize_device,
-)
-from engine.runtime.faults import Fault
-from engine.runtime.gpus import *  # noqa: F403  (facts about GPUs: a table)
-from engine.runtime.gpus import __all__ as _gpu_names
-from engine.runtime.graphs import (
-    CaptureMode,
-    Graph,
-    ScopedCapture,
-    capture_begin,
-    capture_end,
-    capture_if,
-    capture_launch,
-    capture_while,
-    is_conditional_graph_supported,
-)
-from engine.runtime.indexed import (
-    indexedarray,
-    indexedarray1d,
-    indexedarray2d,
-    indexedarray3d,
-    indexedarray4d,
-)
-from engine.runtime.kernel import (
-    Function,
-    Kernel,
-    adjoint,
-    func,
-    func_grad,
-    func_native,
-    func_replay,
-    kernel,
-    overload,
-)
-from engine.runtime.modules import (
-    Module,
-    force_load,
-    get_module,
-    get_module_options,
-    load_module,
-    set_module_options,
-)
-from engine.runtime.streams import (
-    Event,
-    ScopedStream,
-    Stream,
-    get_event_elapsed_time,
-    get_stream,
-    record_event,
-    set_stream,
-    synchronize_event,
-    synchronize_stream,
-    wait_event,
-    wait_stream,
-)
-from engine.runtime.structs import struct
-from engine.runtime.timer import ScopedTimer
-from engine.runtime.transfer import clone, copy, stop_gradient
+from engine import config, hooks
 
 if TYPE_CHECKING:
     from engine import autograd
@@ -203,6 +71,9 @@ if TYPE_CHECKING:
         stream_to_torch,
         to_torch,
     )
+    from engine.lang.names import *  # noqa: F403
+    from engine.public import *  # noqa: F403
+    from engine.runtime.faults import Fault
     from engine.runtime.geometry.bvh import Bvh, BvhConstructor, BvhQuery
     from engine.runtime.geometry.hash_grid import HashGrid, HashGridQuery
     from engine.runtime.geometry.mesh import (
@@ -212,6 +83,7 @@ if TYPE_CHECKING:
         MeshQueryPoint,
         MeshQueryRay,
     )
+    from engine.runtime.gpus import *  # noqa: F403
     from engine.runtime.launch import launch
     from engine.runtime.recorded_launch import Launch
     from engine.runtime.stages import KernelStage, StageLine, kernel_stage
@@ -222,34 +94,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The type of ids of meshes and other objects.
-handle = uint64
-
-# Warp's names of the errors that kernels raise when they are compiled.
-WarpCodegenError = WarpCodegenTypeError = WarpCodegenValueError = KernelError
-WarpCodegenIndexError = KernelError
-WarpCodegenAttributeError = WarpCodegenKeyError = KernelNameError
-WarpDeterminismError = KernelError
-
-# ---- constants, usable in kernels
-E = e = math.e
-INF = inf = math.inf
-NAN = nan = math.nan
-PI = pi = math.pi
-HALF_PI = half_pi = math.pi / 2.0
-TAU = tau = math.tau
-LN2 = ln2 = math.log(2.0)
-LN10 = ln10 = math.log(10.0)
-LOG2E = log2e = math.log2(math.e)
-LOG10E = log10e = math.log10(math.e)
-PHI = phi = (1.0 + math.sqrt(5.0)) / 2.0
-
-# Stands in for parts of Warp that are not here, where a program imports one.
-if _features.Finder not in sys.meta_path:
-    sys.meta_path.append(_features.Finder)
-
-# What is loaded when it is first asked for, with its modules: a program that launches nothing
-# needs neither passes nor code generation nor a compiler. So are the builtins.
+# All names come when they are asked for, so that what stands on the engine can have parts of it
+# without the rest, and without NumPy: those of `engine.public` all at once, with the first of
+# them; these with their modules, since a program that launches nothing needs neither passes nor
+# code generation nor a compiler; and the builtins.
 _LATE = {
     "autograd": "engine.autograd",
     "from_dlpack": "engine.interop.dlpack",
@@ -292,6 +140,7 @@ _LATE = {
     "optim": "engine.optim",
     "utils": "engine.utils",
     "transform_expand": "engine.utils",
+    "Fault": "engine.runtime.faults",
     "launch": "engine.runtime.launch",
     "map": "engine.runtime.mapping",
     "Launch": "engine.runtime.recorded_launch",
@@ -338,13 +187,54 @@ def _adapter(cls: type) -> Any:
     return adapter_of(cls)
 
 
-hooks.instantiate = lower_composite
+def _instantiate(composite: Any, types: Any) -> Any:
+    """Lowers builtins that are written in the kernel language from now on."""
+    from engine.frontend import lower_composite
+
+    hooks.instantiate = lower_composite
+    return lower_composite(composite, types)
+
+
+hooks.instantiate = _instantiate
 hooks.adapter = _adapter
 hooks.product = lambda a, b: _builtins()["mul"](a, b)
 
 
+class _Finder:
+    """The last finder of imports, for modules of Warp that are not here."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if not fullname.startswith("engine."):
+            return None
+        features = importlib.import_module("engine.frontend.features")
+        found: ModuleSpec | None = features.Finder.find_spec(fullname, path, target)
+        return found
+
+
+if not any(getattr(f, "__name__", "") == _Finder.__name__ for f in sys.meta_path):
+    sys.meta_path.append(_Finder)
+
+
 def init() -> None:
     """Gets the engine ready. Nothing needs it: programs written for Warp call it."""
+
+
+def _public() -> list[str]:
+    """The names of `engine.public`, which are names of this module from then on."""
+    public = importlib.import_module("engine.public")
+    names: list[str] = public.__all__
+    if "array" not in globals():
+        globals().update((name, getattr(public, name)) for name in names)
+    return names
+
+
+def _tables() -> list[str]:
+    """Names of types and of facts about GPUs, which are tables."""
+    from engine.lang.names import __all__ as types
+    from engine.runtime.gpus import __all__ as gpus
+
+    return [*types, *gpus]
 
 
 def __getattr__(name: str) -> Any:
@@ -356,18 +246,23 @@ def __getattr__(name: str) -> Any:
         return found
     if name == "__all__":
         # Names of Python's own are left out: `from engine import *` must not change `max`.
-        return [*_names, *(n for n in _builtins() if not hasattr(_python, n))]
+        return [*_names, *_tables(), *(n for n in _builtins() if not hasattr(_python, n))]
+    if name.startswith("__"):
+        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    if name in _public() or name in globals():
+        return globals()[name]
     if not name.startswith("_") and name in _builtins():
         return globals()[name]
-    if _features.is_missing_module(name):
+    features = importlib.import_module("engine.frontend.features")
+    if features.is_missing_module(name):
         return importlib.import_module(f"engine.{name}")
-    if (stand_in := _features.stand_in(name)) is not None:
+    if (stand_in := features.stand_in(name)) is not None:
         return stand_in  # fails where it is used
     raise AttributeError(f"module 'engine' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE, *_builtins()})
+    return sorted({*globals(), *_LATE, *_public(), *_builtins()})
 
 
 __all__ = [
@@ -428,6 +323,5 @@ __all__ = [
     "DeterministicMode", "WarpCodegenAttributeError", "WarpCodegenError", "WarpCodegenIndexError",
     "WarpCodegenKeyError", "WarpCodegenTypeError", "WarpCodegenValueError", "WarpDeterminismError",
 ]  # fmt: skip
-__all__ += [*_type_names, *_gpu_names]
-# For editors and type checkers. Programs get the builtins too, from `__getattr__`.
+# For editors and type checkers. Programs get types and builtins too, from `__getattr__`.
 _names: list[str] = globals().pop("__all__")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from adtool.accuracy.entries import Entry, Expected, Known, rank, shown, size
 from adtool.accuracy.measuring import Measured
 from adtool.report import Finding, at_gate
+from engine.classes import dataclass
 
 _STEADY = 2.0  # an entry is written anew only if its error moved by more than this factor
 _SOME = 6

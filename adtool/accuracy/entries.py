@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from adtool.report import Severity, Verdict
+from engine.classes import dataclass
 
 # Below these an error is noise of the reference, or of the machine: "small enough".
 FLOOR = 1e-7  # of a pair's error, computed in float64

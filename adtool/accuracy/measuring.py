@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from adtool.accuracy.entries import Entry, Expected, rank, size
 from adtool.report import EndToEnd, Launch, Pair, Report
+from engine.classes import dataclass
 
 # Of the largest derivative by the launches of a kernel, what a smaller one is measured by: at the
 # end of a fit derivatives vanish, and all that is left of them is noise.

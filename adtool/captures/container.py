@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 import re
 import stat
@@ -17,13 +18,14 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from adtool.captures.sniff import MAGIC, at_once
 from adtool.exits import ToolError, because
 from engine.archive import ArchiveError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FORMAT = 1
 HEAD, TAPES, REPORT, TRACES, FAULTS = (
@@ -184,7 +186,7 @@ class CaptureReader:
 
     def get(self, digest: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array by its digest. Raises ArchiveError where it is not what is expected."""
-        count = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        count = math.prod(map(int, shape)) * dtype.itemsize
         found = as_type(unpacked(self.raw(digest, count)), dtype)
         if found is None or found.shape != tuple(shape) or found.dtype != dtype:
             raise ArchiveError(f"contents {digest[:16]} are not of the shape {shape}, {dtype}")
@@ -274,6 +276,8 @@ def _entries(file: Any, size: int) -> int:
 
 def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:
     """An array as a `.npy` file, and its digest: that of these bytes."""
+    import numpy as np
+
     out = io.BytesIO()
     if values.dtype.kind == "V":  # bfloat16, whose bits every NumPy reads
         values = values.view(np.uint16)
@@ -284,13 +288,15 @@ def packed(values: np.ndarray[Any, Any]) -> tuple[str, bytes]:
 
 def as_type(found: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> Any:
     """Contents of a file as the type that they were written from: see `packed`."""
-    if found is not None and dtype.kind == "V" and found.dtype == np.uint16:
+    if found is not None and dtype.kind == "V" and found.dtype == "u2":
         return found.view(dtype)
     return found
 
 
 def unpacked(data: bytes) -> np.ndarray[Any, Any] | None:
     """An array of numbers in a `.npy` file; None where it is none."""
+    import numpy as np
+
     file = io.BytesIO(data)
     try:
         if np.lib.format.read_magic(file) != (1, 0):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from adtool.faults import Seen
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

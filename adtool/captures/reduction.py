@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from adtool.report import Finding
 from adtool.rules import load_rules
 from adtool.session import Session
 from engine.archive import Archive, ArchiveError, only, unpack, with_contents, with_dim, with_length
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.job import Job, ReduceOptions

@@ -18,13 +18,13 @@ from adtool.exits import because
 from adtool.faults import Seen
 from adtool.places import below, here
 from adtool.report import Report
-from adtool.traces import Traces
-from engine.archive import Archive, ArchiveError, NotPacked, pack, unpack
+from engine.archive import Archive, ArchiveError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adtool.job import Keep
+    from adtool.traces import Traces
     from engine import CapturedTape
 
 T = TypeVar("T")
@@ -42,6 +42,8 @@ def write_tapes(tapes: Sequence[CapturedTape], keep: Keep) -> Written:
 
 
 def _written(tapes: Sequence[CapturedTape], path: Path, limit: int, root: str) -> Written:
+    from engine.archive import NotPacked, pack
+
     with CaptureWriter(path) as out:
         try:
             archive, files = pack(tapes, out, partial(below, root), limit)
@@ -114,6 +116,8 @@ class Run:
 
     def tapes(self, trust: bool, limit: int) -> list[CapturedTape]:
         """The tapes. trust: whether C++ text may be compiled; limit: of their arrays' bytes."""
+        from engine.archive import unpack
+
         try:
             return unpack(self.archive(), self.reader, trust=trust, limit=limit)
         except ArchiveError as error:
@@ -126,6 +130,8 @@ class Run:
 
     def traces(self) -> Traces | None:
         """What pictures are drawn from."""
+        from adtool.traces import Traces
+
         found: Traces | None = self._maybe(container.TRACES, Traces)
         return found
 

@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adtool.commands.check_runs import CheckRuns
@@ -18,6 +18,7 @@ from adtool.fixes.files import write
 from adtool.fixes.search import Found, search
 from adtool.places import short
 from adtool.report import Finding, Report, runs_exit_code
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.tasks.check_script import CheckScript

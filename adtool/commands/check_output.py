@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +16,7 @@ from adtool.job import Target
 from adtool.render.formats import FORMATS, Setting, render
 from adtool.report import Report
 from adtool.writing import spare_sources, write_file
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

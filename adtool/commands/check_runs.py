@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adtool.commands.check_output import CheckOutput, Style
@@ -13,6 +13,7 @@ from adtool.executors import executor
 from adtool.executors.base import NOT_RUN, Finished, Printed, Watch
 from adtool.exits import ToolError
 from adtool.report import Failure, Report, runs_exit_code
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.tasks.check_script import Checked, CheckScript

@@ -7,8 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from typer.core import TyperCommand
-
+from adtool.commands.plain_values import PlainCommand
 from adtool.exits import ToolError
 from adtool.globs import fits
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 _MAGIC = "*?["
 
 
-class TargetCommand(TyperCommand):
+class TargetCommand(PlainCommand):
     """Options end at the script, or at `-m MODULE`, as those of `python` do.
 
     All words from there on come as the parameter `words`, as they were written.

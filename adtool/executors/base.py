@@ -11,13 +11,13 @@ from __future__ import annotations
 import shutil
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Protocol
 
 from adtool.exits import ToolError
 from adtool.report import Failure
 from adtool.status import Status
+from engine.classes import dataclass
 
 ATTEMPTS = 3
 INTERRUPTED = "interrupted"

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from adtool import codec, status, tasks
@@ -30,6 +29,7 @@ from adtool.executors.base import (
 from adtool.exits import ToolError, because
 from adtool.report import Failure
 from adtool.session import Stop, catching_signals, private_folder
+from engine.classes import dataclass
 
 THREADS = "ENGINE_NUM_THREADS"
 

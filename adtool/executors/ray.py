@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from adtool.executors.processes import THREADS
 from adtool.exits import ToolError
 from adtool.report import Failure
 from adtool.session import Stop, catching_signals, private_folder
+from engine.classes import dataclass
 
 KEPT = 8 << 20
 _POLL = 0.5  # seconds between two looks at how far workers are

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from adtool.executors.base import (
     Desk,
@@ -17,6 +16,7 @@ from adtool.executors.base import (
     performed,
 )
 from adtool.report import Failure
+from engine.classes import dataclass
 
 
 def make(jobs: int, root: str) -> Serial:

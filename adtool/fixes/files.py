@@ -8,10 +8,10 @@ import sysconfig
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from adtool.exits import ToolError, because
+from engine.classes import dataclass
 
 _FOREIGN = {"site-packages", "dist-packages"}
 

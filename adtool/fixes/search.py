@@ -11,7 +11,7 @@ import linecache
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from adtool.overlay import Overlaid, overlaid
 from adtool.places import short
 from adtool.report import Edit, Finding, Fix, Report, at_gate
 from adtool.tasks.check_script import CheckScript
+from engine.classes import dataclass
 
 ROUNDS = 10  # of one attempt: an array made with a gradient shows the next one without
 

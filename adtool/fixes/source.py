@@ -7,12 +7,12 @@ import io
 import linecache
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adtool.report import Edit
 from adtool.sources import ENGINES, tree_of
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from engine.diagnostics import Span

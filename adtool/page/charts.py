@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from adtool.page.words import number, visible
+from engine.classes import dataclass
 
 _WIDTH, _HEIGHT = 860.0, 260.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 14.0, 14.0, 40.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adtool.last import LaunchVerdict
 from adtool.matrices import LaunchPictures
 from adtool.report import Finding, Report
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.traces import Traces

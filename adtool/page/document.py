@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import math
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -21,6 +20,7 @@ from adtool.page.tapes import TapePart, tape_parts
 from adtool.page.words import name, number, visible
 from adtool.places import short, shortened
 from adtool.report import Finding, Problem
+from engine.classes import dataclass
 
 _FINDINGS = 500  # of a run that are shown
 _INSTALL = "install it: pip install 'adtool[report]'"

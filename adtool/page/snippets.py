@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
 
 from adtool.page.words import visible
 from adtool.report import Finding, Problem
+from engine.classes import dataclass
 
 _AROUND = 2  # lines before and after
 _COLUMNS = 400  # of a line that is shown

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from adtool.exits import ToolError, because
 from adtool.last import Last
 from adtool.page.data import Missing, PageData, PageRun
 from adtool.report import Report, ReportError, from_data
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.session import Session

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from adtool.page.data import PageRun
 from adtool.page.words import many
 from adtool.report import Report, at_gate
+from engine.classes import dataclass
 
 _ORDER = ("fail", "nan", "inconclusive", "nondeterministic", "rounding", "kink", "skipped", "pass")
 

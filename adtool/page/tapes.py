@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from adtool.course import Course, Turn, course
@@ -17,6 +16,7 @@ from adtool.page.data import PageRun
 from adtool.page.rows import Words, digits, place
 from adtool.page.words import many, name
 from engine.autograd import Cluster, Graph, GraphOptions, OperationNode, TapeTrace, dot, graph
+from engine.classes import dataclass
 
 TAPES = 8  # of a run that are shown; those where something is wrong first
 _BAD = ("fail", "nan", "inconclusive", "nondeterministic", "rounding")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from adtool.report import Report
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adtool.render import uris
 from adtool.render.characters import bounded, clean
 from adtool.report import Finding, Problem, Report, Severity
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.render.formats import Setting

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from adtool.report import EndToEnd, Failure, Finding, Launch, Pair, Report, at_gate
+from engine.classes import dataclass
 
 MANY = 2000  # pairs: with more, launches of a kernel share cases
 

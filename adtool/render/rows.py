@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from adtool.report import EndToEnd, Launch, Pair, Report
+from engine.classes import dataclass
 
 SHORT = 24  # a table of up to this many rows is shown whole
 SHOWN = 10  # of the failing rows of a longer one

@@ -5,10 +5,11 @@ from __future__ import annotations
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from adtool.report import Finding, Fix, Severity
+from engine.classes import dataclass
 
 if TYPE_CHECKING:
     from adtool.session import Session

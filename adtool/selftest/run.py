@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 import engine
 from adtool.selftest.case import Arr, Case
 from engine.autograd import MUTATIONS, Trial, compile_trials
+from engine.classes import dataclass
 
 Progress = Callable[[int, int, str], None]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from adtool.selftest.run import Outcome
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

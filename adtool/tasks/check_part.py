@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from adtool.executors.base import INTERRUPTED, Desk
@@ -11,6 +10,7 @@ from adtool.job import Job
 from adtool.report import Failure
 from adtool.session import run_session
 from engine.autograd import TapeResult
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 from adtool.accuracy.entries import Expected
@@ -17,6 +17,7 @@ from adtool.report import Failure, Report, Severity
 from adtool.reruns import settled
 from adtool.session import Session, run_session
 from adtool.suppressions import Choice
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

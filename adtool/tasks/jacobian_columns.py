@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from adtool.executors.base import INTERRUPTED, Desk
@@ -10,6 +9,7 @@ from adtool.exits import ToolError
 from adtool.job import Job
 from adtool.report import Failure
 from adtool.session import run_session
+from engine.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

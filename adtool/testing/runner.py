@@ -8,7 +8,7 @@ need to know nothing of it. What the teardown records is checked with the teardo
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from adtool.render.verdict import verdict_text
 from adtool.report import Finding, Report, at_gate
 from adtool.suppressions import codes
 from adtool.testing.settings import Settings, checked, terms_with
+from engine.classes import dataclass
 
 NAME = "adtool"
 _UNABLE = (

@@ -7,12 +7,13 @@ A constant is a list of texts, floats in hexadecimal, in the order of its compon
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from engine.autograd.facts import Broken, Made, Overwritten, Shared, Sought, Stale
 from engine.classes import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # File (a number), line, column, end line, end column.
 Place = tuple[int, int, int, int, int]

@@ -13,79 +13,122 @@ plots         pictures of matrices and of errors
 mutation      adjoints that are wrong on purpose
 """
 
-from engine.autograd.facts import (
-    Broken,
-    Change,
-    Event,
-    FunctionCheck,
-    Handwritten,
-    Made,
-    Moved,
-    Overwritten,
-    Peer,
-    Reason,
-    Recorded,
-    Shared,
-    Sought,
-    Stale,
-    Write,
-)
-from engine.autograd.gradcheck import check_function, gradcheck
-from engine.autograd.gradcheck_tape import gradcheck_tape
-from engine.autograd.jacobian import jacobian, jacobian_fd
-from engine.autograd.jacobians.collection import Jacobians
-from engine.autograd.jacobians.difference import error_jacobians
-from engine.autograd.jacobians.shares import Derivative, Share
-from engine.autograd.jacobians.sparse import SparseJacobian
-from engine.autograd.jacobians.summary import MatrixSummary, summarise
-from engine.autograd.jvp import Tangents, jvp
-from engine.autograd.launch.experience import Experience
-from engine.autograd.mutation.mutants import MUTATIONS, Mutation, Trial, compile_trials
-from engine.autograd.plots.differences import error_plot
-from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
-from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
-from engine.autograd.results import (
-    Blame,
-    Cause,
-    Corner,
-    Entry,
-    LaunchResult,
-    NonFinite,
-    PairResult,
-    RemainderRow,
-    Remainders,
-    TapeResult,
-    Unchecked,
-    Verdict,
-    WholeResult,
-)
-from engine.autograd.tape.check import CheckInterrupted, check_tape, check_whole
-from engine.autograd.tape.check import check_tape as check
-from engine.autograd.tape.divided import DividedCheck, Found
-from engine.autograd.taylor import taylor_test
-from engine.autograd.traces import trace
-from engine.autograd.variables.metadata import FunctionMetadata
-from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged, repeats
-from engine.autograd.watch.witness import Witness
-from engine.tape.graph.build import array_label, graph, used_as
-from engine.tape.graph.dot import dot
-from engine.tape.graph.listing import (
-    ListedArray,
-    ListedKernel,
-    ListedOperation,
-    ListedScope,
-    TapeListing,
-)
-from engine.tape.graph.model import (
-    ArrayNode,
-    Cluster,
-    Graph,
-    GraphOptions,
-    Mark,
-    OperationNode,
-)
-from engine.tape.memory import MemoryUse
-from engine.tape.tracing import Flow, OperationTrace, TapeTrace
+from typing import TYPE_CHECKING
+
+from engine.late import late
+
+if TYPE_CHECKING:
+    from engine.autograd.facts import (
+        Broken,
+        Change,
+        Event,
+        FunctionCheck,
+        Handwritten,
+        Made,
+        Moved,
+        Overwritten,
+        Peer,
+        Reason,
+        Recorded,
+        Shared,
+        Sought,
+        Stale,
+        Write,
+    )
+    from engine.autograd.gradcheck import check_function, gradcheck
+    from engine.autograd.gradcheck_tape import gradcheck_tape
+    from engine.autograd.jacobian import jacobian, jacobian_fd
+    from engine.autograd.jacobians.collection import Jacobians
+    from engine.autograd.jacobians.difference import error_jacobians
+    from engine.autograd.jacobians.shares import Derivative, Share
+    from engine.autograd.jacobians.sparse import SparseJacobian
+    from engine.autograd.jacobians.summary import MatrixSummary, summarise
+    from engine.autograd.jvp import Tangents, jvp
+    from engine.autograd.launch.experience import Experience
+    from engine.autograd.mutation.mutants import MUTATIONS, Mutation, Trial, compile_trials
+    from engine.autograd.plots.differences import error_plot
+    from engine.autograd.plots.figures import jacobian_plot, plot_kernel_jacobians
+    from engine.autograd.recorded_launch import check_recorded, recorded_jacobians
+    from engine.autograd.results import (
+        Blame,
+        Cause,
+        Corner,
+        Entry,
+        LaunchResult,
+        NonFinite,
+        PairResult,
+        RemainderRow,
+        Remainders,
+        TapeResult,
+        Unchecked,
+        Verdict,
+        WholeResult,
+    )
+    from engine.autograd.tape.check import CheckInterrupted, check_tape, check_whole
+    from engine.autograd.tape.check import check_tape as check
+    from engine.autograd.tape.divided import DividedCheck, Found
+    from engine.autograd.taylor import taylor_test
+    from engine.autograd.traces import trace
+    from engine.autograd.variables.metadata import FunctionMetadata
+    from engine.autograd.watch.moved import STEPS, Enough, Mover, decided, judged, repeats
+    from engine.autograd.watch.witness import Witness
+    from engine.tape.graph.build import array_label, graph, used_as
+    from engine.tape.graph.dot import dot
+    from engine.tape.graph.listing import (
+        ListedArray,
+        ListedKernel,
+        ListedOperation,
+        ListedScope,
+        TapeListing,
+    )
+    from engine.tape.graph.model import (
+        ArrayNode,
+        Cluster,
+        Graph,
+        GraphOptions,
+        Mark,
+        OperationNode,
+    )
+    from engine.tape.memory import MemoryUse
+    from engine.tape.tracing import Flow, OperationTrace, TapeTrace
+
+# What reads results needs nothing that finds them.
+_MODULES = {
+    "engine.autograd.facts":
+        "Broken Change Event FunctionCheck Handwritten Made Moved Overwritten Peer Reason "
+        "Recorded Shared Sought Stale Write",
+    "engine.autograd.gradcheck": "check_function gradcheck",
+    "engine.autograd.gradcheck_tape": "gradcheck_tape",
+    "engine.autograd.jacobian": "jacobian jacobian_fd",
+    "engine.autograd.jacobians.collection": "Jacobians",
+    "engine.autograd.jacobians.difference": "error_jacobians",
+    "engine.autograd.jacobians.shares": "Derivative Share",
+    "engine.autograd.jacobians.sparse": "SparseJacobian",
+    "engine.autograd.jacobians.summary": "MatrixSummary summarise",
+    "engine.autograd.jvp": "Tangents jvp",
+    "engine.autograd.launch.experience": "Experience",
+    "engine.autograd.mutation.mutants": "MUTATIONS Mutation Trial compile_trials",
+    "engine.autograd.plots.differences": "error_plot",
+    "engine.autograd.plots.figures": "jacobian_plot plot_kernel_jacobians",
+    "engine.autograd.recorded_launch": "check_recorded recorded_jacobians",
+    "engine.autograd.results":
+        "Blame Cause Corner Entry LaunchResult NonFinite PairResult RemainderRow Remainders "
+        "TapeResult Unchecked Verdict WholeResult",
+    "engine.autograd.tape.check": "CheckInterrupted check_tape check_whole check=check_tape",
+    "engine.autograd.tape.divided": "DividedCheck Found",
+    "engine.autograd.taylor": "taylor_test",
+    "engine.autograd.traces": "trace",
+    "engine.autograd.variables.metadata": "FunctionMetadata",
+    "engine.autograd.watch.moved": "STEPS Enough Mover decided judged repeats",
+    "engine.autograd.watch.witness": "Witness",
+    "engine.tape.graph.build": "array_label graph used_as",
+    "engine.tape.graph.dot": "dot",
+    "engine.tape.graph.listing": "ListedArray ListedKernel ListedOperation ListedScope TapeListing",
+    "engine.tape.graph.model": "ArrayNode Cluster Graph GraphOptions Mark OperationNode",
+    "engine.tape.memory": "MemoryUse",
+    "engine.tape.tracing": "Flow OperationTrace TapeTrace",
+}  # fmt: skip
+late(__name__, _MODULES)
 
 __all__ = [
     # checks

@@ -111,7 +111,7 @@ def test_other_imports_fail_as_ever() -> None:
 def test_import_adds_one_finder() -> None:
     text = (
         "import sys, engine, importlib; importlib.reload(engine);"
-        "sys.exit(sum(f.__name__ == 'Finder' for f in sys.meta_path if isinstance(f, type)) != 1)"
+        "sys.exit(sum(f.__name__ == '_Finder' for f in sys.meta_path if isinstance(f, type)) != 1)"
     )
     subprocess.run([sys.executable, "-c", text], check=True)
 

@@ -1,0 +1,92 @@
+"""Values of options that are made without a library for it.
+
+Newer versions of typer have every value, also each default, made by Pydantic, which takes longer to
+load than all else of a command line. Texts, switches, plain numbers and words of a list need
+nothing of it; what is left, and whatever is wrong, is still typer's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+_FLOAT = re.compile(r"\d{1,15}(\.\d{1,15})?([eE][-+]?\d{1,3})?")
+_NONE = object()
+
+
+class PlainGroup(TyperGroup):
+    """Commands of which the options of all make plain values themselves."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, and those that typer adds."""
+        return list(map(_spared, super().get_params(ctx)))
+
+
+class PlainCommand(TyperCommand):
+    """A command whose options make plain values themselves."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, and those that typer adds."""
+        return list(map(_spared, super().get_params(ctx)))
+
+
+def _spared(parameter: Any) -> Any:
+    """The parameter, which makes plain values itself where this version of typer is known."""
+    real = getattr(parameter, "get_runtime_param", None)
+    if real is not None and "get_runtime_param" not in vars(parameter):
+        plain = _Plain(real)
+        parameter.get_runtime_param = lambda: plain
+    return parameter
+
+
+class _Plain:
+    """Stands for what typer makes values of a parameter with. real: gives that."""
+
+    def __init__(self, real: Callable[[], Any]) -> None:
+        self._real = real
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value of a parameter. Raises as typer does."""
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        made = _made(value, param.type_descriptor, several)
+        return self._real().coerce(value, param=param, ctx=ctx) if made is _NONE else made
+
+
+def _made(value: Any, about: Any, several: bool) -> Any:
+    kind, info = about.annotation, about.parameter_info
+    if getattr(info, "parser", None) is not None:
+        return _NONE
+    if several:
+        texts = isinstance(value, (list, tuple)) and all(type(v) is str for v in value)
+        return list(value) if texts and kind == list[str] else _NONE
+    if not isinstance(kind, type):
+        return _NONE
+    if type(value) is kind and kind in (str, bool):
+        return value
+    if issubclass(kind, Enum):
+        return next((m for m in kind if value is m or value == m.value), _NONE)
+    if kind not in (int, float):
+        return _NONE
+    number: Any = _NONE
+    if type(value) is kind:
+        number = value
+    elif kind is int and isinstance(value, str) and value.isascii() and value.isdecimal():
+        number = int(value) if len(value) < 16 else _NONE
+    elif kind is float and isinstance(value, str) and _FLOAT.fullmatch(value):
+        number = float(value)
+    else:
+        return _NONE
+    least, most = getattr(info, "min", None), getattr(info, "max", None)
+    if (
+        number is _NONE
+        or (least is not None and number < least)
+        or (most is not None and number > most)
+    ):
+        return _NONE
+    return number
