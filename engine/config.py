@@ -63,8 +63,8 @@ cxx: str | None = None
 compile_timeout: float = 300.0
 # Compile with debug information, and with `#line` directives that point to the Python source.
 debug_info: bool = False
-# Kernels that are compiled from then on call the C library for functions of float32 (sin, exp, pow
-# and their like), one number at a time. Else they are functions of the engine's own, of which
+# Kernels that are compiled from then on call the C library for functions of real numbers (sin, exp,
+# pow and their like), one number at a time. Else they are functions of the engine's own, of which
 # compilers make vectors; docs/python.md says how exact they are.
 precise_math: bool = False
 # "debug" compiles the `assert` statements of kernels that are launched for the first time from

@@ -61,7 +61,10 @@ def _headers(fn: n.Function, text: str, blocks: bool) -> list[str]:
         out.append(headers.WATCH)
     if blocks:
         out.append(lanes.HEADER)
-    return out + [headers.TRIG.format(name) for name in sorted(set(_TRIG.findall(text)))]
+    called = sorted(set(_TRIG.findall(text)))
+    out += [headers.TRIG.format(name) for name in called if "float" in text or "half" in text]
+    out += [headers.TRIG.format(f"{name}64") for name in called if "double" in text]
+    return out
 
 
 def only(pointer: str) -> str:

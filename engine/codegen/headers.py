@@ -2,7 +2,7 @@
 
 Shared headers stand in `native`, those of one backend alone in a folder of it, which is searched
 first. What every backend has to bring: `platform.h` (integers, qualifiers, the functions of a
-device's library), `floats.h` (functions of float32), `libm.h` (their names in snippets),
+device's library), `floats.h` (functions of real numbers), `libm.h` (their names in snippets),
 `block.h` (the launch structure), `context.h` (memory of a thread), `launch.h` (threads),
 `atomic.h`.
 """

@@ -1,0 +1,2 @@
+// Functions of vectors there are none yet.
+#pragma once
