@@ -71,7 +71,7 @@ def together(fn: n.Function, facts: Mapping[int, Facts]) -> Together | None:
     """How to run a kernel for a block of threads; None where that cannot be, or is no gain."""
     if fn.watch or not facts[id(fn)].tids or not _loops(fn.body) or weight(fn.body) > MOST:
         return None
-    if not _suits(fn, facts):
+    if not _suits(fn, facts) or not all(_bounded(fn)):
         return None
     ways = _Ways(fn, facts[id(fn)])
     if not ways.found():
@@ -115,6 +115,26 @@ def _suits(fn: n.Function, facts: Mapping[int, Facts]) -> bool:
     inside = (x for s in n.walk(fn.body) if isinstance(s, (n.For, n.While)) for b in n.blocks_of(s)
               for x in n.walk(b))  # fmt: skip
     return adds == 1 and not any(isinstance(x, n.Atomic) for x in inside)
+
+
+def _bounded(fn: n.Function) -> Iterator[bool]:
+    """For each push in a loop in a loop: whether it is known beforehand what that loop saves.
+
+    Such pushes follow effects, after which a block cannot be given up.
+    """
+    reserved = any(isinstance(s, n.Reserve) for s in n.walk(fn.body))
+
+    def pushes(block: n.Block, loops: tuple[n.Stmt, ...]) -> Iterator[bool]:
+        for s in block:
+            if isinstance(s, n.Push) and len(loops) > 1:
+                last = loops[-1]
+                short = isinstance(last, n.For) and last.var.type.size < 4  # type: ignore[union-attr]
+                yield constant_trips(last) is not None or (reserved and not short)
+            inner = (*loops, s) if isinstance(s, (n.For, n.While)) else loops
+            for b in n.blocks_of(s):
+                yield from pushes(b, inner)
+
+    yield from pushes(fn.body, ())
 
 
 def _size(t: Type) -> int:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile.cpu.pool import pool
 from engine.compile.threads import Placed
 from engine.lang.types import scalar_of, shape_of
 
 _ADDRESS = struct.Struct("<q")
+_LARGE = 20_000  # numbers, from which on several threads add
 _LINE = 128  # bytes: what two processors would take from each other
 
 
@@ -32,8 +34,8 @@ class Lent:
         step = -(-size * dtype.itemsize // _LINE) * _LINE // dtype.itemsize
         self._memory = np.zeros((count, step), dtype)  # not touched before it is used
         self.rows = [row[:size] for row in self._memory]
-        self._start, self._step = self._memory.ctypes.data, self._memory.strides[0]
-        self._places = [(at, self._start + offset) for at, offset, _, _ in arrays]
+        self.start, self.step = self._memory.ctypes.data, self._memory.strides[0]
+        self._places = [(at, self.start + offset) for at, offset, _, _ in arrays]
         self._arrays = arrays
 
     def shape(self, args: bytearray) -> None:
@@ -44,7 +46,11 @@ class Lent:
     def place(self, args: bytearray, at: int, part: int) -> None:
         """Writes where a part's arrays are into its arguments, which begin at `at`."""
         for k, start in self._places:
-            _ADDRESS.pack_into(args, at + k, start + (part - 1) * self._step)
+            _ADDRESS.pack_into(args, at + k, start + (part - 1) * self.step)
+
+    def is_like(self, a: NDArray[Any]) -> bool:
+        """Whether all parts are an array of floats as `a` is one, in the same order in memory."""
+        return False
 
     @property
     def touched(self) -> Sequence[int]:
@@ -67,6 +73,15 @@ class Copies(Lent):
         places = [(k, 0, array.shape, strides) for k in at]
         super().__init__(count, math.prod(inner), scalar_of(array.type).numpy, places)
         self.parts = [row.reshape(inner) for row in self.rows]
+
+    def is_like(self, a: NDArray[Any]) -> bool:
+        return (
+            a.flags.c_contiguous
+            and a.flags.aligned
+            and a.dtype in (np.float32, np.float64)
+            and a.dtype == self._memory.dtype
+            and a.size == self.rows[0].size
+        )
 
 
 def blocks(lent: Sequence[Lent], args: bytes, count: int) -> bytes:
@@ -94,6 +109,10 @@ def view(a: Placed, scalars: bool = False) -> NDArray[Any]:
 
 def add(target: NDArray[Any], lent: Lent, parts: Sequence[NDArray[Any]]) -> None:
     """Adds parts to an array in place. Where nothing was added, nothing changes: -0.0 stays."""
+    if target.size >= _LARGE and lent.is_like(target) and (workers := pool()) is not None:
+        workers.add(target.ctypes.data, lent.start, lent.step, len(parts), target.size,
+                    target.itemsize)  # fmt: skip
+        return
     with np.errstate(all="ignore"):
         for k in lent.touched:
             np.add(target, parts[k], out=target, where=parts[k] != 0)

@@ -29,6 +29,12 @@ class Pool:
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p,
             ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
         )  # fmt: skip
+        self._add = library.eng_pool_add
+        self._add.restype = None
+        self._add.argtypes = (
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+            ctypes.c_int64, ctypes.c_int64, ctypes.c_int64,
+        )  # fmt: skip
         new = library.eng_pool_new
         new.restype = ctypes.c_void_p
         self._handle = new()
@@ -46,6 +52,14 @@ class Pool:
             self._handle, ctypes.cast(entry, ctypes.c_void_p), args, stride,
             ctypes.addressof(launches), ctypes.addressof(parts), len(parts), threads,
         )  # fmt: skip
+
+    def add(self, target: int, first: int, step: int, count: int, size: int, bytes: int) -> None:
+        """Adds copies of an array of floats to it, one after the other; zeros change nothing.
+
+        target, first: addresses of the array and of the first copy, both contiguous. step: bytes
+        from one copy to the next. size: numbers in each, of so many bytes (4 or 8).
+        """
+        self._add(self._handle, target, first, step, count, size, bytes, thread_count())
 
 
 def thread_count() -> int:

@@ -157,6 +157,8 @@ def _schedule(
             )
             count = min(count, rows // (m.least_rows or 1)) if m.local else count
         count = min(count, _most(merged, work))
+        if count < _ENOUGH:
+            count -= count % 2  # of few parts, the last one would keep a single processor busy
         if count < 2:
             return None
         # Whole rows where there are enough: an adjoint may need that of the journal's parts.

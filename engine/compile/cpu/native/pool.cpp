@@ -156,3 +156,48 @@ ENG_EXPORT void eng_pool_run(void* pool, void* entry, const unsigned char* args,
     p->taken = false;
     pthread_mutex_unlock(&p->mutex);
 }
+
+namespace {
+
+// Copies of an array, which are to be added to it: `count` of them, each `step` bytes on.
+struct copies_t {
+    unsigned char* target;
+    const unsigned char* first;
+    int64_t step, count;
+};
+
+constexpr int64_t tile = 4096, pieces = 64;
+
+// Elements L->begin to L->end. Where nothing was added, nothing changes: -0.0 stays.
+template <class T> void add_copies(const unsigned char* args, eng_launch* L) {
+    copies_t c;
+    __builtin_memcpy(&c, args, sizeof(c));
+    T* to = reinterpret_cast<T*>(c.target);
+    for (int64_t at = L->begin; at < L->end; at += tile) {
+        const int64_t end = L->end - at < tile ? L->end : at + tile;
+        for (int64_t k = 0; k < c.count; ++k) {
+            const T* from = reinterpret_cast<const T*>(c.first + k * c.step);
+            for (int64_t i = at; i < end; ++i) to[i] = from[i] != T(0) ? to[i] + from[i] : to[i];
+        }
+    }
+}
+
+}  // namespace
+
+// Adds copies of an array of `size` numbers (of 4 or 8 bytes) to it, one after the other.
+ENG_EXPORT void eng_pool_add(
+    void* pool, unsigned char* target, const unsigned char* first, int64_t step, int64_t count,
+    int64_t size, int64_t bytes, int64_t threads) {
+    eng_launch launches[pieces] = {};
+    int64_t parts[pieces];
+    const int64_t each = (size + pieces - 1) / pieces;
+    for (int64_t k = 0; k < pieces; ++k) {
+        parts[k] = k;
+        launches[k].begin = k * each < size ? k * each : size;
+        launches[k].end = (k + 1) * each < size ? (k + 1) * each : size;
+    }
+    const copies_t c{target, first, step, count};
+    void* entry = reinterpret_cast<void*>(bytes == 4 ? add_copies<float> : add_copies<double>);
+    eng_pool_run(pool, entry, reinterpret_cast<const unsigned char*>(&c), 0, launches, parts, pieces,
+                 threads);
+}
