@@ -42,7 +42,8 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     known: what threads may do, as far as somebody knows.
     """
     e = Emitter(fn, CPP, lines)
-    apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
+    e.plain = is_large(fn)
+    apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not e.plain
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
     blocks: list[str] = []
     if apart:
