@@ -27,6 +27,7 @@ class LanesBody(Body):
     def __init__(self, emitter: Emitter, fn: n.Function, how: Together, last: int) -> None:
         super().__init__(emitter, fn)
         self.how = how
+        self.ahead = {}
         self.last = last
         self.alone = False  # inside of a segment
         self.outer: set[n.Var] = set()  # of several blocks, declared where lanes are together

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from engine.codegen.ahead import AHEAD, Ahead, ahead
 from engine.codegen.facts import Facts, tid_part
 from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
@@ -78,6 +79,7 @@ class Body:
         self.cut = outline(fn)
         self.decls = declarations(fn) if self.cut is None else _declared_in_pieces(self.cut)
         self.inserted = uses(fn)
+        self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
         self.out: list[str] = []
         # What stands before the function: its frame and its pieces.
         self.before: list[str] = []
@@ -291,6 +293,19 @@ class Body:
 
     def load(self, s: n.Load) -> None:
         self.assign(s.dst, self.element(s))
+        if id(s) in self.ahead:
+            self.ask(s, self.ahead[id(s)])
+
+    def ask(self, s: n.Load, what: Ahead) -> None:
+        """Asks for what a thread to come will need; adjoints run from the last thread on."""
+        later = f"{index_name(0)} {'-' if self.fn.adjoints else '+'} {AHEAD}"
+        index = [later if k == what.axis else self.index(a) for k, a in enumerate(s.index)]
+        array = self.name(s.array)
+        self.line(f"if (eng::inside({later}, {array}.shape[{what.axis}])) {{")
+        self.line(f"    const int64_t later = {array}.at({', '.join(index)});")
+        for a in what.arrays:
+            self.line(f"    eng::ask({self.name(a)}, later);")
+        self.line("}")
 
     def store(self, s: n.Store) -> None:
         self.line(f"{self.element(s)} = {self.atom(s.value)};")

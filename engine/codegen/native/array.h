@@ -8,6 +8,7 @@ namespace eng {
 // lets the compiler use vector loads. The layout is that of an argument blob.
 template <class T, int N, bool FLAT = false> struct array_t {
     static constexpr bool flat = FLAT;
+    static constexpr int axes = N, size = int(sizeof(T));
     unsigned char* data;
     int64_t shape[N];
     int64_t strides[N];

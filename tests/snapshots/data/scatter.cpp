@@ -4,6 +4,10 @@ template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
     const int32_t v_i = int32_t(k0);
     const int32_t v_t_1 = v_bin.at(k0);
+    if (eng::inside(k0 + 16, v_bin.shape[0])) {
+        const int64_t later = v_bin.at(k0 + 16);
+        eng::ask(v_out, later);
+    }
     const float v_t_2 = v_x.at(k0);
     const float v_t_3 = v_x.at(k0);
     const float v_t_4 = (v_t_2 * v_t_3);

@@ -61,4 +61,12 @@ template <class A> ENG_INLINE A flat(const unsigned char* args, int64_t offset, 
     return a;
 }
 
+// Asks for the memory of an element that is needed later; any index will do.
+template <class A> ENG_INLINE void ask(const A& a, int64_t i) {
+    const int64_t step = A::flat && A::axes == 1 ? int64_t(A::size) : a.strides[0];
+    const uint64_t at = uint64_t(a.data) + uint64_t(i) * uint64_t(step);
+    __builtin_prefetch(reinterpret_cast<const void*>(at));
+}
+ENG_INLINE bool inside(int64_t i, int64_t n) { return uint64_t(i) < uint64_t(n); }
+
 }  // namespace eng
