@@ -273,9 +273,13 @@ def _wait(
     stopped = ""
     try:
         with catching_signals():
-            # What the child's results are read with takes as long to import here as there.
+            # What the child's results are read and told with takes as long to import here as there.
+            import adtool.assemble
             import adtool.last
             import adtool.outcome  # noqa: F401
+            from adtool.rules import load_rules
+
+            load_rules()
 
             while True:
                 left = None if deadline is None else deadline - time.monotonic()

@@ -53,9 +53,10 @@ def codes(option: str, given: Iterable[str]) -> tuple[str, ...]:
 
     Raises ToolError for a word that is neither.
     """
-    known = _known()
+    words = [w.strip() for text in given for w in text.split(",")]
+    known = _known() if words else {}
     out = []
-    for word in (w.strip() for text in given for w in text.split(",")):
+    for word in words:
         code = known.get(word.upper())
         if code is None:
             raise ToolError(
@@ -85,11 +86,14 @@ def suppressed(found: Sequence[Finding], session: Session, choice: Choice) -> li
 
 def comments_of(file: str) -> Iterator[Comment]:
     """The comments of a Python file; none where it cannot be read."""
-    known = _known()
     lines = told(file)
     try:
-        with overlay.opened(file) if lines is None else io.StringIO("".join(lines)) as text:
-            for token in tokenize.generate_tokens(text.readline):
+        with overlay.opened(file) if lines is None else io.StringIO("".join(lines)) as opened:
+            text = opened.read()
+            if "adtool" not in text:  # most programs, in which nothing need be looked for
+                return
+            known = _known()
+            for token in tokenize.generate_tokens(io.StringIO(text).readline):
                 if token.type != tokenize.COMMENT:
                     continue
                 for match in _COMMENT.finditer(token.string):

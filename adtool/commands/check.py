@@ -254,13 +254,16 @@ def check(
     Exit code 0: checked, nothing found. 1: findings at or above the gate. 2: the check
     could not be done (bad usage, the script failed, nothing was recorded).
     """  # fmt: skip
-    from adtool.commands.check_fixes import fixing
     from adtool.commands.check_output import Style, outputs_of
     from adtool.commands.check_runs import CheckRuns
     from adtool.commands.check_tasks import tasks_of
 
     project: Project = ctx.meta["adtool.project"]
-    fixes = fixing(fix, show_fixes, unsafe_fixes)
+    fixes = None
+    if fix or show_fixes or unsafe_fixes:
+        from adtool.commands.check_fixes import fixing
+
+        fixes = fixing(fix, show_fixes, unsafe_fixes)
     scripts = [os.path.relpath(project.folder / s) for s in project.scripts]
     targets = targets_of("check", words, module, each, exclude or (), scripts)
     for launch in launches or ():

@@ -7,14 +7,12 @@ from dataclasses import field, replace
 from typing import ClassVar
 
 from adtool.accuracy.entries import Expected
-from adtool.assemble import build_report
 from adtool.executors.base import INTERRUPTED, Desk
 from adtool.exits import ToolError
 from adtool.job import Job, Keep
 from adtool.keeping import keeping
 from adtool.overlay import told
 from adtool.report import Failure, Report, Severity
-from adtool.reruns import settled
 from adtool.session import Session, run_session
 from adtool.suppressions import Choice
 from engine.classes import dataclass
@@ -72,6 +70,8 @@ class CheckScript:
             )  # fmt: skip
         except ToolError as error:  # a report all the same
             return self.failed(Failure(error.kind, error.message, error.help))
+        from adtool.reruns import settled
+
         deadline = start + self.timeout if self.timeout > 0 else None
         session = settled(session, self.job, deadline)
         report = self.report(session)
@@ -91,6 +91,8 @@ class CheckScript:
 
     def report(self, session: Session) -> Report:
         """The report of a session of this target."""
+        from adtool.assemble import build_report
+
         session = replace(session, accuracy=self.accuracy, expected=self.expected)
         with told(self.job.overlay):
             return build_report(session, self.gate, self.choice, self.exit_zero)

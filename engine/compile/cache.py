@@ -2,6 +2,7 @@
 
     objects/HASH.so    shared objects, named by the hash of their own content
     index/KEY.json     for each kernel: its object and entry point
+    notes/KEY.json     words of compilers about themselves
     failed/KEY.log     what the compiler said when it failed
     tmp/               builds under way; locks/: who builds what
 
@@ -52,7 +53,7 @@ class Cache:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name in ("objects", "index", "failed", "tmp", "locks"):
+        for name in ("objects", "index", "notes", "failed", "tmp", "locks"):
             (root / name).mkdir(mode=0o700, exist_ok=True)
 
     def find(self, key: str) -> Stored | None:
@@ -89,6 +90,19 @@ class Cache:
         """Removes an object that cannot be used."""
         with contextlib.suppress(OSError):
             path.unlink()
+
+    def note(self, key: str, words: str) -> None:
+        """Keeps some words. Raises OSError where that cannot be."""
+        self._write(self.root / "notes" / f"{key}.json", json.dumps([_SCHEMA, key, words]))
+
+    def noted(self, key: str) -> str | None:
+        """The words that were kept; None where there are none, or what is there is damaged."""
+        try:
+            said = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        whole = isinstance(said, list) and said[:2] == [_SCHEMA, key] and len(said) == 3
+        return said[2] if whole and isinstance(said[2], str) else None
 
     def log(self, key: str, text: str) -> Path:
         """Keeps what a failed compiler run said. Returns the file."""
@@ -146,7 +160,7 @@ class Cache:
 
     def clear(self) -> None:
         """Removes all kernels. What processes have loaded stays with them."""
-        for folder in ("index", "objects", "failed"):
+        for folder in ("index", "objects", "notes", "failed"):
             for path, _ in files_of(self.root / folder):
                 self.discard(path)
 

@@ -41,7 +41,7 @@ def compile_functions(fns: Sequence[Function]) -> list[Entry]:
     Raises CompilerError: E301 (no compiler), E302 (it failed), E303 (unsafe cache folder).
     """
     toolchain = find_toolchain()
-    units = [_Unit(f, toolchain) for f in fns]
+    units = [_unit(f, toolchain) for f in fns]
     with _loader.lock:
         todo = {u.key: u for u in units if u.key not in _loader.entries}
         if todo:
@@ -56,7 +56,7 @@ def _named(entry: Entry, symbol: str) -> Entry:
 
 def is_cached(fn: Function) -> bool:
     """Whether a kernel's entry point can be had without a compiler run."""
-    unit = _Unit(fn, find_toolchain())
+    unit = _loader.asked = _Unit(fn, find_toolchain())
     with _loader.lock:
         return unit.key in _loader.entries or _loader.load(open_cache(), unit)
 
@@ -66,6 +66,7 @@ class _Unit:
 
     def __init__(self, fn: Function, toolchain: Toolchain) -> None:
         self.fn = fn
+        self.made_for = (toolchain, config.precise_math)
         self.text = text(fn, _SYMBOL)
         size = weight_of(fn)
         self.level = (size > LARGE) + (size > HUGE)
@@ -80,6 +81,15 @@ class _Unit:
         return self.text.replace(_SYMBOL, self.symbol)
 
 
+def _unit(fn: Function, toolchain: Toolchain) -> _Unit:
+    """What is to be loaded of a function: that which was just asked for need not be made again."""
+    asked, _loader.asked = _loader.asked, None
+    if asked is not None and asked.fn is fn:
+        if asked.made_for == (toolchain, config.precise_math):
+            return asked
+    return _Unit(fn, toolchain)
+
+
 class _Loader:
     """The kernels of this process. Each object is loaded once."""
 
@@ -87,6 +97,7 @@ class _Loader:
         self.lock = Lock()
         self.entries: dict[str, Entry] = {}
         self.libraries: dict[Path, ctypes.CDLL] = {}
+        self.asked: _Unit | None = None
 
     def get(self, units: list[_Unit], toolchain: Toolchain) -> None:
         cache = open_cache()

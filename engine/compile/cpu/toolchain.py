@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from engine import config
 from engine.classes import dataclass
+from engine.compile.cache import open_cache
 from engine.diagnostics import CompilerError, Diagnostic
 
 _FLAGS = (
@@ -128,6 +130,9 @@ def _candidates(path: str) -> Iterator[tuple[str, ...]]:
 
 def _version(command: tuple[str, ...]) -> str | Exception:
     """What the compiler says to --version, or why it says nothing."""
+    key = _stamp(command)
+    if key and (known := _remembered(key)):
+        return known
     try:
         done = subprocess.run(
             [*command, "--version"], capture_output=True, text=True, timeout=60, check=True,
@@ -135,7 +140,44 @@ def _version(command: tuple[str, ...]) -> str | Exception:
         )  # fmt: skip
     except (OSError, ValueError, subprocess.SubprocessError) as e:
         return e
-    return done.stdout.strip()
+    words = done.stdout.strip()
+    if key and words:
+        with contextlib.suppress(OSError, CompilerError):
+            open_cache().note(key, words)
+    return words
+
+
+_COMPILER = re.compile(r"(.+-)?(g\+\+|gcc|clang|clang\+\+)(-[0-9.]+)?")
+
+
+def _stamp(command: tuple[str, ...]) -> str:
+    """What tells a compiler from all others, and from itself before and after it was replaced.
+
+    Empty where that is not certain: a script, or a program that starts others, may say anything.
+    """
+    if len(command) != 1:
+        return ""
+    path = os.path.realpath(shutil.which(command[0]) or "")
+    if _COMPILER.fullmatch(os.path.basename(path)) is None:
+        return ""
+    try:
+        info = os.stat(path)
+        with open(path, "rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return ""
+    except OSError:
+        return ""
+    parts = (*command, path, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns,
+             info.st_ctime_ns)  # fmt: skip
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+
+
+def _remembered(key: str) -> str | None:
+    """What the same compiler said to an earlier process."""
+    try:
+        return open_cache().noted(key)
+    except CompilerError:  # an unsafe folder is told when something is to be loaded from it
+        return None
 
 
 def _toolchain(command: tuple[str, ...], version: str, debug: bool) -> Toolchain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.classes import dataclass
@@ -141,6 +141,63 @@ _OTHER_TEXT = (
 )
 
 
+_TRIES = 24  # lines at which a block might end, until its tokens are looked at
+
+
+def _block(lines: Sequence[str]) -> tuple[list[str], list[ast.stmt]] | None:
+    """The lines of the function that they begin with, and its statement; None where it is not seen.
+
+    Its end is the first line that is indented no more than it, and before which all is whole:
+    lines of a bracket or of a text may begin anywhere.
+    """
+    edge = _indentation(lines[0])
+    tries = 0
+    for at in range(1, len(lines) + 1):
+        if at < len(lines):
+            line = lines[at]
+            if not line.strip() or line.lstrip().startswith("#") or _indentation(line) > edge:
+                continue
+        block = list(lines[:at])
+        try:
+            body = _statements(block)
+        except (SyntaxError, ValueError):
+            body = []
+        if body and isinstance(body[0], (ast.FunctionDef, ast.AsyncFunctionDef)):
+            end = (body[0].end_lineno or 0) - (1 if edge else 0)
+            return block[:end], body
+        tries += 1
+        if tries == _TRIES:
+            break
+    return None
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _statements(block: Sequence[str]) -> list[ast.stmt]:
+    """The statements of lines, below an `if` where they are indented. Raises SyntaxError."""
+    text = "".join(block)
+    if text[:1] not in (" ", "\t"):
+        return ast.parse(text).body
+    body = ast.parse("if 1:\n" + text).body
+    return body[0].body if isinstance(body[0], ast.If) else body
+
+
+def _block_by_tokens(lines: list[str], where: Span, name: str) -> tuple[list[str], list[ast.stmt]]:
+    """The same for all that is not found so. Raises KernelError E111."""
+    try:
+        block = inspect.getblock(lines)
+    except (SyntaxError, IndentationError):
+        block = lines
+    try:
+        return block, _statements(block)
+    except SyntaxError as error:
+        raise fail(
+            where, f"the source text of `{name}` cannot be parsed ({error.msg})", _NO_TEXT
+        ) from None
+
+
 def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Source:
     """The source of a Python function. Raises KernelError E111 where there is none.
 
@@ -159,21 +216,7 @@ def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Sou
     lines = text.lines
     if lines is None or start >= len(lines):
         raise fail(where, f"the text at this place is not that of `{name}`", _OTHER_TEXT)
-    try:
-        block = inspect.getblock(lines[start:])
-    except (SyntaxError, IndentationError):
-        block = lines[start:]
-    joined = "".join(block)
-    indented = joined[:1] in (" ", "\t")
-    try:
-        module = ast.parse("if 1:\n" + joined if indented else joined)
-    except SyntaxError as error:
-        raise fail(
-            where, f"the source text of `{name}` cannot be parsed ({error.msg})", _NO_TEXT
-        ) from None
-    body: list[ast.stmt] = module.body
-    if indented and isinstance(body[0], ast.If):
-        body = body[0].body
+    block, body = _block(lines[start:]) or _block_by_tokens(lines[start:], where, name)
     tree = body[0] if body else None
     if name == "<lambda>":
         raise KernelError(
@@ -185,7 +228,7 @@ def source_of(func: Callable[..., Any], text: FunctionText | None = None) -> Sou
         )
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise fail(where, f"the text at this place is not that of `{name}`", _OTHER_TEXT)
-    first = 2 if indented else 1
+    first = 2 if block[0][:1] in (" ", "\t") else 1
     return Source(
         code.co_filename, tree, tuple(s.rstrip("\n") for s in block), start + 1 - first, first
     )

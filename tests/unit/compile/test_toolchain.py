@@ -81,6 +81,34 @@ def test_cxx_comes_first_and_may_have_arguments(
     assert found.version == "mine -m32 --version"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="told by ELF files")
+def test_what_a_compiler_says_is_kept_until_it_is_replaced(
+    no_compiler: Path, forget: Callable[[], None], fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[object] = []
+    real = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: (runs.append(a), real(*a, **k))[1])
+
+    def version() -> str:
+        forget()
+        return find_toolchain().version
+
+    shutil.copy(str(shutil.which("true", path=os.defpath)), no_compiler / "g++")
+    first = version()
+    assert "true" in first and version() == first and len(runs) == 1
+    (note,) = (fresh / "notes").iterdir()
+    for damaged in ("", "[", "[1]", '[1, "other", "words"]', note.read_text()[:-3], "[" * 10**5):
+        note.write_text(damaged)
+        runs.clear()
+        assert version() == first and len(runs) == 1
+    shutil.copy(str(shutil.which("sleep", path=os.defpath)), no_compiler / "g++")
+    assert "sleep" in version()
+    runs.clear()
+    (no_compiler / "g++").unlink()
+    pretend(no_compiler / "g++", "a script")  # which may say something else each time
+    assert version() == "a script" == version() and len(runs) == 2
+
+
 @pytest.mark.parametrize("cxx", ["no-such-compiler", "/", "'unbalanced"])
 def test_cxx_that_does_not_run(cxx: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", cxx)

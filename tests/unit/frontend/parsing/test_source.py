@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import engine as wp
 from engine.frontend import lower_kernel
+from engine.frontend.parsing import source
 from engine.frontend.parsing.source import source_of
 
 
@@ -134,3 +136,63 @@ def test_long_expression(tmp_path: Any) -> None:
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert "RecursionError" not in done.stderr, done.stderr[-300:]
     assert "error[E101]" in done.stderr and "split the expression" in done.stderr
+
+
+TRICKY = '''
+@decorated
+@decorated(
+"""text
+at the edge""",
+)
+def one(
+    a: int, b: str = """
+def two(): pass
+""",
+):
+    # comment
+    x = [
+1, 2,
+]
+    y = 1 + \\
+2
+# at the edge
+    return x, """
+edge
+"""  # behind
+    # after
+
+
+class C:
+    @decorated
+    def three(self): return 3
+    x = 1
+
+    def four(self):
+        if self:
+            def five():
+                pass
+        else: pass
+        return five
+        # after
+
+    async def six(self): pass
+
+def seven(): return 7
+def eight():
+\treturn 8
+'''
+
+
+def test_blocks_end_where_functions_end() -> None:
+    lines = TRICKY.splitlines(keepends=True)
+    found = [n for n in ast.walk(ast.parse(TRICKY)) if hasattr(n, "decorator_list")]
+    for node in found:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min(n.lineno for n in (node, *node.decorator_list)) - 1
+            block = source._block(lines[first:])
+            assert block is not None
+            assert block[0] == lines[first : node.end_lineno]
+            assert ast.dump(block[1][0]) == ast.dump(node)
+    assert source._block(["x = 1\n", "def f(): pass\n"]) is None
+    assert source._block(["(\n", *["x\n"] * 100, ")\n"]) is None
+    assert source._block(["def f():\n"]) is None
