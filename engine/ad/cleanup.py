@@ -14,32 +14,7 @@ from engine.ir.builder import const
 from engine.ir.rewrite import map_stmt
 from engine.lang.types import ArrayType, is_float
 
-
-class _Env:
-    """What mutable variables are known to equal at one place; it can go back to an earlier one."""
-
-    def __init__(self, known: dict[n.Var, n.Atom]) -> None:
-        self.known = known
-        self.get = known.get
-        self.trail: list[tuple[n.Var, n.Atom | None]] = []
-
-    def put(self, v: n.Var, value: n.Atom | None) -> None:
-        """From here on the variable has a value; None where nothing is known."""
-        before = self.get(v)
-        if before is not value:
-            self.trail.append((v, before))
-            self._set(v, value)
-
-    def back(self, length: int) -> None:
-        """Goes back to where the trail had this length."""
-        while len(self.trail) > length:
-            self._set(*self.trail.pop())
-
-    def _set(self, v: n.Var, value: n.Atom | None) -> None:
-        if value is None:
-            self.known.pop(v, None)
-        else:
-            self.known[v] = value
+Env = dict[n.Var, n.Atom]
 
 
 def _number(a: n.Atom) -> object:
@@ -87,26 +62,26 @@ def _fold(op: str, args: tuple[n.Atom, ...]) -> n.Atom | None:
 class _Propagate:
     def __init__(self) -> None:
         # Temporaries never change, so what one is equal to holds everywhere.
-        self.alias: dict[n.Var, n.Atom] = {}
+        self.alias: Env = {}
         # How values were put together from components.
         self.made: dict[n.Var, n.Let] = {}
         # Mutable variables that the present block, as it was, has changed so far.
         self.changed: dict[n.Var, None] = {}
 
-    def atom(self, a: n.Atom, env: _Env) -> n.Atom:
+    def atom(self, a: n.Atom, env: Env) -> n.Atom:
         if not isinstance(a, n.Var):
             return a
         if a.mutable:
             return env.get(a, a)
         return self.alias.get(a, a)
 
-    def block(self, block: n.Block, env: _Env) -> n.Block:
+    def block(self, block: n.Block, env: Env) -> n.Block:
         out: list[n.Stmt] = []
         for s in block:
             self.stmt(s, env, out)
         return tuple(out)
 
-    def stmt(self, s: n.Stmt, env: _Env, out: list[n.Stmt]) -> None:
+    def stmt(self, s: n.Stmt, env: Env, out: list[n.Stmt]) -> None:
         self.changed.update([(v, None) for v in n.defs_of(s) if v.mutable])
         if isinstance(s, n.If):
             self.branch(s, env, out)
@@ -127,65 +102,56 @@ class _Propagate:
             if value == s.dst:
                 return
             if isinstance(value, n.Var) and value.mutable:
-                env.put(s.dst, None)
+                env.pop(s.dst, None)
             else:
-                env.put(s.dst, value)
+                env[s.dst] = value
             out.append(n.Set(s.dst, value, s.span))
         else:
             defined = set(n.defs_of(s))
             out.append(map_stmt(s, lambda a: a if a in defined else self.atom(a, env), lambda b: b))
             for d in defined:
-                env.put(d, None)
+                env.pop(d, None)
 
-    def branch(self, s: n.If, env: _Env, out: list[n.Stmt]) -> None:
+    def branch(self, s: n.If, env: Env, out: list[n.Stmt]) -> None:
         cond = self.atom(s.cond, env)
         if isinstance(cond, n.Const):
             out.extend(self.block(s.then if cond.value else s.orelse, env))
             return
-        outer = self.changed
-        then, yes = self.apart(s.then, env)
-        orelse, no = self.apart(s.orelse, env)
-        self.changed = outer
-        for v in {**yes, **no}:
-            self.changed[v] = None
-            value = yes.get(v) if v in yes else env.get(v)
-            other = no.get(v) if v in no else env.get(v)
-            env.put(v, value if value == other else None)
+        yes, no = dict(env), dict(env)
+        outer, self.changed = self.changed, {}
+        then, orelse = self.block(s.then, yes), self.block(s.orelse, no)
+        inner, self.changed = self.changed, outer
+        self.changed |= inner
+        for v in inner:
+            if v in yes and yes[v] == no.get(v):
+                env[v] = yes[v]
+            else:
+                env.pop(v, None)
         out.append(n.If(cond, then, orelse, s.span))
 
-    def apart(self, block: n.Block, env: _Env) -> tuple[n.Block, dict[n.Var, n.Atom | None]]:
-        """A block, and what the variables that it changes are at its end; all is as before then."""
-        self.changed, mark = {}, len(env.trail)
-        made = self.block(block, env)
-        end = {v: env.get(v) for v in self.changed}
-        env.back(mark)
-        return made, end
-
-    def loop(self, s: n.For | n.While, env: _Env, out: list[n.Stmt]) -> None:
+    def loop(self, s: n.For | n.While, env: Env, out: list[n.Stmt]) -> None:
         if isinstance(s, n.For):
             start, stop, step = (self.atom(a, env) for a in (s.start, s.stop, s.step))
             for v in n.set_in(s.body):
-                env.put(v, None)
-            mark = len(env.trail)
-            out.append(n.For(s.var, start, stop, step, self.block(s.body, env), s.span))
-            env.back(mark)
+                env.pop(v, None)
+            out.append(n.For(s.var, start, stop, step, self.block(s.body, dict(env)), s.span))
             return
         for v in n.set_in((*s.test, *s.body)):
-            env.put(v, None)
+            env.pop(v, None)
         # Facts from the test stay in the test: a body may not use its temporaries, since
         # the reverse sweep runs the body again without it.
-        mark = len(env.trail)
-        test = self.block(s.test, env)
-        cond = self.atom(s.cond, env)
-        env.back(mark)
-        out.append(n.While(test, cond, self.block(s.body, env), s.span))
-        env.back(mark)
+        inner = dict(env)
+        test = self.block(s.test, inner)
+        cond = self.atom(s.cond, inner)
+        out.append(n.While(test, cond, self.block(s.body, dict(env)), s.span))
 
 
 def propagate(fn: n.Function) -> n.Function:
     """Replaces variables by the temporaries and constants that they are known to equal."""
-    zero = {v: const(0, v.type) for v in n.set_in(fn.body) if not isinstance(v.type, ArrayType)}
-    return replace(fn, body=_Propagate().block(fn.body, _Env({**zero})))
+    zero: Env = {
+        v: const(0, v.type) for v in n.set_in(fn.body) if not isinstance(v.type, ArrayType)
+    }
+    return replace(fn, body=_Propagate().block(fn.body, zero))
 
 
 class _Dead:
@@ -193,25 +159,16 @@ class _Dead:
 
     def __init__(self) -> None:
         self.stacks: set[int] = set()  # stacks with a live Pop
-        # Of loops, by identity: what their blocks define, whether they have an effect, the stacks
-        # that they push to; and what was live in them when they were last looked at, which is live
-        # whenever they are looked at again: live sets only grow.
-        self.facts: dict[int, tuple[frozenset[n.Var], bool, frozenset[int]]] = {}
-        self.inside: dict[int, set[n.Var]] = {}
 
-    def facts_of(self, s: n.For | n.While) -> tuple[frozenset[n.Var], bool, frozenset[int]]:
-        if id(s) not in self.facts:
-            defined: set[n.Var] = set()
-            effect, pushed = False, set()
-            for block in n.blocks_of(s):
-                for x in n.walk(block):
-                    defined.update(n.defs_of(x))
-                    if x.EFFECT or (isinstance(x, n.Call) and n.writes_memory(x.func)):
-                        effect = True
-                    elif isinstance(x, n.Push):
-                        pushed.add(x.stack)
-            self.facts[id(s)] = frozenset(defined), effect, frozenset(pushed)
-        return self.facts[id(s)]
+    def has_effect(self, block: n.Block) -> bool:
+        for s in n.walk(block):
+            if s.EFFECT:
+                return True
+            if isinstance(s, n.Push) and s.stack in self.stacks:
+                return True
+            if isinstance(s, n.Call) and n.writes_memory(s.func):
+                return True
+        return False
 
     def block(self, block: n.Block, live: set[n.Var]) -> n.Block:
         """The block without dead statements; `live` goes from after it to before it."""
@@ -262,21 +219,19 @@ class _Dead:
         self.use(s, live)
         return s
 
-    def needed(self, s: n.For | n.While, live: set[n.Var]) -> bool:
-        defined, effect, pushed = self.facts_of(s)
-        return effect or not defined.isdisjoint(live) or not pushed.isdisjoint(self.stacks)
+    def needed(self, blocks: n.Block, live: set[n.Var]) -> bool:
+        defined = {d for s in n.walk(blocks) for d in n.defs_of(s)}
+        return bool(defined & live) or self.has_effect(blocks)
 
     def counted(self, s: n.For, live: set[n.Var]) -> n.Stmt | None:
-        if not self.needed(s, live):
+        if not self.needed(s.body, live):
             return None
-        live |= self.inside.get(id(s), set())
         while True:
             inside = set(live)
             body = self.block(s.body, inside)
             if inside <= live:
                 break
             live |= inside
-        self.inside[id(s)] = inside
         if not body:
             return None
         out = n.For(s.var, s.start, s.stop, s.step, body, s.span)
@@ -284,11 +239,10 @@ class _Dead:
         return out
 
     def whiled(self, s: n.While, live: set[n.Var]) -> n.Stmt | None:
-        if not self.needed(s, live):
+        if not self.needed((*s.test, *s.body), live):
             return None
         if isinstance(s.cond, n.Var):
             live.add(s.cond)
-        live |= self.inside.get(id(s), set())
         while True:
             inside = set(live)  # what is live before the next test
             body = self.block(s.body, inside)
@@ -297,7 +251,6 @@ class _Dead:
             if inside <= live:
                 break
             live |= inside
-        self.inside[id(s)] = inside
         return n.While(test, s.cond, body, s.span)
 
 

@@ -42,8 +42,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     known: what threads may do, as far as somebody knows.
     """
     e = Emitter(fn, CPP, lines)
-    e.plain = is_large(fn)
-    apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not e.plain
+    apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
     blocks: list[str] = []
     if apart:
@@ -125,7 +124,7 @@ def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> 
             array = f"eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at})"
             extents.append(f"        eng::extent({array}, eng::use_{use}),")
             pointers.append(f"eng::data(args, {at})")
-    rest = f" && L->ndim == {facts.axes}" if known.any_order else ""
+    rest = f" && L->ndim == {facts.axes}" if known.any_order or known.sums else ""
     given = ", ".join(pointers)
     return [
         *out,

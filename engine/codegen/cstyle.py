@@ -6,7 +6,7 @@ if asked for, `#line` directives with the base name of the Python file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import get_args
 
@@ -54,8 +54,6 @@ class Emitter:
         self.facts = facts_of(fn)
         self.names: dict[int, str] = {id(fn): "thread"}
         self.out: list[str] = []
-        # Whether all arrays are of any strides; else there are functions for several kinds.
-        self.plain = False
         self.messages = 0
         # Numbers of the places that are watched, by the identity of statements.
         self.places = places(fn)[0] if fn.watch else {}
@@ -82,13 +80,7 @@ class Emitter:
 
     def declared(self, v: n.Var) -> str:
         """The type of a parameter, or of a variable that holds one."""
-        if self.plain or not isinstance(v.type, ArrayType):
-            return self.type(v.type)
-        return array_type(v)
-
-    def template(self, variables: Iterable[n.Var]) -> list[str]:
-        """The line before what is made for the types of some arrays."""
-        return [] if self.plain else template(variables)
+        return array_type(v) if isinstance(v.type, ArrayType) else self.type(v.type)
 
     def name(self, f: n.Function) -> str:
         """What a function is called in the text."""
@@ -120,11 +112,9 @@ class Emitter:
             qualifier = self.dialect.piece
         head = f"{qualifier} {self.result(f)} {self.names[id(f)]}({', '.join(params)}) {{"
         before: list[str] = []
-        made_for = template(f.params)  # what snippets see of arrays depends on their kind
         if f.native is None:
-            made_for = self.template(f.params)
             body = (WatchedBody if self.fn.watch else Body)(self, f)
             lines, before = body.write(), body.before
         else:
             lines = snippet_body(f, self.result(f))
-        self.out += [*before, *made_for, head, *lines, "}"]
+        self.out += [*before, *template(f.params), head, *lines, "}"]

@@ -7,14 +7,13 @@ parts of its statements on the frame. What is used in one piece alone stays a lo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import field
 
 from engine.classes import dataclass
 from engine.codegen.facts import SAVES
 from engine.ir import nodes as n
-from engine.lang.types import ArrayType, ScalarType, shape_of
+from engine.lang.types import ArrayType, shape_of
 
 # Scalar operations: of a function that is cut, and of a piece.
 LARGE = 1500
@@ -39,9 +38,11 @@ def weight(block: n.Block) -> int:
 def _own_weight(s: n.Stmt) -> int:
     out = 1
     for a in (*n.defs_of(s), *n.uses_of(s)):
-        kind = a.type
-        if kind.__class__ is not ScalarType and kind.__class__ is not ArrayType:
-            out = max(out, math.prod(shape_of(kind)))  # type: ignore[arg-type]
+        if not isinstance(a.type, ArrayType) and (shape := shape_of(a.type)):
+            size = 1
+            for extent in shape:
+                size *= extent
+            out = max(out, size)
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.codegen.ahead import AHEAD, Ahead, ahead
@@ -12,7 +12,7 @@ from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
 from engine.codegen.scopes import Declarations, declarations
-from engine.codegen.spelling import array_type, identifier, index_name, local
+from engine.codegen.spelling import array_type, identifier, index_name, local, template
 from engine.diagnostics import Span
 from engine.ir import nodes as n
 from engine.ir.ops import OPS
@@ -49,9 +49,6 @@ class Context(Protocol):
     def places(self) -> Mapping[int, int]: ...
     @property
     def facts(self) -> Mapping[int, Facts]: ...
-    @property
-    def plain(self) -> bool: ...
-    def template(self, variables: Iterable[n.Var]) -> list[str]: ...
     def type(self, t: Type) -> str: ...
     def declared(self, v: n.Var) -> str: ...
     def result(self, f: n.Function) -> str: ...
@@ -113,7 +110,7 @@ class Body:
         members = [f"    {self.e.declared(v)} {local(v)};" for v in cut.frame]
         if self.fn.results:
             members.append(f"    {self.e.result(self.fn)} result;")
-        self.before += [*self.e.template(cut.frame), f"struct {name}_frame {{", *members, "};"]
+        self.before += [*template(cut.frame), f"struct {name}_frame {{", *members, "};"]
         self.line(f"{name}_frame{kinds} F{{}};")
         for p in self.fn.params:
             if p in cut.frame:
@@ -122,9 +119,7 @@ class Body:
 
     def kinds(self, cut: Outline) -> str:
         """The arguments of the frame's template."""
-        names = [] if self.e.plain else [
-            array_type(v) for v in cut.frame if isinstance(v.type, ArrayType)
-        ]  # fmt: skip
+        names = [array_type(v) for v in cut.frame if isinstance(v.type, ArrayType)]
         return f"<{', '.join(names)}>" if names else ""
 
     def declare(self, cut: Outline, home: int) -> None:
@@ -145,7 +140,7 @@ class Body:
         self.block(p.stmts)
         body = self.out
         self.out, self.depth, self.home, self.loops, self.place = outer
-        self.before += [*self.e.template(cut.frame),
+        self.before += [*template(cut.frame),
                         f"{self.e.dialect.piece} int {name}({', '.join(params)}) {{",
                         *body, f"    return {_DONE};", "}"]  # fmt: skip
         call = f"{name}({', '.join([*(['ctx'] if context else []), 'F', *tids])})"

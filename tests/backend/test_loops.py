@@ -88,7 +88,59 @@ def shifting(x: F, y: F):
         y[i] = x[i] + y[i + 1]
 
 
-KERNELS = [saxpy, neighbours, crossed, in_place, gathered, looped, shifting]
+@wp.kernel
+def total(x: F, out: F):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i] * x[i])
+    if i % 3 == 0:
+        wp.atomic_sub(out, 0, x[i])
+
+
+@wp.kernel
+def totals(u: F2, v: V, rows: F, sum: V, count: I):
+    i, j = wp.tid()
+    wp.atomic_add(rows, i, u[i, j])
+    wp.atomic_add(sum, 0, v[j] * u[i, j])
+    if u[i, j] > 0.0:
+        wp.atomic_add(count, 0, 2)
+
+
+@wp.func
+def put(out: F2, i: int, j: int, value: float):
+    wp.atomic_add(out, i, j, value)
+
+
+@wp.kernel
+def pushed(u: F2, out: F2):
+    i, j = wp.tid()
+    if i > 0 and i < out.shape[0] - 1 and j > 0 and j < out.shape[1] - 1:
+        wp.atomic_add(out, i - 1, j, u[i, j])
+        put(out, i, j, u[i, j] * 2.0)
+        wp.atomic_add(out, i, j + 1, u[i, j])
+        wp.atomic_sub(out, i, j - 1, u[i, j])
+        wp.atomic_add(out, 0, 0, 1.0)
+
+
+@wp.kernel
+def broadcast(weight: F, x: F, y: F):
+    i = wp.tid()
+    y[i] = weight[0] * x[i] + weight[0]
+
+
+@wp.kernel
+def saved(x: F, out: F):
+    i = wp.tid()
+    value = float(1.0)
+    for _ in range(i % 4):
+        value = value * x[i]
+        if value > 10.0:
+            break
+    x[i] = value
+    wp.atomic_add(out, 0, value)
+
+
+KERNELS = [saxpy, neighbours, crossed, in_place, gathered, looped, shifting, total, totals, pushed,
+           broadcast, saved]  # fmt: skip
 
 
 def functions(kernel: Any) -> list[Function]:
@@ -180,15 +232,17 @@ def the_same(arrays: Any) -> list[Any]:
 
 
 def fields(arrays: Any) -> list[Any]:
-    """Fields of an array of structs, where all have one shape."""
-    (shape, *_) = {s for s, _, _ in arrays}
-    size = sum(int(np.prod(i)) for _, i, _ in arrays)
-    base, at, out = memory((*shape, size), np.float32), 0, []
-    for _, inner, t in arrays:
+    """Fields of an array of structs, of those of one shape each."""
+    sizes: dict[Any, int] = {}
+    for shape, inner, _ in arrays:
+        sizes[shape] = sizes.get(shape, 0) + int(np.prod(inner))
+    bases = {shape: memory((*shape, size), np.float32) for shape, size in sizes.items()}
+    at, out = dict.fromkeys(sizes, 0), []
+    for shape, inner, t in arrays:
         width = int(np.prod(inner))
-        field = base[..., at : at + width].view(t)
+        field = bases[shape][..., at[shape] : at[shape] + width].view(t)
         out.append(field if inner else field[..., 0])
-        at += width
+        at[shape] += width
     return out
 
 
@@ -266,4 +320,38 @@ def test_threads_in_any_order() -> None:
     found = {k.key: [loops_of(f).any_order for f in functions(k)] for k in KERNELS}
     assert found["saxpy"] == found["crossed"] == [True] * 4
     assert not any(found["shifting"])
-    assert found["neighbours"][0] and not found["gathered"][2]
+    assert found["neighbours"] == found["total"] == [True] * 4
+    assert found["gathered"][2]
+
+
+def test_lanes_are_for_what_is_added_to() -> None:
+    """Sums of several threads; elements that are one thread's alone need none."""
+    found = {k.key: [dict(loops_of(f).sums) for f in functions(k)] for k in KERNELS}
+    assert found["total"][:2] == [{"out": (((-1, 0),),)}] * 2 and not found["total"][2]
+    assert set(found["totals"][0]) == {"rows", "sum", "count"}
+    assert len(found["pushed"][0]["out"]) == len(found["pushed"][1]["out"]) == 5
+    assert found["broadcast"][2] == {"adj_weight": (((-1, 0),),)}
+    assert not any(map(any, (found[k] for k in ("saxpy", "crossed", "gathered", "shifting"))))
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 100_000])
+def test_sums_are_exact_to_what_a_tree_loses(n: int) -> None:
+    """A sum of a million float32 one after the other would be wrong by far more."""
+    x = np.random.default_rng(n).random(n).astype(np.float32)
+    out = wp.zeros(1, dtype=float)
+    wp.launch(total, n, [wp.array(x, dtype=float)], [out])
+    right = (x.astype(np.float64) ** 2).sum() - x[::3].astype(np.float64).sum()
+    scale = (x.astype(np.float64) ** 2).sum() + x[::3].astype(np.float64).sum()
+    assert abs(out.numpy()[0] - right) <= 2e-6 * scale
+
+
+def test_what_is_not_a_number_survives_sums_and_minus_zero_stays() -> None:
+    x = np.zeros(1000, np.float32)
+    for bad in (np.nan, np.inf):
+        x[700] = bad
+        out = wp.zeros(1, dtype=float)
+        wp.launch(total, 1000, [wp.array(x, dtype=float)], [out])
+        assert str(out.numpy()[0]) == str(np.float32(bad))
+    none = wp.array(np.full((4, 9), -0.0, np.float32), dtype=float)
+    wp.launch(pushed, (1, 9), [none], [none])
+    assert np.signbit(none.numpy()).all()

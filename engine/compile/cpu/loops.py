@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.ad.threads import Access, collect
 from engine.ad.threads.affine import Axis, Form, Need, Value
 from engine.codegen import cpp
 from engine.codegen.facts import facts_of
-from engine.codegen.loops import Loops
+from engine.codegen.loops import Loops, Place
 from engine.codegen.outline import is_large
 from engine.ir import nodes as n
+from engine.lang.types import ArrayType, is_float, is_integer, scalar_of
 
+MEMORY = 1 << 14  # bytes of lanes, which are to stay near
+PLACES = 12  # of one array; an index is compared with each
 _MOST = 2**31 - 65536  # threads along an axis, which entry points see to (`eng::fits`)
 
 
@@ -31,26 +34,60 @@ def loops_of(fn: n.Function) -> Loops:
     arrays: dict[str, list[Access]] = {}
     for a in found.accesses:
         arrays.setdefault(a.array, []).append(a)
-    alone = frozenset(k for k, some in arrays.items() if _alone(some, facts.axes))
-    free = all(k in alone or {a.kind for a in some} == {"read"} for k, some in arrays.items())
-    return Loops(free, alone & facts.written if free else frozenset())
+    alone = frozenset(k for k, some in arrays.items() if alone_in(some, facts.axes))
+    free = all(k in alone or {a.kind for a in some} in ({"read"}, {"add"})
+               for k, some in arrays.items())  # fmt: skip
+    sums, lanes = _sums(fn, arrays, facts.axes)
+    return Loops(free, alone & facts.written if free else frozenset(), sums, lanes)
 
 
-def _alone(accesses: Sequence[Access], axes: int) -> bool:
+def _sums(
+    fn: n.Function, arrays: Mapping[str, Sequence[Access]], axes: int
+) -> tuple[tuple[tuple[str, tuple[Place, ...]], ...], int]:
+    """The arrays that threads only add to by lanes, and how many lanes."""
+    out, size = [], 0
+    for p in fn.params:
+        places = _added(arrays.get(p.name, ()), axes)
+        if places and isinstance(p.type, ArrayType) and _is_summed(p.type):
+            out.append((p.name, places))
+            size += len(places) * p.type.element.size
+    lanes = next((some for some in (256, 64) if some * size <= MEMORY), 0)
+    return (tuple(out), lanes) if out and lanes else ((), 0)
+
+
+def _is_summed(t: ArrayType) -> bool:
+    s = scalar_of(t)
+    return is_integer(s) or (is_float(s) and s.bits >= 32)
+
+
+def _added(accesses: Sequence[Access], axes: int) -> tuple[Place, ...]:
+    """Where threads add to an array; none if they do otherwise, or need no lanes."""
+    if not axes or {a.kind for a in accesses} != {"add"}:
+        return ()
+    found: dict[Place, None] = {}
+    for a in accesses:
+        place = tuple(map(_index, a.index))
+        known = tuple(x for x in place if x is not None)
+        if len(known) < len(place) or any(axis == axes - 1 for axis, _ in known[:-1]):
+            return ()
+        found[known] = None
+    places = tuple(found)
+    one_each = len(places) == 1 and places[0][-1][0] == axes - 1
+    return () if one_each or len(places) > PLACES else places
+
+
+def alone_in(accesses: Sequence[Access], axes: int) -> bool:
     """Whether each thread has an element of its own, whose index tells the thread."""
     index = accesses[0].index
     if any(a.index != index or a.kind == "native" for a in accesses):
         return False
-    found = {_axis(v) for v in index}
+    found = {None if x is None else x[0] for x in map(_index, index)}
     return axes > 0 and None not in found and found.issuperset(range(axes))
 
 
-def _axis(v: Value | None) -> int | None:
-    """The axis of the grid along which an index goes; -1 if it is a number, None if unknown."""
-    if v is None or not all(map(_holds, v.needs)):
-        return None
-    found = _place(v.form)
-    return None if found is None else found[0]
+def _index(v: Value | None) -> tuple[int, int] | None:
+    """An index as a coordinate of the thread, and a number to be added; None if it is otherwise."""
+    return None if v is None or not all(map(_holds, v.needs)) else _place(v.form)
 
 
 def _place(f: Form) -> tuple[int, int] | None:

@@ -225,9 +225,9 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     const eng::extent_t arrays[] = {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
-        eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_writes),
+        eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays))
+    if (eng::apart(arrays) && L->ndim == 1)
         ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
     else
         ns_adjoint::run(args, L);

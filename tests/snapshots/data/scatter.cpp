@@ -48,7 +48,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<int32_t,1>>(args, 24), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
     };
-    if (eng::apart(arrays))
+    if (eng::apart(arrays) && L->ndim == 1)
         ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 48));
     else
         ns_primal::run(args, L);

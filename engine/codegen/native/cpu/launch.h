@@ -2,6 +2,7 @@
 #pragma once
 #include "apart.h"
 #include "grid.h"
+#include "sums.h"
 
 namespace eng {
 

@@ -1,0 +1,72 @@
+// Sums of many threads: each of some threads that follow each other has a number of its own, a lane,
+// and these are added up in an order that the launch decides.
+#pragma once
+#include "bits.h"
+
+namespace eng {
+
+// What changes nothing when it is added, not even -0. Its bits tell that nothing was added, or
+// nothing that shows.
+template <class T> struct sum_t {
+    static constexpr int count = 1;
+    using scalar = T;
+    ENG_MEMBER static T blank() { return is_float<T> ? T(-0.0) : T(0); }
+    ENG_MEMBER static bool is_blank(T x) { return x == T(0); }
+};
+template <> struct sum_t<float> {
+    static constexpr int count = 1;
+    using scalar = float;
+    ENG_MEMBER static float blank() { return -0.0f; }
+    ENG_MEMBER static bool is_blank(float x) { return reinterpret<uint32_t>(x) == 0x80000000u; }
+};
+template <> struct sum_t<double> {
+    static constexpr int count = 1;
+    using scalar = double;
+    ENG_MEMBER static double blank() { return -0.0; }
+    ENG_MEMBER static bool is_blank(double x) {
+        return reinterpret<uint64_t>(x) == 0x8000000000000000u;
+    }
+};
+template <int N, class T> struct sum_t<vec_t<N, T>> {
+    static constexpr int count = N;
+    using scalar = T;
+    ENG_MEMBER static vec_t<N, T> blank() { return fill<vec_t<N, T>>(sum_t<T>::blank()); }
+};
+template <int R, int C, class T> struct sum_t<mat_t<R, C, T>> {
+    static constexpr int count = R * C;
+    using scalar = T;
+    ENG_MEMBER static mat_t<R, C, T> blank() { return fill<mat_t<R, C, T>>(sum_t<T>::blank()); }
+};
+
+ENG_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Of scalars, and not inlined: they are the same for all arrays of a type.
+template <class S> ENG_ALONE void clear_all(S* ENG_ONLY at, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) at[i] = sum_t<S>::blank();
+}
+template <class S> ENG_ALONE void add_all(S* ENG_ONLY to, const S* ENG_ONLY from, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+        if (!sum_t<S>::is_blank(from[i])) to[i] = S(to[i] + from[i]);
+}
+
+template <class T> ENG_INLINE void clear(T* lanes, int64_t n) {
+    using S = typename sum_t<T>::scalar;
+    clear_all(reinterpret_cast<S*>(lanes), n * sum_t<T>::count);
+}
+
+// Adds lanes to the elements from `place` on, one to each. What was not touched, is not now.
+template <class T> ENG_INLINE void spread(T& place, const T* lanes, int64_t n) {
+    using S = typename sum_t<T>::scalar;
+    add_all(reinterpret_cast<S*>(&place), reinterpret_cast<const S*>(lanes), n * sum_t<T>::count);
+}
+
+// Adds all lanes to one element, as a tree: the second half to the first, and so on.
+template <class T> ENG_INLINE void gather(T& place, T* lanes, int64_t n) {
+    for (int64_t half = 0; n > 1; n = half) {
+        half = (n + 1) / 2;
+        spread(lanes[0], lanes + half, n - half);
+    }
+    if (n == 1) spread(place, lanes, 1);
+}
+
+}  // namespace eng
