@@ -82,11 +82,11 @@ NOTHING = Outcome()  # as most runs end
 class Brief(Protocol):
     """A short way to run small launches that are alike.
 
-    dim, limits: those of all its runs.
+    stack, journal: the limits of all its runs.
     """
 
-    dim: tuple[int, ...]
-    limits: Limits
+    stack: int
+    journal: int
 
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""

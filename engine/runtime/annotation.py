@@ -51,8 +51,8 @@ class ElementInfo:
     strides of the components. dtype: the class of values. arrays: the type of arrays by
     number of dimensions. floating: whether a gradient can flow to elements. linked: whether
     elements hold arrays. typestr: the component's type, as the array interface writes it.
-    opaque: whether that says no more than how many bytes it has. zero: as NumPy has it, and unit:
-    the bytes of 1; None until something is filled with it.
+    opaque: whether that says no more than how many bytes it has. zero, unit: 0 and 1 as
+    NumPy has them; None until something is filled with them.
     """
 
     __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "opaque",
@@ -74,7 +74,7 @@ class ElementInfo:
         self.steps: tuple[int, ...] = np.empty(self.inner, self.numpy).strides
         self.dtype = value_class(kind)
         self.zero: Any = None
-        self.unit: bytes | None = None
+        self.unit: Any = None
         self.arrays: tuple[Any, ...] = tuple(_type_of_arrays(kind, n) for n in range(MAX_DIMS + 1))
 
 

@@ -124,7 +124,8 @@ DeviceLike = Device | str | None
 # The one whose memory Python and NumPy see. The others are registered beside it.
 HOST = Device("cpu", CPU)
 DEVICES: list[Device] = [HOST]
-current: ContextVar[Device | None] = ContextVar("engine_device", default=None)
+others: list[Device] = []  # all that were ever registered
+_current: ContextVar[Device | None] = ContextVar("engine_device", default=None)
 
 
 def register(device: Device) -> None:
@@ -132,6 +133,7 @@ def register(device: Device) -> None:
     if device.alias in {d.alias for d in DEVICES}:
         raise ValueError(f"there is a device {device.alias!r} already")
     DEVICES.append(device)
+    others.append(device)
 
 
 def unregister(device: Device) -> None:
@@ -145,7 +147,7 @@ def get_device(ident: DeviceLike = None) -> Device:
     The current one is that of `set_device` or `ScopedDevice`, else `config.device`.
     """
     if ident is None:
-        found = current.get()
+        found = _current.get()
         if found is not None:
             return found
         ident = config.device
@@ -167,12 +169,12 @@ def get_device(ident: DeviceLike = None) -> Device:
 
 def set_device(ident: DeviceLike) -> None:
     """Makes a device the current one of this thread (or task)."""
-    current.set(get_device(ident))
+    _current.set(get_device(ident))
 
 
 def set_current(device: Device) -> Token[Device | None]:
     """Makes a device the current one; the token takes it back."""
-    return current.set(device)
+    return _current.set(device)
 
 
 def get_preferred_device() -> Device:
@@ -226,11 +228,11 @@ class ScopedDevice:
         self._tokens: list[Token[Device | None]] = []
 
     def __enter__(self) -> Device:
-        self._tokens.append(current.set(self.device))
+        self._tokens.append(_current.set(self.device))
         return self.device
 
     def __exit__(self, *exc: object) -> None:
-        current.reset(self._tokens.pop())
+        _current.reset(self._tokens.pop())
 
 
 def _has_cupy() -> bool:

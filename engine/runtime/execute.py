@@ -206,11 +206,12 @@ class Executable:
     def brief(self, dim: tuple[int, ...], args: bytes) -> Outcome | None:
         """Runs a whole grid in a short way; None where there is none, and nothing has run."""
         brief = self.briefs.get(dim)
-        if not brief or watchers:
-            return None
-        if brief.limits != (config.stack_limit_bytes, config.journal_limit_bytes):
-            return None
-        return brief.run(args, self._spare)
+        if (
+            brief and not watchers and brief.stack == config.stack_limit_bytes
+            and brief.journal == config.journal_limit_bytes
+        ):  # fmt: skip
+            return brief.run(args, self._spare)
+        return None
 
     def tell(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False

@@ -17,7 +17,7 @@ from engine.lang.types import is_float
 from engine.logger import log_info
 from engine.runtime import finite, recording, relinks
 from engine.runtime.array import array
-from engine.runtime.device import DEVICES, HOST, DeviceLike, current, get_device
+from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
 from engine.runtime.geometry.pools import deal
@@ -82,7 +82,7 @@ def launch(
     if (
         plan is not None and plan.plain and device is None and not (adjoint or record_cmd)
         and inputs.__class__ in _GROUPS and outputs.__class__ in _GROUPS
-        and is_unheard(plan)
+        and plan.is_unheard()
     ):  # fmt: skip
         values = [*inputs, *outputs]
         blob = plan.pack(values)
@@ -105,16 +105,6 @@ def launch(
 
 # Arguments that are lists as they are.
 _GROUPS: frozenset[Any] = frozenset({list, tuple})
-
-
-def is_unheard(plan: Plan) -> bool:
-    """Whether nobody listens to launches, or captures them, and where they go is no question."""
-    return not (
-        recording.observers or recording.bystanders or config.print_launches or config.verify_fp
-        or recording.graph.get() is not None or len(DEVICES) > 1
-        or (HOST if current.get() is None and config.device is HOST.alias else get_device(None)
-            ).backend is not plan.backend
-    )  # fmt: skip
 
 
 def _is_grid(dim: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine import config
@@ -12,15 +11,17 @@ from engine.ad.structure import by_every_thread
 from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.classes import dataclass
 from engine.compile.backend import NOTHING, Backend
+from engine.compile.cpu import CPU
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
 from engine.lang.structs import Argument, leaves
 from engine.lang.types import ArrayType, Type, is_float
+from engine.runtime import recording
 from engine.runtime.annotation import array_type, describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
 from engine.runtime.base import may_meet
-from engine.runtime.device import Device
+from engine.runtime.device import HOST, Device, others
 from engine.runtime.execute import Executable
 from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _NOBODY: frozenset[str] = frozenset()
-_type_of, _packed_of = attrgetter("_ir"), attrgetter("_packed")
+_HOST = HOST.alias
 
 
 class Param:
@@ -144,11 +145,10 @@ class Plan:
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
         self._kinds = tuple((p.array_kind, p.pack) for p in self.params)
-        alone = [p.array_kind for p in self.params]
-        self._arrays_alone = None if None in alone else alone
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._usual: dict[int, Selection] = {}  # of launches without arrays that share memory
-        self._bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
+        # Positions of the arrays that can have a gradient, and their bits in a mask.
+        self.bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
         self._forward: Executable | None = None
         self._adjoints: dict[tuple[frozenset[str], frozenset[str]], Executable] = {}
 
@@ -180,16 +180,22 @@ class Plan:
                 self._adjoints[wrt, journaled] = found
         return found
 
+    def is_unheard(self) -> bool:
+        """Whether nobody listens to launches or captures them, and they can only go to one place.
+
+        Every launch asks: what was never used in the process is known without a look.
+        """
+        return not (
+            recording.observers or recording.bystanders or recording.captured or others
+            or config.print_launches or config.verify_fp or config.device is not _HOST
+            or self.backend is not CPU
+        )  # fmt: skip
+
     def pack(self, args: list[Any]) -> bytes | None:
         """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
         kinds = self._kinds
         parts = []
         try:
-            if self._arrays_alone is not None:
-                # What has no type, or another one, is no array or does not fit.
-                if list(map(_type_of, args)) == self._arrays_alone:
-                    return b"".join(map(_packed_of, args))
-                return None
             if len(args) != len(kinds):
                 return None
             for (kind, pack), v in zip(kinds, args):  # noqa: B905  # as many: see above
@@ -201,7 +207,7 @@ class Plan:
                     parts.append(pack(v))
                 else:
                     return None
-        except (Mismatch, AttributeError):
+        except Mismatch:
             return None
         return b"".join(parts)
 
@@ -360,8 +366,9 @@ class Plan:
         self.check_written(values)
         forward = self._forward or self.forward
         came, brief = None, forward.briefs.get(dim)
-        if brief and not watchers and brief.limits == (
-            config.stack_limit_bytes, config.journal_limit_bytes
+        if (
+            brief and not watchers and brief.stack == config.stack_limit_bytes
+            and brief.journal == config.journal_limit_bytes
         ):  # fmt: skip
             came = brief.run(blob, None)
         if came is None:
@@ -381,7 +388,7 @@ class Plan:
     def select(self, values: list[Any], aliased: frozenset[str]) -> Selection:
         """The compiled forms for a recorded launch of these arguments."""
         mask = 0
-        for i, bit in self._bits:
+        for i, bit in self.bits:
             a = values[i]
             if a is not None and a._flag and (a._origin is None or a.requires_grad):
                 mask |= bit

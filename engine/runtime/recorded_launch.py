@@ -75,12 +75,12 @@ class Launch:
             for p in shown
         ]
         self.params: list[Any] = [_zero(t) for t in self._kinds]
+        # The last arguments, as bytes for a plan; no plan where they may change unseen.
+        self._bound: tuple[list[Any], bytes | None, Plan | None] = ([], None, None)
         # Of an adjoint: gradients by position, None for an argument's own.
         self.adjoints: list[Any] = [None] * len(self.params)
         self.dim: tuple[int, ...] = (0,)
         self._backend = self.device.backend
-        # The last arguments, as bytes for a plan; no plan where they may change unseen.
-        self._bound: tuple[list[Any], bytes | None, Plan | None] = ([], None, None)
         if params is not None:
             self.set_params(params)
         if bounds is not None:
@@ -103,6 +103,7 @@ class Launch:
             self.adjoints[k] = value
             return
         self.params[k] = self._checked(k, value)
+        self._bound = ([], None, None)
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """The same for the argument of a parameter."""
@@ -133,6 +134,7 @@ class Launch:
             raise fail("E201", f"set_params takes a sequence of arguments, got {values!r}")
         checked = [self._checked(self._position(k), value) for k, value in enumerate(values)]
         self.params[: len(checked)] = checked
+        self._bound = ([], None, None)
 
     def set_params_from_ctypes(self, values: Sequence[Any]) -> None:
         """The same for C structures and numbers."""
@@ -145,7 +147,16 @@ class Launch:
         In the block of a tape it is not recorded either (`adtool check` tells of it: G004).
         """
         del stream
-        from engine.runtime.launch import is_unheard, launch
+        plan = self.kernel._plan
+        if (
+            plan is not None and plan.plain and not self.adjoint
+            and self._backend is plan.backend and plan.is_unheard()
+        ):  # fmt: skip
+            blob = self._packed(plan)
+            if blob is not None:
+                plan.run(self.dim, self._bound[0], blob)
+                return
+        from engine.runtime.launch import launch
 
         if self.adjoint:
             launch(
@@ -153,12 +164,6 @@ class Launch:
                 adjoint=True, adj_inputs=list(self.adjoints),
             )  # fmt: skip
             return
-        plan = self.kernel._plan
-        if plan is not None and plan.plain and is_unheard(plan) and self._backend is plan.backend:
-            blob = self._packed(plan)
-            if blob is not None:
-                plan.run(self.dim, self._bound[0], blob)
-                return
         tape, missed = recording.active.get(), recording.passed_over.get()
         if tape is not None:
             missed = (tape, call_site(), "command")

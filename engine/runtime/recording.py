@@ -87,7 +87,8 @@ class Bystander(Protocol):
 
 
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
-# The graph that is captured, if any.
+# The graph that is captured, if any; there is none anywhere before `captured` has one.
+captured: list[object] = []
 graph: ContextVar[Deferring | None] = ContextVar("engine_graph", default=None)
 
 

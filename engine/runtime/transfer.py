@@ -88,12 +88,16 @@ def zero(dest: array) -> None:
 def put_one(dest: array) -> None:
     """Writes 1 to an array of one number, of which nobody is told: the seed of a backward pass."""
     info = dest._info
-    if dest._own_view is None and dest.device is HOST and not info.opaque:
-        if info.unit is None:
-            info.unit = np.ones((), info.numpy).tobytes()
-        CPU.write(dest.ptr, info.unit)
-    else:
+    if dest.storage.device is not HOST or info.opaque:
         dest._put(1.0)
+        return
+    if info.unit is None:
+        info.unit = np.ones((), info.numpy)
+    view = dest._own_view
+    if view is not None:
+        view[...] = info.unit
+    else:
+        CPU.write(dest.ptr, info.unit.tobytes())
 
 
 def _zero(dest: array) -> Any:

@@ -16,7 +16,7 @@ from engine.runtime.array import array
 from engine.runtime.foreign import plain, shared
 from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
-from engine.runtime.recording import reading
+from engine.runtime.recording import bystanders, reading
 from engine.runtime.transfer import check_writable
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
@@ -56,6 +56,11 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
             raise seed_error("a key of grads is not an array", f"got {type(a).__name__}")
         if g is None:
             continue
+        if g.__class__ is array and g._ir is a._ir and g.shape == a.shape and _plain(a):
+            if bystanders:
+                reading((g,))
+            out.append((a, g._host().copy()))
+            continue
         if not a._info.floating:
             message = "a cotangent was given for an array that cannot have a gradient"
             raise seed_error(message, f"shape {a.shape} of {a.dtype.__name__}", help=grad_help(a))
@@ -64,6 +69,12 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
         if not a.requires_grad:
             a.requires_grad = True
     return out
+
+
+def _plain(a: array) -> bool:
+    """Whether elements are floats, or vectors or matrices of them."""
+    info = a._info
+    return info.floating and info.numpy.names is None
 
 
 def lying_seeds(records: Sequence[Record]) -> list[tuple[array, np.ndarray[Any, Any]]]:

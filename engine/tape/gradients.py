@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from typing import Any
 
 from engine.runtime import transfer
 from engine.runtime.array import array
 from engine.runtime.structs import Struct
+from engine.tape.records import LaunchRecord, Record
 
 
 class Gradients(dict[Any, Any]):
@@ -52,22 +53,40 @@ def gradient_of(value: Any) -> Any:
     return out
 
 
-def clear(a: array, done: set[int]) -> None:
-    """Sets a gradient to zero, unless that was done."""
+def clear(records: Iterable[Record], more: Iterable[array]) -> None:
+    """Sets the gradients of arrays of records, and of others, to zero, each once."""
+    done: set[int] = set()
+    for r in records:
+        if r.__class__ is LaunchRecord and r.plan.arguments is None:
+            values = r.values
+            for i, _ in r.plan.bits:
+                a = values[i]
+                if a is not None:
+                    _clear(a, done)
+        else:
+            for a in r.arrays:
+                _clear(a, done)
+    for a in more:
+        _clear(a, done)
+
+
+def _clear(a: array, done: set[int]) -> None:
     grad = a._grad
-    if grad is None:
+    if grad is None and (a._origin is not None or a._shared is not None):
         grad = a.existing_grad
     if grad is not None and id(grad) not in done:
         done.add(id(grad))
-        grad.zero_()
+        transfer.zero(grad)
 
 
 def seed(a: array, cotangent: Any) -> None:
     """Writes a cotangent over an array's gradient. Raises LaunchError (E206)."""
     grad = a.grad
     assert grad is not None
-    transfer.check_writable(grad)
-    grad.storage.before_write(grad.lo, grad.hi)
+    storage = grad.storage
+    if not grad.is_contiguous or storage.guard is not None or not storage.writable:
+        transfer.check_writable(grad)
+    storage.before_write(grad.lo, grad.hi)
     if cotangent.__class__ is float:
         transfer.put_one(grad)
     else:

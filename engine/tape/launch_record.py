@@ -106,13 +106,6 @@ class LaunchRecord(Record):
         self._arrays = list(found.values())
         return self._arrays
 
-    def graded(self) -> Sequence[array]:
-        """Those of them that may have a gradient, some perhaps several times."""
-        if self.plan.arguments is not None:
-            return self.arrays
-        values = self.values
-        return [a for p in self.plan.floats if (a := values[p.index]) is not None]
-
     @property
     def written(self) -> Sequence[array]:
         values = self.values
@@ -311,9 +304,12 @@ class LaunchRecord(Record):
 
     def is_ready(self) -> bool:
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
-        found = self.plan.select(self.values, self.aliased)
-        ready = found is self.selection and found.adjoint is not None and not watch.watchers
-        return ready and self.dim in found.cleared and config.overwrites != "present"
+        found = self.selection
+        return (
+            found.adjoint is not None and self.dim in found.cleared and not watch.watchers
+            and config.overwrites != "present"
+            and self.plan.select(self.values, self.aliased) is found
+        )  # fmt: skip
 
     def requests(self) -> list[Request]:
         selection = self._now()

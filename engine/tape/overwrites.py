@@ -30,6 +30,7 @@ _NONE: list[Change] = []
 _NOTHING: frozenset[tuple[int, int, int]] = frozenset()
 
 Needed = Mapping[int, Sequence[Restoration]]
+_NEEDS_NOTHING: Needed = {}
 
 
 def mode() -> str:
@@ -47,8 +48,9 @@ def mode() -> str:
 class Overwrites:
     """Watches one tape between two resets.
 
-    changes: writes to memory that an earlier record of the tape had read, in order. mixed: what
-    the last backward pass was warned of, None for nothing.
+    changes: writes to memory that an earlier record of the tape had read, in order. journaled:
+    whether a launch saved what it overwrote. mixed: what the last backward pass was warned of, None
+    for nothing.
     """
 
     __slots__ = (
@@ -60,11 +62,13 @@ class Overwrites:
         "_warned",
         "_written",
         "changes",
+        "journaled",
         "mixed",
     )
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        self.journaled = False
         self.mixed: str | None = None
         # What records may read again: by memory, a range of addresses around all of it.
         self._read: dict[Storage, tuple[int, int]] = {}
@@ -83,6 +87,7 @@ class Overwrites:
         if count:
             out.changes = [c for c in self.changes if c.position < count]
             out._read, out._missed, out._warned = dict(self._read), self._missed, self._warned
+            out.journaled = self.journaled
         return out
 
     # ---- while the tape records
@@ -162,7 +167,7 @@ class Overwrites:
 
     def left(self, records: Sequence[Record]) -> None:
         """To be called when the tape stops recording."""
-        if self.changes or (not self._missed and _journals(records)):
+        if self.changes or (self.journaled and not self._missed and _journals(records)):
             self._origins.scan(records, self.changes)
             self._origins.leave()
 
@@ -188,9 +193,11 @@ class Overwrites:
         tape than the present ones.
         """
         self.mixed = None
+        if not (self.changes or self._missed or self.journaled) and config.overwrites in MODES:
+            return _NEEDS_NOTHING
         if mode() == "present":
             return {}
-        journals = [] if self._missed else _journals(records)
+        journals = [] if self._missed or not self.journaled else _journals(records)
         if not (self.changes or self._missed or journals):
             return {}
         out: dict[int, list[Restoration]] = {}

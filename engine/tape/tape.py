@@ -156,7 +156,9 @@ class Tape:
     ) -> None:  # fmt: skip
         """To be called when a launch has run, with what it saved."""
         seconds = perf_counter() - began
-        record.journal = journal
+        if journal is not None:
+            record.journal = journal
+            self._overwrites.journaled = True
         self._append(record, seconds)
         if changes:
             self._overwrites.wrote(changes)
@@ -455,12 +457,7 @@ class Tape:
         """Sets the gradients of all arrays on the tape to zero."""
         if recording.deferred(self.zero):
             return
-        done: set[int] = set()
-        for r in self.records:
-            for a in r.arrays if r.__class__ is not LaunchRecord else r.graded():
-                clear(a, done)
-        for a in self._seeded.values():
-            clear(a, done)
+        clear(self.records, self._seeded.values())
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""

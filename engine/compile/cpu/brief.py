@@ -21,18 +21,18 @@ _UNCHECKED = ctypes.CFUNCTYPE(None)
 class Brief:
     """Runs a kernel over a grid that is not cut.
 
-    dim, limits: those of all its runs.
+    stack, journal: the limits of all its runs.
     """
 
-    __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_template", "_work", "dim",
-                 "limits", "threads")  # fmt: skip
+    __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_limits", "_template", "_work",
+                 "journal", "stack", "threads")  # fmt: skip
 
     def __init__(
         self, entry: Entry, dim: tuple[int, ...], limits: Limits, threads: Threads | None,
         layout: tuple[int, ...] | None, work: int,
     ) -> None:  # fmt: skip
-        self.dim = dim
-        self.limits = limits
+        self.stack, self.journal = limits
+        self._limits = limits
         self.threads = threads
         self._entry = entry  # whose library has to stay
         call = _UNCHECKED(ctypes.cast(entry.code, ctypes.c_void_p).value or 0)
@@ -62,7 +62,7 @@ class Brief:
         if state[0] == self._template:
             self._idle.append(state)
             return NOTHING
-        return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self.limits, spare)
+        return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self._limits, spare)
 
 
 def brief(entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits) -> Brief | None:
