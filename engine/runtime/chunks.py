@@ -14,7 +14,7 @@ from engine import config
 from engine.runtime.launch_errors import size_text
 
 SIZE = 1 << 14  # bytes of a piece, at most; pieces begin at multiples of their size
-_LEAST = 256
+LEAST = 256
 
 
 class Lost(Exception):
@@ -26,28 +26,30 @@ class Chunk:
 
     __slots__ = ("__weakref__", "data")
 
-    # Bytes that all pieces take up at present. Not of the module: pieces die after it.
-    held: ClassVar[int] = 0
+    # Bytes that all pieces take up at present. Not of the module: pieces die after it; in a list,
+    # since to set what belongs to a class makes Python look up anew all that does.
+    total: ClassVar[list[int]] = [0]
 
     def __init__(self, data: bytes) -> None:
         limit = config.snapshot_limit_bytes
-        if Chunk.held + len(data) > limit:
+        total, size = self.total, len(data)
+        if total[0] + size > limit:
             raise Lost(
                 f"copies of what launches read would exceed {size_text(limit)} "
                 "(engine.config.snapshot_limit_bytes)"
             )
         self.data = data
-        Chunk.held += len(data)
+        total[0] += size
 
     def __del__(self) -> None:
         data = getattr(self, "data", None)
         if data is not None:
-            type(self).held -= len(data)
+            self.total[0] -= len(data)
 
 
 def held() -> int:
     """Bytes that copies take up at present."""
-    return Chunk.held
+    return Chunk.total[0]
 
 
 class Copier:
@@ -95,4 +97,4 @@ class Copier:
 
 def _piece(nbytes: int) -> int:
     """The size of the pieces of a part of so many bytes."""
-    return SIZE if nbytes >= SIZE else max(_LEAST, 1 << (nbytes - 1).bit_length())
+    return SIZE if nbytes >= SIZE else max(LEAST, 1 << (nbytes - 1).bit_length())

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.compile.cpu import CPU
 from engine.lang import strided
 from engine.lang.strided import byte_range
+from engine.runtime.chunks import LEAST as FEW
 from engine.runtime.chunks import Chunk, Copier, Lost
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import Guard, written
@@ -191,7 +193,7 @@ class Storage:
         if last is not None and last.version == self.version and self.told:
             return last
         hold = Hold(self, lo, hi)
-        hold.materialise()
+        hold.materialise(alone=False)
         if last is not None and last.start == hold.start and last.chunks == hold.chunks:
             last.version = self.version
             return last
@@ -253,12 +255,18 @@ class Hold:
     def lost(self) -> str:
         return self._lost
 
-    def materialise(self) -> None:
-        """Copies the bytes as they are now."""
-        if self.storage is None:
+    def materialise(self, alone: bool = True) -> None:
+        """Copies the bytes as they are now. alone: no other copy may share its pieces."""
+        held = self.storage
+        if held is None:
             return
         try:
-            self.start, self.end, self.chunks = self.storage.copied(self.lo, self.hi)
+            if alone and held.nbytes <= FEW and held.device is HOST:
+                # As parameters that are updated in each step: all of it in one piece.
+                self.start, self.end = held.lo, held.lo + held.nbytes
+                self.chunks = (Chunk(CPU.read(held.lo, held.nbytes)),)
+            else:
+                self.start, self.end, self.chunks = held.copied(self.lo, self.hi)
         except Lost as why:
             self._lost = str(why)
         self.storage = None

@@ -143,6 +143,10 @@ class Cpu(Backend):
         """Sets a few bytes to zero."""
         _set(address, 0, nbytes)
 
+    def read(self, address: int, nbytes: int) -> bytes:
+        """A copy of a few bytes."""
+        return ctypes.string_at(address, nbytes)
+
     def write(self, address: int, data: bytes) -> None:
         """Writes a few bytes."""
         _move(address, data, len(data))
