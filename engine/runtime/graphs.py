@@ -57,6 +57,8 @@ class Graph:
         return f"<graph of {len(self)} operations>"
 
     def _begin(self) -> None:
+        if not recording.captured:
+            recording.captured.append(True)
         self._token = recording.graph.set(self)
 
     def _end(self) -> None:
