@@ -79,6 +79,13 @@ class Outcome:
 NOTHING = Outcome()  # as most runs end
 
 
+class Marks(NamedTuple):
+    """Positions of arguments: arrays that a kernel writes, or those of an adjoint's gradients."""
+
+    places: tuple[int, ...]
+    gradients: bool
+
+
 class Brief(Protocol):
     """A short way to run small launches that are alike.
 
@@ -88,8 +95,20 @@ class Brief(Protocol):
     stack: int
     journal: int
 
+    @property
+    def go(self) -> Any:
+        """Not None where `at_once` may be asked."""
+
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
+
+    def at_once(
+        self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome | None:
+        """The same, and announces the writes to arrays among the arguments before.
+
+        Of an adjoint, `args` are without the gradients. None where nothing has happened.
+        """
 
 
 class Backend(ABC):
@@ -176,8 +195,9 @@ class Backend(ABC):
         """
 
     def brief(
-        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits
-    ) -> Brief | None:
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
+        marks: Marks | None = None,
+    ) -> Brief | None:  # fmt: skip
         """A short way to run launches like this one, without a journal; None for none."""
-        del entry, dim, args, limits
+        del entry, dim, args, limits, marks
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from engine import config
 from engine.classes import dataclass
@@ -25,6 +25,7 @@ from engine.compile.backend import (
     Entry,
     Journal,
     Limits,
+    Marks,
     Outcome,
 )
 from engine.compile.pipeline import NONE, Names, Request, Variants
@@ -36,6 +37,8 @@ from engine.runtime.faults import diagnostic
 from engine.runtime.launch_errors import KernelStopped, size_text
 from engine.runtime.output import raise_failures, tell
 from engine.runtime.races import races
+from engine.runtime.storage import watchers as writes_watched
+from engine.runtime.storage import watching
 from engine.runtime.watch import WatchedRun, watchers
 from engine.runtime.watch import tell as tell_faults
 
@@ -127,6 +130,7 @@ class Executable:
         "_entry",
         "_inside",
         "_layout",
+        "_marks",
         "_quiet",
         "_serial",
         "_spare",
@@ -136,9 +140,10 @@ class Executable:
 
     def __init__(
         self, backend: Backend, variants: Variants, form: Form, wrt: Names = NONE,
-        journaled: Names = NONE,
+        journaled: Names = NONE, marks: Marks | None = None,
     ) -> None:  # fmt: skip
         self._backend = backend
+        self._marks = marks
         if form == "recorded" and not variants.needs_journal(wrt, journaled):
             form = "forward"
         # Which thread touches what is told in the order of the threads.
@@ -213,6 +218,21 @@ class Executable:
             return brief.run(args, self._spare)
         return None
 
+    def at_once(self, dim: tuple[int, ...], values: list[Any], args: bytes) -> Outcome | None:
+        """Announces writes, and runs a whole grid; None where that is left to Python.
+
+        Nothing has happened then. values: the arguments. Of an adjoint, `args` are those of the
+        launch. For plans, which say at first what is written.
+        """
+        brief = self.briefs.get(dim)
+        if (
+            brief and brief.go is not None and not watchers and not writes_watched
+            and brief.stack == config.stack_limit_bytes
+            and brief.journal == config.journal_limit_bytes and watching.get() is None
+        ):  # fmt: skip
+            return brief.at_once(values, args, self._spare)
+        return None
+
     def tell(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
     ) -> Execution:
@@ -226,7 +246,7 @@ class Executable:
         if self._what[0].debug or self._serial or briefs.get(dim) is False:
             return
         if dim in briefs or EAGER:
-            briefs[dim] = self._backend.brief(entry, dim, args, limits) or False
+            briefs[dim] = self._backend.brief(entry, dim, args, limits, self._marks) or False
         else:
             if len(briefs) >= _BRIEFS:
                 briefs.clear()

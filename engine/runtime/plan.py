@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from engine import config
 from engine.ad.structure import by_every_thread
 from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.classes import dataclass
-from engine.compile.backend import NOTHING, Backend
+from engine.compile.backend import NOTHING, Backend, Marks
 from engine.compile.cpu import CPU
+from engine.compile.cpu.launcher import Words, kinds_words, maker
 from engine.compile.pipeline import Variants
 from engine.ir import nodes as n
 from engine.lang.structs import Argument, leaves
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _NOBODY: frozenset[str] = frozenset()
 _HOST = HOST.alias
+maker.array = array
 
 
 class Param:
@@ -145,6 +147,7 @@ class Plan:
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
         )
         self._kinds = tuple((p.array_kind, p.pack) for p in self.params)
+        self._words: Words | Literal[False] | None = None
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
         self._usual: dict[int, Selection] = {}  # of launches without arrays that share memory
         # Positions of the arrays that can have a gradient, and their bits in a mask.
@@ -164,7 +167,8 @@ class Plan:
     def forward(self) -> Executable:
         """The compiled kernel as written."""
         if self._forward is None:
-            self._forward = Executable(self.backend, self.variants, "forward")
+            marks = Marks(self.writes, False)
+            self._forward = Executable(self.backend, self.variants, "forward", marks=marks)
         return self._forward
 
     def has_adjoint(self, s: Selection) -> bool:
@@ -175,7 +179,8 @@ class Plan:
         """The compiled adjoint for gradients of these arrays."""
         found = None if watchers else self._adjoints.get((wrt, journaled))
         if found is None:
-            found = Executable(self.backend, self.variants, "adjoint", wrt, journaled)
+            marks = Marks(tuple(p.index for p in self.floats if p.name in wrt), True)
+            found = Executable(self.backend, self.variants, "adjoint", wrt, journaled, marks)
             if not watchers:  # what is watched notes what it saw
                 self._adjoints[wrt, journaled] = found
         return found
@@ -193,6 +198,13 @@ class Plan:
 
     def pack(self, args: list[Any]) -> bytes | None:
         """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
+        if maker.functions is not None:
+            if self._words is None:
+                self._words = kinds_words([(p.array_kind, p.kind) for p in self.params]) or False
+            if self._words:
+                packed = maker.functions.pack(self._words.at, args)
+                if packed is not None:
+                    return packed
         kinds = self._kinds
         parts = []
         try:
@@ -363,8 +375,13 @@ class Plan:
 
     def run(self, dim: tuple[int, ...], values: list[Any], blob: bytes) -> None:
         """Runs the kernel as written, with checked arguments. Raises LaunchError (E206)."""
-        self.check_written(values)
         forward = self._forward or self.forward
+        at_once = forward.at_once(dim, values, blob)
+        if at_once is not None:
+            if at_once is not NOTHING:
+                forward.tell(at_once, dim)
+            return
+        self.check_written(values)
         came, brief = None, forward.briefs.get(dim)
         if (
             brief and not watchers and brief.stack == config.stack_limit_bytes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.backend import Backend, Brief, Entry, Journal, Limits, Outcome
+from engine.compile.backend import Backend, Brief, Entry, Journal, Limits, Marks, Outcome
 
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
@@ -168,11 +168,12 @@ class Cpu(Backend):
         return self._runner(entry, dim, args, limits, threads, journal, spare)
 
     def brief(
-        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits
-    ) -> Brief | None:
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
+        marks: Marks | None = None,
+    ) -> Brief | None:  # fmt: skip
         from engine.compile.cpu import brief
 
-        return brief.brief(entry, dim, args, limits)
+        return brief.brief(entry, dim, args, limits, marks)
 
 
 CPU = Cpu()

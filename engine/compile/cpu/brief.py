@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
-from engine.compile.backend import NOTHING, Entry, Limits, Outcome
-from engine.compile.cpu import runner, schedule
+from engine.compile.backend import NOTHING, Entry, Limits, Marks, Outcome
+from engine.compile.cpu import launcher, runner, schedule
 from engine.compile.threads import Threads
 
 # An entry point as a function that takes arguments as they are: half the time of a checked call.
+MANY = 200  # runs of one kernel and grid
 _UNCHECKED = ctypes.CFUNCTYPE(None)
 
 
@@ -24,12 +26,12 @@ class Brief:
     stack, journal: the limits of all its runs.
     """
 
-    __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_limits", "_template", "_work",
-                 "journal", "stack", "threads")  # fmt: skip
+    __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
+                 "_template", "_words", "_work", "go", "journal", "stack", "threads")  # fmt: skip
 
     def __init__(
         self, entry: Entry, dim: tuple[int, ...], limits: Limits, threads: Threads | None,
-        layout: tuple[int, ...] | None, work: int,
+        layout: tuple[int, ...] | None, work: int, marks: Marks | None,
     ) -> None:  # fmt: skip
         self.stack, self.journal = limits
         self._limits = limits
@@ -42,6 +44,11 @@ class Brief:
         self._template = runner.template(dim, limits)
         self._layout = layout
         self._work = work
+        # Of many runs: what runs it without Python, once that is there.
+        self.go: Callable[[int, list[Any], bytes], bytes | bool | None] | None = None
+        self._words: launcher.Words | None = None
+        self._marks = marks
+        self._left = MANY
         # Structures that no thread uses: a list gives and takes one at a time.
         self._idle: list[tuple[bytearray, object]] = []
 
@@ -61,23 +68,63 @@ class Brief:
         self._call(args, state[1])
         if state[0] == self._template:
             self._idle.append(state)
+            self._left -= 1
+            if not self._left:
+                self._hurry()
             return NOTHING
         return runner.ended(runner.Launch.from_buffer(state[0]), args, None, self._limits, spare)
 
+    def at_once(
+        self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome | None:
+        """Announces writes and runs it, without Python; None where nothing has happened.
 
-def brief(entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits) -> Brief | None:
+        values: the arguments. Where `go` is not None.
+        """
+        if self._work >= schedule.LEAST:
+            return None
+        came = self.go(self._words.at, values, args)  # type: ignore[misc, union-attr]
+        if came is True:
+            return NOTHING
+        if not came:
+            return None
+        assert isinstance(came, bytes)
+        marks = self._marks
+        if marks is not None and marks.gradients:
+            args += b"".join([values[i]._grad._packed for i in marks.places])
+        state = runner.Launch.from_buffer_copy(came)
+        return runner.ended(state, args + self._bound, None, self._limits, spare)
+
+    def _hurry(self) -> None:
+        """Has many runs done without Python, if that can be."""
+        self._left = MANY
+        marks, functions = self._marks, launcher.maker.functions
+        if marks is None or self._layout is not None or self.go is not None:
+            return
+        if functions is None:
+            launcher.maker.ask(len(self._template))
+            return
+        address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
+        self._words = launcher.run_words(address, self._template, self._bound, marks.places)
+        if self._words is not None:
+            self.go = functions.back if marks.gradients else functions.launch
+
+
+def brief(
+    entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits, marks: Marks | None
+) -> Brief | None:
     """The short way to run launches like this one; None where there is none."""
     total = prod(dim)
     if not 0 < total < runner.LARGE:
         return None
     threads = entry.threads
     if threads is None or total < 2:
-        return Brief(entry, dim, limits, None, None, 0)
+        return Brief(entry, dim, limits, None, None, 0, marks)
     if threads.most is not None:
         work = total * threads.most
-        return Brief(entry, dim, limits, None, None, work) if work < schedule.LEAST else None
+        return Brief(entry, dim, limits, None, None, work, marks) if work < schedule.LEAST else None
     work = total * threads.classes_of(dim, args).cost
     if work >= schedule.LEAST:
         return None
     # What its loops cost, extents and integers say alone.
-    return Brief(entry, dim, limits, threads, threads.layout(args), work)
+    return Brief(entry, dim, limits, threads, threads.layout(args), work, marks)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 
 import engine as wp
+from engine.compile.cpu import brief, launcher, runner, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import execute
 from engine.runtime.execute import Executable
@@ -60,15 +65,34 @@ def talks(x: F):
 
 
 @contextmanager
-def way(monkeypatch: pytest.MonkeyPatch, short: bool) -> Iterator[None]:
-    """All launches of a block in the short way, or none."""
+def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
+    """All launches of a block in the short way (or without Python: "native"), or none."""
     with monkeypatch.context() as m:
-        m.setattr(execute, "EAGER", short)
+        m.setattr(execute, "EAGER", bool(short))
+        m.setattr(launcher.maker, "asked", True)
+        if short == "native":
+            m.setattr(brief, "MANY", 1)
+            m.setattr(launcher.maker, "functions", NATIVE)
+        else:
+            m.setattr(launcher.maker, "functions", None)
+            m.setattr(Executable, "at_once", lambda self, dim, values, args: None)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)
             m.setattr(Plan, "pack", lambda self, args: None)
             m.setattr(LaunchRecord, "is_ready", lambda self: False)
         yield
+
+
+def native() -> Any:
+    """The launcher in C++, made at once; None where it cannot be."""
+    maker = launcher._Maker()
+    maker.array = wp.array
+    maker.make(ctypes.sizeof(runner.Launch))
+    return maker.functions
+
+
+NATIVE = native()
+WAYS = [True, "native"] if NATIVE is not None else [True]
 
 
 def made(n: int, stride: int = 1) -> Any:
@@ -162,12 +186,13 @@ def test_the_same_bits(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> No
     program = programs(n)[name]
     with way(monkeypatch, short=False):
         plain = bits(program())
-    for _ in range(2):
-        with way(monkeypatch, short=True):
+    for short in (*WAYS, *WAYS):
+        with way(monkeypatch, short):
             assert bits(program()) == plain
 
 
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
     x, y = made(4), made(4)
     with way(monkeypatch, short=True):
         wp.launch(scale, 4, [x, y, 1.0])
@@ -176,8 +201,6 @@ def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_launches_are_cut_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.compile.cpu import schedule
-
     monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
     x, y = made(150_000), made(150_000)
     with way(monkeypatch, short=True):
@@ -194,7 +217,7 @@ def test_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a tape keeps does not depend on the way, nor does where it says that things were."""
     x, y = made(5), made(5)
     seen = []
-    for short in (False, True):
+    for short in (False, *WAYS):
         with way(monkeypatch, short), wp.Tape() as tape:
             wp.launch(scale, 5, [x], [y, 2.0])
             wp.launch(in_place, 5, [y])
@@ -204,7 +227,7 @@ def test_records(monkeypatch: pytest.MonkeyPatch) -> None:
              [a.ptr for a in r.written], r.journal_bytes)
             for r in tape.records
         ])  # fmt: skip
-    assert seen[0] == seen[1]
+    assert all(x == seen[0] for x in seen)
     assert seen[0][0][8] == __file__
 
 
@@ -219,34 +242,36 @@ def test_records(monkeypatch: pytest.MonkeyPatch) -> None:
 )  # fmt: skip
 def test_the_same_errors(arguments: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     x, told = made(4), []
-    with way(monkeypatch, short=True):
-        wp.launch(scale, 4, [x, made(4), 1.0])
-    for short in (False, True):
+    for short in WAYS:
+        with way(monkeypatch, short):
+            for _ in range(4):
+                wp.launch(scale, 4, [x, made(4), 1.0])
+    for short in (False, *WAYS):
         with way(monkeypatch, short), pytest.raises(EngineError) as e:
             wp.launch(scale, 4, arguments(x))
         found = e.value.diagnostics[0]
         told.append((found.code, found.message, found.help, found.notes, found.span.line))
-    assert told[0] == told[1]
+    assert all(x == told[0] for x in told)
 
 
 @pytest.mark.parametrize("dim", [(2.0,), (True, 4), -1, (-1,), (1, 2, 3, 4, 5), 1 << 40])
 def test_the_same_words_about_grids(dim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
-    for short in (False, True):
+    for short in (False, *WAYS):
         with way(monkeypatch, short):
             try:
                 wp.launch(scale, dim, [made(4), made(4), 1.0])
                 told.append("")
             except EngineError as e:
                 told.append(e.diagnostics[0].message)
-    assert told[0] == told[1]
+    assert all(x == told[0] for x in told)
 
 
 def test_messages_and_failures(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     """What a launch leaves is told each time, and does not spoil the next one."""
     zero, one = wp.zeros(2, dtype=float), wp.full(2, 1.0, dtype=float)
     said = []
-    for short in (False, True):
+    for short in (False, *WAYS):
         with way(monkeypatch, short):
             for a in (zero, one, zero):
                 tape = wp.Tape()
@@ -256,10 +281,12 @@ def test_messages_and_failures(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> N
                 except EngineError as e:
                     said.append((e.diagnostics[0].code, len(tape.records)))
                 said.append((capfd.readouterr().out, len(tape.records)))
-    assert said[: len(said) // 2] == said[len(said) // 2 :]
+    each = len(said) // (1 + len(WAYS))
+    assert all(said[k : k + each] == said[:each] for k in range(0, len(said), each))
 
 
-def test_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("short", WAYS)
+def test_several_threads(short: bool | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One kernel and grid, from many threads at once: each has its launch structure."""
     wrong: list[Any] = []
 
@@ -271,7 +298,7 @@ def test_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
             if not np.array_equal(y.numpy(), x.numpy() * x.numpy() * np.float32(k + step)):
                 wrong.append((k, step))
 
-    with way(monkeypatch, short=True):
+    with way(monkeypatch, short):
         workers = [Thread(target=work, args=(k,)) for k in range(4)]
         for w in workers:
             w.start()
@@ -280,10 +307,11 @@ def test_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not wrong
 
 
-def test_limits_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("short", WAYS)
+def test_limits_that_change(short: bool | str, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = made(4), made(4)
-    with way(monkeypatch, short=True):
-        for _ in range(3):
+    with way(monkeypatch, short):
+        for _ in range(5):
             tape = wp.Tape()
             with tape:
                 wp.launch(turns, 4, [x, y, 2000])
@@ -291,7 +319,102 @@ def test_limits_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
         before = x.grad.numpy().copy()
         monkeypatch.setattr(wp.config, "stack_limit_bytes", 12000)
         x.grad.zero_()
-        for _ in range(3):
+        for _ in range(5):
             y.grad.fill_(1.0)
             tape.backward()
     assert np.array_equal(x.grad.numpy(), before)
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts
+
+    @wp.kernel
+    def own(x: F, y: F, k: float):
+        i = wp.tid()
+        y[i] = x[i] * x[i] * k
+
+    x, y = made(4), made(4)
+    with way(monkeypatch, "native"):
+        for _ in range(3):
+            tape = wp.Tape()
+            with tape:
+                wp.launch(own, 4, [x, y, 1.0])
+            for _ in range(3):
+                tape.backward(grads={y: np.ones(4, np.float32)})
+        plan = own.plan
+        values = [x, y, 3.0]
+        blob = plan.pack(values)
+        assert blob is not None and blob == plan.bind(list(values))[1]
+        version = y.storage.version
+        assert plan.forward.at_once((4,), values, blob) is not None
+        assert y.storage.version == version + 1
+        assert np.array_equal(y.numpy(), x.numpy() * x.numpy() * np.float32(3))
+        adjoint, record = tape.records[0].selection.adjoint, tape.records[0]
+        assert adjoint.at_once((4,), record.values, record.blob) is not None
+        monkeypatch.setattr(execute, "writes_watched", [print])
+        assert plan.forward.at_once((4,), values, blob) is None
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+def test_it_is_made_meanwhile() -> None:
+    maker = launcher._Maker()
+    maker.ask(ctypes.sizeof(runner.Launch))
+    assert not maker.asked  # nobody has said what arrays are
+    maker.array = wp.array
+    maker.ask(ctypes.sizeof(runner.Launch))
+    for _ in range(600):
+        if maker.functions is not None:
+            break
+        time.sleep(0.1)
+    assert maker.functions is not None
+    wrong = launcher._Maker()
+    wrong.array = wp.array
+    wrong.make(8)  # another structure than that of launches
+    assert wrong.functions is None
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+def test_numbers_as_python_packs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number in every kind of parameter, and every refusal."""
+
+    @wp.kernel
+    def numbers(a: wp.float32, b: wp.float64, c: wp.int32, d: wp.int64, x: F):
+        x[0] = a
+
+    x = wp.zeros(1, dtype=float)
+    wp.launch(numbers, 1, [1.0, 1.0, 1, 1, x])
+    floats = [0.0, -0.0, 1.5, 1e300, -1e300, 3.5e38, 1e-45, float("nan"), float("-inf"), 2, True]
+    ints = [0, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63), 2**63, 2**70, True, 1.0]
+    for a in floats:
+        for c in ints:
+            packs = []
+            for short in WAYS:
+                with way(monkeypatch, short):
+                    packs.append(numbers.plan.pack([a, a, c, c, x]))
+            assert packs[0] == packs[-1]
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+def test_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """References to arrays, storages and gradients are given back."""
+    x, y = made(4), made(4)
+    watched = [x, y, x.grad, y.grad, x.storage, y.grad.storage, wp.array]
+    with way(monkeypatch, "native"):
+
+        def work() -> None:
+            for k in range(50):
+                tape = wp.Tape()
+                with tape:
+                    wp.launch(scale, 4, [x, y, float(k)])
+                    wp.launch(in_place, 4, [y])
+                tape.backward(grads={y: y})
+                for wrong in ([x, y], [x, x, 1.0, 2.0], [x, None, 1.0], [1.0, y, x]):
+                    assert scale.plan.pack(wrong) is None
+
+        work()
+        gc.collect()
+        before = [sys.getrefcount(o) for o in watched]
+        work()
+        gc.collect()
+        assert [sys.getrefcount(o) for o in watched] == before

@@ -1,0 +1,238 @@
+// Small launches without Python's share of them: arguments as bytes, writes announced, the kernel
+// called. What is not as it nearly always is, is left to Python: the answer is None then, and
+// nothing has happened.
+//
+// Of Python's interface only functions of its stable part are used, by a table that comes from
+// Python: nothing is included, and nothing has to be linked.
+#include <stdint.h>
+#include <string.h>
+
+#include "block.h"
+
+namespace {
+
+struct object;
+
+struct python_t {
+    int64_t (*list_size)(object*);
+    object* (*list_item)(object*, int64_t);  // borrowed
+    object* (*get)(object*, object*);
+    int (*set)(object*, object*, object*);
+    object* (*type)(object*);
+    object* (*bytes)(const char*, int64_t);
+    char* (*bytes_data)(object*);
+    int64_t (*bytes_size)(object*);
+    long long (*as_long)(object*);
+    object* (*from_long)(long long);
+    double (*as_double)(object*);
+    object* (*call)(object*, ...);  // ends with a null pointer
+    void (*keep)(object*);
+    void (*drop)(object*);
+    object* (*error)();
+    void (*clear)();
+    void* (*save)();
+    void (*restore)(void*);
+    // objects
+    object *none, *yes, *array, *real, *integer;
+    object *type_of, *packed, *storage, *contiguous, *writable, *guard, *hold, *version, *announce,
+        *lo, *hi, *grad;
+};
+
+python_t py;
+
+enum { ARRAY, FLOAT32, FLOAT64, INT32, INT64 };
+
+constexpr int64_t MOST = 4096, MARKED = 16;  // bytes of arguments; arrays that are written
+
+// What Python has packed into words: see `engine.compile.cpu.launcher`.
+struct kinds_t {
+    int64_t count;
+    struct { object* kind; int64_t code; } of[1];
+};
+
+struct run_t {
+    void (*entry)(const unsigned char*, eng_launch*);
+    const eng_launch* begin;
+    const unsigned char* bound;
+    int64_t bound_size;
+    int64_t count;
+    int64_t marked[1];
+};
+
+object* nothing() {
+    if (py.error()) py.clear();
+    py.keep(py.none);
+    return py.none;
+}
+
+template <class T> const T* words(object* address) {
+    return reinterpret_cast<const T*>(static_cast<intptr_t>(py.as_long(address)));
+}
+
+bool is(object* a, object* name, object* wanted) {
+    object* found = py.get(a, name);
+    if (!found) return false;
+    py.drop(found);
+    return found == wanted;
+}
+
+bool is_of(object* a, object* type) {
+    object* found = py.type(a);
+    py.drop(found);
+    return found == type;
+}
+
+// An array's bytes behind others; their number after that, -1 where it does not fit.
+int64_t append(object* a, unsigned char* to, int64_t size) {
+    object* packed = py.get(a, py.packed);
+    if (!packed) return -1;
+    const int64_t n = py.bytes_size(packed);
+    const bool fits = n >= 0 && size + n <= MOST;
+    if (fits) memcpy(to + size, py.bytes_data(packed), n);
+    py.drop(packed);
+    return fits ? size + n : -1;
+}
+
+// `Storage.before_write` of an array. False where that raised an error.
+bool announce(object* a, object* storage) {
+    if (is(storage, py.hold, py.none)) {
+        object* version = py.get(storage, py.version);
+        if (!version) return false;
+        object* next = py.from_long(py.as_long(version) + 1);
+        py.drop(version);
+        const bool done = next && py.set(storage, py.version, next) == 0;
+        if (next) py.drop(next);
+        return done;
+    }
+    object* parts[] = {py.get(storage, py.announce), py.get(a, py.lo), py.get(a, py.hi), nullptr};
+    const bool whole = parts[0] && parts[1] && parts[2];
+    if (whole) parts[3] = py.call(parts[0], parts[1], parts[2], static_cast<object*>(nullptr));
+    const bool done = parts[3] != nullptr;
+    for (object* o : parts) if (o) py.drop(o);
+    return done;
+}
+
+// Runs the kernel: True where it left nothing, else what its launch structure holds.
+object* run(const run_t& r, const unsigned char* args) {
+    eng_launch state = *r.begin;
+    void* thread = py.save();
+    r.entry(args, &state);
+    py.restore(thread);
+    if (memcmp(&state, r.begin, sizeof state) == 0) {
+        py.keep(py.yes);
+        return py.yes;
+    }
+    return py.bytes(reinterpret_cast<const char*>(&state), sizeof state);
+}
+
+// pack(kinds, values): the arguments as bytes.
+object* pack(object*, object* const* given, int64_t n) {
+    if (n != 2) return nothing();
+    const kinds_t* k = words<kinds_t>(given[0]);
+    if (py.list_size(given[1]) != k->count) return nothing();
+    unsigned char args[MOST];
+    int64_t size = 0;
+    for (int64_t i = 0; i < k->count; ++i) {
+        object* v = py.list_item(given[1], i);
+        const int64_t code = k->of[i].code;
+        if (code == ARRAY) {
+            if (!is_of(v, py.array) || !is(v, py.type_of, k->of[i].kind)) return nothing();
+            size = append(v, args, size);
+            if (size < 0) return nothing();
+            continue;
+        }
+        if (size + 8 > MOST) return nothing();
+        unsigned char slot[8] = {};
+        if (code == FLOAT32 || code == FLOAT64) {
+            if (!is_of(v, py.real)) return nothing();
+            const double x = py.as_double(v);
+            const float y = static_cast<float>(x);
+            code == FLOAT32 ? memcpy(slot, &y, 4) : memcpy(slot, &x, 8);
+        } else {
+            if (!is_of(v, py.integer)) return nothing();
+            const long long x = py.as_long(v);
+            if (x == -1 && py.error()) return nothing();
+            if (code == INT32 && (x < INT32_MIN || x > INT32_MAX)) return nothing();
+            memcpy(slot, &x, code == INT32 ? 4 : 8);
+        }
+        memcpy(args + size, slot, 8);
+        size += 8;
+    }
+    return py.bytes(reinterpret_cast<const char*>(args), size);
+}
+
+// launch(run, values, args): announces the writes of a launch, and runs it.
+object* launch(object*, object* const* given, int64_t n) {
+    if (n != 3) return nothing();
+    const run_t& r = *words<run_t>(given[0]);
+    object* storages[MARKED];
+    int64_t known = 0;
+    const int64_t size = py.bytes_size(given[2]);
+    bool fits = size >= 0 && size + r.bound_size <= MOST;
+    for (; known < r.count && fits; ++known) {
+        object* a = py.list_item(given[1], r.marked[known]);
+        object* s = storages[known] = a ? py.get(a, py.storage) : nullptr;
+        fits = s && is(a, py.contiguous, py.yes) && is(s, py.writable, py.yes)
+            && is(s, py.guard, py.none);
+    }
+    bool raised = false;
+    for (int64_t i = 0; i < known; ++i) {
+        if (fits && !raised) {
+            raised = !announce(py.list_item(given[1], r.marked[i]), storages[i]);
+        }
+        if (storages[i]) py.drop(storages[i]);
+    }
+    if (raised) return nullptr;
+    if (!fits) return nothing();
+    if (!r.bound_size) return run(r, reinterpret_cast<unsigned char*>(py.bytes_data(given[2])));
+    unsigned char args[MOST];
+    memcpy(args, py.bytes_data(given[2]), size);
+    memcpy(args + size, r.bound, r.bound_size);
+    return run(r, args);
+}
+
+// back(run, values, args): the same for an adjoint, which adds to gradients of marked arrays.
+object* back(object*, object* const* given, int64_t n) {
+    if (n != 3) return nothing();
+    const run_t& r = *words<run_t>(given[0]);
+    unsigned char args[MOST];
+    object *grads[MARKED], *storages[MARKED];
+    int64_t size = py.bytes_size(given[2]), known = 0;
+    bool fits = size >= 0 && size <= MOST, raised = false;
+    if (fits) memcpy(args, py.bytes_data(given[2]), size);
+    for (; known < r.count && fits; ++known) {
+        object* a = py.list_item(given[1], r.marked[known]);
+        object* g = grads[known] = a ? py.get(a, py.grad) : nullptr;
+        storages[known] = g && g != py.none ? py.get(g, py.storage) : nullptr;
+        fits = storages[known] != nullptr;
+        if (fits) size = append(g, args, size);
+        fits = fits && size >= 0;
+    }
+    fits = fits && size + r.bound_size <= MOST;
+    for (int64_t i = 0; i < known && fits && !raised; ++i) {
+        raised = !announce(grads[i], storages[i]);
+    }
+    object* came = nullptr;
+    if (fits && !raised) {
+        memcpy(args + size, r.bound, r.bound_size);
+        came = run(r, args);  // the gradients are kept until then
+    }
+    for (int64_t i = 0; i < known; ++i) {
+        if (grads[i]) py.drop(grads[i]);
+        if (storages[i]) py.drop(storages[i]);
+    }
+    return raised ? nullptr : came ? came : nothing();
+}
+
+}  // namespace
+
+// Takes the table, and gives the functions that Python makes objects of.
+extern "C" __attribute__((visibility("default")))
+void eng_launcher(const void* table, int64_t size, void** functions) {
+    if (size != sizeof py) return;
+    memcpy(&py, table, sizeof py);
+    functions[0] = reinterpret_cast<void*>(&pack);
+    functions[1] = reinterpret_cast<void*>(&launch);
+    functions[2] = reinterpret_cast<void*>(&back);
+    functions[3] = reinterpret_cast<void*>(sizeof(eng_launch));
+}
