@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from engine import config
 from engine.ad.structure import by_every_thread
@@ -31,6 +30,8 @@ from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
 from engine.runtime.relinks import add_arguments, relinks_of, starts_of
 from engine.runtime.storage import watchers as announcing
 from engine.runtime.storage import watching
+from engine.runtime.touched import accessed, arrays_of
+from engine.runtime.touched import updated as updates
 from engine.runtime.watch import watchers
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Plan:
         self.count = len(self.params)
         arrays = [p for p in self.params if p.array_kind is not None]
         read, written = self.variants.read, self.variants.written
-        updated = _arrays(ir, _updated)
+        updated = arrays_of(ir, updates)
         self.writes = tuple(p.index for p in arrays if p.name in written)
         self.reads = tuple(p.index for p in arrays if p.name in read)
         self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
@@ -140,7 +141,7 @@ class Plan:
             if not is_float(leaf.type) or leaf.path[-1] not in ("points", "velocities")
         )  # fmt: skip
         # What is accessed under a condition may be left out: the kernel decides.
-        touched = _arrays(ir, _accessed, by_every_thread, custom=True)
+        touched = arrays_of(ir, accessed, by_every_thread, custom=True)
         self.needed = frozenset(p.index for p in arrays if p.name in touched)
         # Whether launches pass just what the kernel takes, each argument by itself.
         self.plain: bool = (
@@ -463,52 +464,3 @@ class Plan:
 
     def _at(self, names: frozenset[str]) -> frozenset[int]:
         return frozenset(p.index for p in self.array_params if p.name in names)
-
-
-Statements: TypeAlias = Iterable[n.Stmt]
-
-
-def _all(fn: n.Function) -> Statements:
-    return n.walk(fn.body)
-
-
-def _arrays(
-    fn: n.Function,
-    pick: Callable[[Statements], Iterable[n.Atom]],
-    reach: Callable[[n.Function], Statements] = _all,
-    custom: bool = False,
-    known: dict[int, frozenset[str]] | None = None,
-) -> frozenset[str]:
-    """Array parameters that `pick` finds in the function or in what it calls.
-
-    reach: which statements count. custom: looks into the users' own gradients and replays too.
-    known: of functions, by identity.
-    """
-    known = {} if known is None else known
-    if id(fn) in known:
-        return known[id(fn)]
-    out = {a.name for a in pick(reach(fn)) if isinstance(a, n.Var)}
-    if fn.native is not None:
-        named = fn.native.updates
-        if pick is _accessed:
-            named |= fn.native.reads | fn.native.writes
-        out |= named & {p.name for p in fn.params}
-    for s in reach(fn):
-        if isinstance(s, n.Call):
-            own = (s.func.grad, s.func.replay) if custom else ()
-            for f in filter(None, (s.func, *own)):
-                inner = _arrays(f, pick, reach, custom, known)
-                # A gradient has more parameters than the call has arguments.
-                for p, a in zip(f.params, s.args, strict=False):
-                    if p.name in inner and isinstance(a, n.Var):
-                        out.add(a.name)
-    known[id(fn)] = frozenset(out)
-    return known[id(fn)]
-
-
-def _updated(body: Statements) -> Iterable[n.Atom]:
-    return [s.array for s in body if isinstance(s, n.Atomic)]
-
-
-def _accessed(body: Statements) -> Iterable[n.Atom]:
-    return [s.array for s in body if isinstance(s, (n.Load, n.Store, n.Atomic))]
