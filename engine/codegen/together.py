@@ -14,10 +14,12 @@ reads what another one wrote, so it does not matter that they take turns step by
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from engine.classes import dataclass
 from engine.codegen.facts import Facts
 from engine.codegen.outline import weight
+from engine.codegen.rows import TURNS, by_rows
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType, Type, scalar_of
 
@@ -25,8 +27,6 @@ from engine.lang.types import ArrayType, Type, scalar_of
 WIDTHS, KEPT = (64, 32, 16), 24 << 10
 # Scalar operations of a kernel beyond which it is compiled one way only.
 MOST = 400
-# Turns of a loop of constant length from which it is worth it.
-TURNS = 8
 _WIDE = 64  # bytes of the largest value that a lane may keep
 
 
@@ -78,7 +78,7 @@ def together(fn: n.Function, facts: Mapping[int, Facts]) -> Together | None:
         return None
     cut = _Cut(fn, ways)
     cut.block(fn.body, 0, False)
-    if not cut.worth or cut.refused:
+    if not cut.worth or by_rows(fn, ways.varying):
         return None
     return cut.finished()
 
@@ -267,7 +267,7 @@ class _Cut:
         self.open: list[n.Stmt] = []
         self.later: list[n.Stmt] = []  # effects after the open segment
         self.parts: list[Part] = []
-        self.worth = self.refused = False
+        self.worth = False
 
     def block(self, block: n.Block, depth: int, long: bool) -> None:
         """Cuts a block. depth: loops around it. long: one of them is worth it."""

@@ -224,7 +224,25 @@ def wide(x: F, y: F):
     y[i] = s
 
 
-@pytest.mark.parametrize("kernel", [short, wide])
+@wp.kernel
+def by_rows(a: G, x: F, y: F):
+    i = wp.tid()
+    s = float(0.0)
+    for k in range(a.shape[1]):
+        s += a[i, k] * x[k]
+    y[i] = s
+
+
+@wp.kernel
+def by_flat_rows(a: F, n: int, y: F):
+    i = wp.tid()
+    s = float(0.0)
+    for k in range(n):
+        s += a[i * n + k]
+    y[i] = s
+
+
+@pytest.mark.parametrize("kernel", [short, wide, by_rows, by_flat_rows])
 def test_what_gains_nothing_has_no_blocks(kernel: Any) -> None:
     assert "run_lanes" not in str(kernel_stage(kernel, "cpp"))
 
