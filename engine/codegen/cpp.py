@@ -30,12 +30,17 @@ CPP = Dialect(
     context="eng::ctx_t&",
 )
 PLAIN = Loops()
+# All that `headers.DECOMPOSE` has.
+_DECOMPOSE = re.compile(
+    r"eng::(svd2|svd3|eig3|qr3|part|put_part|column|unit|perpendicular|beside|rescale|epsilon|ldexp"
+    r"|rotation_t|swap_columns|orthogonal_columns|first_axes|jacobi_sweeps)\b"
+)
 _TRIG = re.compile(r"eng::(sin|cos|tan)\(")
 APART = True  # tests change it: whether there is a loop for arrays that share no memory
 
 
 def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN) -> str:
-    """A kernel as one block of C++ that needs only the header `ENGINE` before it.
+    """A kernel as one block of C++ that needs only the header `COMMON` before it.
 
     symbol: name of the entry point; all else is in a namespace of that name.
     lines: write `#line` directives that point to the Python source.
@@ -57,6 +62,8 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
 def _headers(fn: n.Function, text: str, blocks: bool) -> list[str]:
     """What a kernel needs beside the header of all."""
     out = [headers.SNIPPET] if snippets.has_snippets(fn) else []
+    if _DECOMPOSE.search(text):
+        out.append(headers.DECOMPOSE)
     if fn.watch:
         out.append(headers.WATCH)
     if blocks:

@@ -18,7 +18,9 @@ from pathlib import Path
 _NATIVE = Path(__file__).parent / "native"
 CPU = (_NATIVE / "cpu", _NATIVE)
 CUDA = (_NATIVE / "cuda", _NATIVE)
-ENGINE = "engine.h"  # what every kernel needs
+ENGINE = "engine.h"  # all that kernels use
+# What every kernel needs, and what few do: it takes a third of the time that reading all takes.
+COMMON, DECOMPOSE = "common.h", "decompose.h"
 WATCH = "watch.h"  # what watched kernels need, on the CPU alone
 TRIG = "trig_{}.h"  # what kernels need that call sin, cos or tan, on the CPU alone
 SNIPPET = "snippet.h"  # what native functions see; has the other in it

@@ -148,7 +148,7 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
             settings = ["#define ENG_LARGE"] if level else []
             if config.precise_math:
                 settings.append("#define ENG_PRECISE")
-            text = [*settings, f'#include "{headers.ENGINE}"', *(u.source() for u in part)]
+            text = [*settings, f'#include "{headers.COMMON}"', *(u.source() for u in part)]
             source.write_text("\n".join(text), encoding="utf-8")
             sources.append((source, level))
         outcomes = build(toolchain, sources, headers.CPU, config.compile_timeout)

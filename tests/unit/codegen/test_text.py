@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -200,7 +201,7 @@ def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_
     if "Free Software Foundation" not in toolchain.version:
         pytest.skip("asks GCC for its report")
     source = tmp_path / "kernel.cpp"
-    source.write_text(f'#include "{headers.ENGINE}"\n{cpp.emit(make(), "s")}')
+    source.write_text(f'#include "{headers.COMMON}"\n{cpp.emit(make(), "s")}')
     command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), headers.CPU)
     done = subprocess.run([*command, "-fopt-info-vec"], capture_output=True, text=True, check=True)
     assert "loop vectorized" in done.stderr
@@ -209,8 +210,21 @@ def test_gcc_vectorises_the_loop_over_threads(make: Callable[[], Function], tmp_
 def test_native_code_compiles_without_warnings(tmp_path: Path) -> None:
     toolchain = find_toolchain()
     source = tmp_path / "kernel.cpp"
-    source.write_text(f'#include "{headers.ENGINE}"\n{cpp.emit(stencil(), "s")}')
+    source.write_text(f'#include "{headers.COMMON}"\n{cpp.emit(stencil(), "s")}')
     command = toolchain.compile_command(str(source), str(tmp_path / "kernel.so"), headers.CPU)
     flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_header_that_few_need_is_there_for_all_that_it_has() -> None:
+    path = next(f / headers.DECOMPOSE for f in headers.CPU if (f / headers.DECOMPOSE).is_file())
+    text = path.read_text()
+    names = {
+        *re.findall(r"(?:ENG_INLINE|ENG_FN)\s[^({;]*?\b(\w+)\(", text),
+        *re.findall(r"struct (\w+)", text),
+        *re.findall(r"constexpr (?:T|int) (\w+)", text),
+        *re.findall(r"ENG_OF_HALVES\((\w+),", text),
+    } - {"", "name"}
+    assert len(names) > 15
+    assert all(cpp._DECOMPOSE.search(f" eng::{name}<2>(x)") for name in names)

@@ -1,0 +1,15 @@
+// What most generated kernels use.
+#pragma once
+#include "array.h"
+#include "atomic.h"
+#include "bits.h"
+#include "context.h"
+#include "launch.h"
+#include "mat.h"
+#include "math.h"
+#include "quantile.h"
+#include "range.h"
+#include "saved.h"
+#include "scalar.h"
+#include "solve.h"
+#include "vec.h"
