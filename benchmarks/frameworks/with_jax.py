@@ -1,4 +1,8 @@
-"""JAX on the CPU. Everything is compiled; backward passes begin at what the forward pass kept."""
+"""JAX on the CPU. Everything is compiled.
+
+A backward pass is one program from the arguments and the gradient of the result to those of the
+arguments, as an adjoint is: nothing was kept by a forward pass that would have to be counted.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,16 @@ Function = Callable[..., Any]
 
 
 def _ready(f: Function, given: list[Any], seed: Any = None) -> Ready:
-    """A function of arrays, alone, and its backward pass at values that were kept."""
+    """A function of arrays, and its gradients for a gradient of the result."""
     arrays = [jnp.asarray(a) for a in given]
     forward = jax.jit(f)
-    out, back = jax.jit(lambda *a: jax.vjp(f, *a))(*arrays)
+    out = forward(*arrays)
     kept = jnp.ones_like(out) if seed is None else jnp.asarray(seed)
-    backward = jax.jit(lambda vjp, g: vjp(g))
-    found = backward(back, kept)
+    backward = jax.jit(lambda g, *a: jax.vjp(f, *a)[1](g))
+    found = backward(kept, *arrays)
     return Ready(
         lambda: forward(*arrays).block_until_ready(),
-        lambda: jax.block_until_ready(backward(back, kept)),
+        lambda: jax.block_until_ready(backward(kept, *arrays)),
         [np.asarray(out)],
         [np.asarray(g) for g in found],
     )
