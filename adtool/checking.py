@@ -16,7 +16,7 @@ from adtool import endings
 from adtool.job import CheckOptions
 from adtool.outcome import Outcome
 from adtool.report import Problem
-from adtool.sharing import LARGEST, LEAST, Shared, can_fork
+from adtool.sharing import KERNELS, LARGEST, LEAST, Shared, can_fork
 from engine.autograd import (
     Broken,
     CheckInterrupted,
@@ -56,7 +56,8 @@ def check_tapes(
         "done", kernels=kernels_of(tapes), recorded=launches_of(tapes),
         processes=_processes(),
     )  # fmt: skip
-    if options.plain and experience is None and sum(seen.recorded) >= LEAST:
+    many = sum(seen.recorded) >= LEAST or len(seen.kernels) >= KERNELS
+    if options.plain and experience is None and many:
         check = DividedCheck(tapes, **options.of_divided())
         if check.largest <= LARGEST:
             processes = processes if can_fork() else 1

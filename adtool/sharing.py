@@ -1,9 +1,9 @@
-"""Checks of long programs, shared among forked processes: one for each processor.
+"""Checks of long programs, and of many kernels, shared among forked processes.
 
-Each takes the next kernel from a queue, and checks all its launches. The process that was there
-first also checks the tapes as wholes, meanwhile; then it gathers what all have found. Whose checks
-a process does not come to the end of, it makes itself. What is found does not depend on how many
-there are.
+There is one for each processor. Each takes the next kernel from a queue, and checks all its
+launches. The process that was there first also checks the tapes as wholes, meanwhile; then it
+gathers what all have found. Whose checks a process does not come to the end of, it makes itself.
+What is found does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from engine.autograd import DividedCheck, Found, LaunchResult
 from engine.classes import dataclass
 
 MOST = 8  # processes
-LEAST = 300  # launches that are worth a second process
+# Launches, or kernels, that are worth a second process.
+LEAST, KERNELS = 300, 8
 _SOON = 0.2  # seconds after which what was found is handed on
 LARGEST = 64 << 20  # bytes of a launch's arrays, beyond which its own threads are of more use
 _SLOT = struct.Struct("<qqqq")  # launches begun; tape, number and kernel of the last one

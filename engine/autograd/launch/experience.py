@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.autograd.launch.equal import EqualLaunches
 from engine.autograd.launch.glance import Glances
 from engine.autograd.results import LaunchResult, PairResult, WholeResult
 from engine.tape.records import LaunchRecord
@@ -25,9 +26,10 @@ _RIGHT, _WRONG = {"pass", "kink", "skipped"}, {"fail", "nan", "nondeterministic"
 class Experience:
     """Launches that were checked, counted by kind: one kernel, with arguments of equal shapes.
 
-    The first of a kind is looked at entry by entry, then the second, the fifth, the seventeenth
-    and so on along directions for each pair of its arrays, the others along one direction through
-    all inputs. Given to the checks of several tapes, it holds for all of them.
+    Of equal launches, whose arguments have the same values too, one is checked for all. The first
+    of a kind is looked at entry by entry, then the second, the fifth, the seventeenth and so on
+    along directions for each pair of its arrays, the others along one direction through all inputs.
+    Given to the checks of several tapes, it holds for all of them.
 
     Where all derivatives of a kernel are generated and no launch of a kind was wrong, the check
     of the tape as a whole answers for those beyond the first 24 of the kind, but for each 64th: of
@@ -37,6 +39,7 @@ class Experience:
 
     def __init__(self) -> None:
         self._glances = Glances()
+        self.equal = EqualLaunches()
         self._met: Counter[Hashable] = Counter()
         self._asked: set[Hashable] = set()
         self._kinked: set[Hashable] = set()

@@ -252,7 +252,14 @@ def check_one(
         r = record
         barred = LaunchResult(index, r.name, r.dim, (), r.definition, r.site, skipped=r.why)
         return CheckedLaunch(barred)
-    return check_launch(index, record, options.of_launch(record.kernel.key), experience)
+    # Who wants to keep what was compared wants that of each launch.
+    key = experience.equal.key(record) if options.keep is None else None
+    same = experience.equal.found(key)
+    if same is not None:
+        return CheckedLaunch(replace(same, index=index, site=record.site))
+    checked = check_launch(index, record, options.of_launch(record.kernel.key), experience)
+    experience.equal.add(key, checked.result)
+    return checked
 
 
 def selected(

@@ -44,7 +44,7 @@ def scaled(x: F, y: F):
 @wp.kernel
 def squared(x: F, y: F):
     i = wp.tid()
-    y[i] = x[i] * x[i]
+    y[i] = x[i] * (1.0 + 0.001 * x[i])
 
 
 def captured(count: int = 30) -> list[Any]:
@@ -217,6 +217,23 @@ def test_the_outcome_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [t.whole and t.whole.verdict for t in one.tapes] == ["pass", "pass"]
     assert any(p.by_whole for t in one.tapes for x in t.launches for p in x.pairs)
     assert repr(one) == repr(two)
+
+
+@pytest.mark.parametrize("kernels", [3, 4])
+def test_many_kernels_are_shared_too(monkeypatch: pytest.MonkeyPatch, kernels: int) -> None:
+    monkeypatch.setattr(checking, "KERNELS", kernels)
+    monkeypatch.setattr(checking, "can_fork", lambda: True)
+    forked: list[int] = []
+
+    def cannot(self: Shared, slot: int) -> None:
+        forked.append(slot)
+        raise OSError
+
+    monkeypatch.setattr(Shared, "_forked", cannot)
+    tapes = captured(3)
+    assert len(checking.kernels_of(tapes)) == 3
+    check_tapes(tapes, CheckOptions(), processes=4)
+    assert bool(forked) == (kernels == 3)
 
 
 def test_an_interrupt_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,7 +201,7 @@ def test_special_values_late_are_found_where_no_gradient_comes(
 
 def test_what_rounding_adds_is_measured_where_it_is_more_than_elsewhere() -> None:
     late = EACH + 9
-    found = check_tape(apart(halved, [[2e3, 3e3] if n == late else [0.5, 2.0]
+    found = check_tape(apart(halved, [[2e3, 3e3] if n == late else [0.5 + 1e-3 * n, 2.0]
                                       for n in range(EACH + 20)]))  # fmt: skip
     assert late not in left(found)
     lost = [p.off / p.scale for x in found.launches for p in x.pairs if not p.by_whole]
@@ -286,7 +286,8 @@ def test_each_is_looked_at_where_only_launches_are_asked_for() -> None:
 def test_each_tape_of_many_is_run_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     experience, count = Experience(), EACH // 4 + 6
     results = [
-        check_tape(rollout(step, 4, [0.1 * n, -0.2]), experience=experience) for n in range(count)
+        check_tape(rollout(step, 4, [0.1 * n + 0.1, -0.2]), experience=experience)
+        for n in range(count)
     ]
     assert {r.whole.verdict for r in results if r.whole is not None} == {"pass"}
     assert all(r.whole is not None for r in results)
