@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -75,4 +76,5 @@ class EqualLaunches:
         if key is None or found.skipped or found.detached or not found.pairs:
             return
         if by_itself and verdicts <= _LASTING:
-            self._found.setdefault(key, found)
+            pairs = (replace(p, corner=None) for p in found.pairs)  # told once
+            self._found.setdefault(key, replace(found, pairs=tuple(pairs)))
