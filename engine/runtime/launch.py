@@ -95,7 +95,7 @@ def launch(
             if tape is None:
                 plan.run(dim, values, blob)
             else:
-                tape.run_launch(Call(plan, dim, values, blob, len(inputs)), call_site(2))
+                tape.run_launch(plan, dim, values, blob, len(inputs), call_site(2))
             return None
     return _launch(
         kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device, adjoint, record_tape,
@@ -238,7 +238,7 @@ def _perform(
                 b.launched(call, site)
         plan.run(shape, values, blob)
     else:
-        tape.run_launch(call, site)
+        tape.run_launch(plan, shape, values, blob, call.inputs, site)
     if gathered is not None:
         gathered.give_back()
         relinks.relink(gathered, plan)

@@ -14,7 +14,7 @@ from engine.diagnostics.site import Site
 if TYPE_CHECKING:
     from engine.runtime.array import array
     from engine.runtime.kernel import Kernel
-    from engine.runtime.plan import Call
+    from engine.runtime.plan import Call, Plan
 
 
 Written = Callable[[], None]
@@ -23,8 +23,14 @@ Written = Callable[[], None]
 class Recorder(Protocol):
     """What a tape is to the runtime."""
 
-    def run_launch(self, call: Call, site: Site | None) -> None:
-        """Runs a launch with checked arguments, and records it."""
+    def run_launch(
+        self, plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes, inputs: int,
+        site: Site | None,
+    ) -> None:  # fmt: skip
+        """Runs a launch with checked arguments (`blob` are `values`, as bytes), and records it.
+
+        inputs: how many of them the caller named as inputs.
+        """
 
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Called before `src` (same shape, maybe another float width) is copied to `dest`.

@@ -19,6 +19,7 @@ from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.guards import in_one_place, objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.recording import active, bystanders, deferred, graph, reading
+from engine.runtime.storage import announced
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
@@ -71,6 +72,10 @@ def zero(dest: array) -> None:
         and storage.device is HOST and graph.get() is None and active.get() is None
         and not dest._info.linked
     ):  # fmt: skip
+        functions = CPU.functions
+        if functions is not None and dest.hi - dest.lo <= FEW and not announced():
+            if functions.clear(dest):
+                return
         storage.before_write(dest.lo, dest.hi)
         view = dest._own_view
         if view is not None:

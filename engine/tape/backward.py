@@ -46,7 +46,7 @@ def check_loss(loss: object) -> array:
 
 def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any, Any]]]:
     """Arrays with their cotangents as NumPy copies. Raises TapeError (E402)."""
-    if not isinstance(grads, Mapping):
+    if grads.__class__ is not dict and not isinstance(grads, Mapping):
         raise seed_error("grads must be a dictionary of arrays and cotangents",
                          f"got {type(grads).__name__}")  # fmt: skip
     out = []
@@ -59,7 +59,7 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
         if g.__class__ is array and g._ir is a._ir and g.shape == a.shape and _plain(a):
             if bystanders:
                 reading((g,))
-            out.append((a, g._host().copy()))
+            out.append((a, g.device.backend.to_host(g._parts).copy()))
             continue
         if not a._info.floating:
             message = "a cotangent was given for an array that cannot have a gradient"

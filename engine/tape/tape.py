@@ -19,7 +19,7 @@ from engine.runtime.array import array
 from engine.runtime.device import get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
-from engine.runtime.plan import Call
+from engine.runtime.plan import Call, Plan
 from engine.runtime.recording import Written
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
@@ -126,33 +126,42 @@ class Tape:
         """
         return self._scopes.markers()
 
-    def run_launch(self, call: Call, site: Site | None) -> None:
-        """Runs a launch with checked arguments, and records it."""
-        began = 0.0
-        if self._captures:
-            values, plan = call.values, call.plan
+    def run_launch(
+        self, plan: Plan, dim: tuple[int, ...], values: list[Any], blob: bytes, inputs: int,
+        site: Site | None,
+    ) -> None:  # fmt: skip
+        """Runs a launch with checked arguments (`blob` are `values`, as bytes), and records it.
+
+        inputs: how many of them the caller named as inputs.
+        """
+        began, captures = 0.0, self._captures
+        captured = captures is not NOBODY and bool(captures)
+        if captured:
             reads = [values[i] for i in plan.only_read if values[i] is not None]
-            self._captures.recording(reads, values, self.records)
+            captures.recording(reads, values, self.records)
             began = perf_counter()
-        record = self._launch_record(call, site)
+        aliased = plan.aliased(values) if plan.pairs else _NOBODY
+        selection = plan.select(values, aliased)
+        record = LaunchRecord(plan, dim, values, blob, inputs, site, aliased, selection)
+        self._hold(record, captured)
         if self._verifies():
             access.launched(record)
         changes = self._overwrites.launched(record, len(self.records))
-        executable = record.selection.executable
+        executable = selection.executable
         if not (changes or began):
-            came = executable.at_once(call.dim, call.values, call.blob)
+            came = executable.at_once(dim, values, blob)
             if came is None:
-                call.plan.check_written(call.values)
-                came = executable.brief(call.dim, call.blob)
+                plan.check_written(values)
+                came = executable.brief(dim, blob)
             if came is NOTHING:  # as nearly all end
                 self.records.append(record)
                 return
             if came is not None:
-                executable.tell(came, call.dim, partial(self._ran, record, changes, began))
+                executable.tell(came, dim, partial(self._ran, record, changes, began))
                 return
         else:
-            call.plan.check_written(call.values)
-        executable.run(call.dim, call.blob, partial(self._ran, record, changes, began))
+            plan.check_written(values)
+        executable.run(dim, blob, partial(self._ran, record, changes, began))
 
     def _ran(
         self, record: LaunchRecord, changes: Sequence[Change], began: float,
@@ -167,20 +176,14 @@ class Tape:
         if changes:
             self._overwrites.wrote(changes)
 
-    def _launch_record(self, call: Call, site: Site | None) -> LaunchRecord:
-        plan, values = call.plan, call.values
-        aliased = plan.aliased(values) if plan.pairs else _NOBODY
-        selection = plan.select(values, aliased)
-        record = LaunchRecord(
-            plan, call.dim, values, call.blob, call.inputs, site, aliased, selection
-        )
+    def _hold(self, record: LaunchRecord, captured: bool) -> None:
+        """Has a record remember what its inputs contain. captured: for somebody who listens."""
+        captured = captured and self._captures.copies(record.name)
         when = config.tape_snapshots
-        captured = bool(self._captures) and self._captures.copies(record.name)
         if when != "off" or captured:
             setting = config.overwrites
             copied = setting == "restore" or (setting != "present" and mode() != "present")
             record.take_holds(when == "eager" or captured, copied)
-        return record
 
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Records a copy between arrays of one shape. What it gives is called after it."""
@@ -264,8 +267,12 @@ class Tape:
                 "cannot be recorded afterwards", help="launch it inside the tape's `with` block",
             )  # fmt: skip
         values, blob = plan.bind([*inputs, *outputs], device=place)
-        call = Call(plan, grid(dim, kernel), values, blob, len(inputs))
-        record = self._launch_record(call, call_site())
+        aliased = plan.aliased(values)
+        record = LaunchRecord(
+            plan, grid(dim, kernel), values, blob, len(inputs), call_site(), aliased,
+            plan.select(values, aliased),
+        )  # fmt: skip
+        self._hold(record, bool(self._captures))
         if record.selection.recorded:
             raise self._misused(
                 f"kernel {kernel.key!r} overwrites values that its adjoint needs, so its launch "
@@ -358,7 +365,7 @@ class Tape:
             recording.deferred(partial(self.backward, loss, grads))
             return
         seeds = [] if grads is None else check_seeds(grads)
-        captured = bool(self._captures)
+        captured = self._captures is not NOBODY and bool(self._captures)
         if captured:  # now that what gets a cotangent requires a gradient
             self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
@@ -368,7 +375,7 @@ class Tape:
         done = False
         try:
             before: Sequence[Callable[[int], None]] = ()
-            if self._captures:
+            if captured:
                 begins = all_seeds or lying_seeds(self.records)
                 run = Pass(self.records, begins, restored, self._overwrites.mixed, call_site())
                 before = self._captures.ran(run)
@@ -380,7 +387,7 @@ class Tape:
             if self._verifies():
                 access.forget(self.records)
         finally:
-            if self._captures:
+            if captured:
                 self._captures.ended(done)
             recording.active.reset(token)
         if watch is not None:

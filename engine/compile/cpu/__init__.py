@@ -68,6 +68,8 @@ class Cpu(Backend):
     on_host = True
 
     _runner: Callable[..., Outcome] | None = None
+    # What does small things without Python (`launcher.Functions`), once it was made.
+    functions: Any = None
 
     def emit(self, fn: Function, symbol: str) -> str:
         from engine.compile.cpu import loops

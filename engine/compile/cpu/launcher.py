@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from engine.compile.cpu import CPU
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
@@ -50,12 +51,14 @@ class Functions(NamedTuple):
 
     pack(kinds, values): the arguments as bytes. launch(run, values, args): announces the writes,
     runs the kernel; True where that left nothing, else its launch structure. back(run, values,
-    args): the same for an adjoint, which adds to the arrays' gradients.
+    args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
+    zeros for all of a contiguous array, and writes them; True.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
     launch: Callable[[int, list[Any], bytes], bytes | bool | None]
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
+    clear: Callable[[Any], bool | None]
 
 
 class _Maker:
@@ -87,6 +90,8 @@ class _Maker:
         try:
             library = load(_SOURCE, _ENTRY, "the engine's launcher")
             self.functions = self._made(library, size)
+            if self.functions is not None:
+                CPU.functions = self.functions
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
 
@@ -96,19 +101,19 @@ class _Maker:
         calls = [ctypes.cast(getattr(ctypes.pythonapi, c), ctypes.c_void_p).value for c in _CALLS]
         words = [*calls, *map(id, objects)]
         table = struct.pack(f"<{len(words)}Q", *words)
-        found = (ctypes.c_void_p * 4)()
+        found = (ctypes.c_void_p * 5)()
         entry = library[_ENTRY]
         entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
         entry.restype = None
         entry(table, len(table), ctypes.addressof(found))
-        if not all(found) or found[3] != size:
+        if not all(found) or found[4] != size:
             return None
         new = ctypes.pythonapi["PyCFunction_NewEx"]
         new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         new.restype = ctypes.py_object
         methods = [
             _Method(name, address, _FASTCALL, None)
-            for name, address in zip((b"pack", b"launch", b"back"), found, strict=False)
+            for name, address in zip((b"pack", b"launch", b"back", b"clear"), found, strict=False)
         ]
         self._kept += [library, objects, methods]
         return Functions(*(new(ctypes.addressof(m), None, None) for m in methods))

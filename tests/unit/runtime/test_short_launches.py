@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import brief, launcher, runner, schedule
+from engine.compile.cpu import CPU, brief, launcher, runner, schedule
 from engine.diagnostics import EngineError
 from engine.runtime import execute
 from engine.runtime.execute import Executable
@@ -73,8 +73,10 @@ def way(monkeypatch: pytest.MonkeyPatch, short: bool | str) -> Iterator[None]:
         if short == "native":
             m.setattr(brief, "MANY", 1)
             m.setattr(launcher.maker, "functions", NATIVE)
+            m.setattr(CPU, "functions", NATIVE)
         else:
             m.setattr(launcher.maker, "functions", None)
+            m.setattr(CPU, "functions", None)
             m.setattr(Executable, "at_once", lambda self, dim, values, args: None)
         if not short:
             m.setattr(Executable, "brief", lambda self, dim, args: None)
@@ -418,3 +420,23 @@ def test_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         work()
         gc.collect()
         assert [sys.getrefcount(o) for o in watched] == before
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_zeros(stride: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clearing an array announces it, keeps what was held, and touches nothing beside it."""
+    found = []
+    for short in (False, *WAYS):
+        with way(monkeypatch, short):
+            whole = made(12 * stride)
+            part = whole[2 : 2 + 8 * stride : stride]
+            hold = part.storage.hold(part.lo, part.hi)
+            version = part.storage.version
+            part.zero_()
+            held = hold.read(whole.ptr, whole.shape, whole.strides, np.float32)
+            found.append((whole.numpy().tobytes(), part.storage.version - version, held.tobytes()))
+            with pytest.raises(EngineError, match="read-only"):
+                frozen = np.ones(4, np.float32)
+                frozen.flags.writeable = False
+                wp.array(frozen, dtype=float, copy=False).zero_()
+    assert all(x == found[0] for x in found)

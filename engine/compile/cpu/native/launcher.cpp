@@ -224,6 +224,27 @@ object* back(object*, object* const* given, int64_t n) {
     return raised ? nullptr : came ? came : nothing();
 }
 
+// clear(array): announces a write of zeros to all of an array, and writes them; True.
+object* clear(object*, object* const* given, int64_t n) {
+    if (n != 1) return nothing();
+    object *a = given[0], *storage = py.get(a, py.storage);
+    const bool fits = storage && is(a, py.contiguous, py.yes) && is(storage, py.writable, py.yes)
+        && is(storage, py.guard, py.none);
+    object *lo = fits ? py.get(a, py.lo) : nullptr, *hi = fits ? py.get(a, py.hi) : nullptr;
+    const bool raised = fits && lo && hi && !announce(a, storage);
+    if (fits && lo && hi && !raised) {
+        const long long from = py.as_long(lo);
+        memset(reinterpret_cast<void*>(static_cast<intptr_t>(from)), 0, py.as_long(hi) - from);
+    }
+    const bool done = fits && lo && hi;
+    object* parts[] = {storage, lo, hi};
+    for (object* o : parts) if (o) py.drop(o);
+    if (raised) return nullptr;
+    if (!done) return nothing();
+    py.keep(py.yes);
+    return py.yes;
+}
+
 }  // namespace
 
 // Takes the table, and gives the functions that Python makes objects of.
@@ -234,5 +255,6 @@ void eng_launcher(const void* table, int64_t size, void** functions) {
     functions[0] = reinterpret_cast<void*>(&pack);
     functions[1] = reinterpret_cast<void*>(&launch);
     functions[2] = reinterpret_cast<void*>(&back);
-    functions[3] = reinterpret_cast<void*>(sizeof(eng_launch));
+    functions[3] = reinterpret_cast<void*>(&clear);
+    functions[4] = reinterpret_cast<void*>(sizeof(eng_launch));
 }
