@@ -16,7 +16,7 @@ from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
 from engine.codegen.layout import arg_offsets
 from engine.codegen.loops import Loops, loop
-from engine.codegen.outline import is_large
+from engine.codegen.outline import is_large, weight_of
 from engine.codegen.spelling import identifier, local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
@@ -36,6 +36,7 @@ _DECOMPOSE = re.compile(
     r"|rotation_t|swap_columns|orthogonal_columns|first_axes|jacobi_sweeps)\b"
 )
 _TRIG = re.compile(r"eng::(sin|cos|tan)\(")
+SHORT = 60  # operations of a kernel that may be compiled once more
 APART = True  # tests change it: whether there is a loop for arrays that share no memory
 
 
@@ -51,6 +52,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
     blocks: list[str] = []
     if apart:
+        out += _run(e, apart, flat=True) if _in_place(e) else []
         blocks, width = lanes.function(e)
         out += _run_apart(e, known)
     if blocks:
@@ -79,17 +81,32 @@ def only(pointer: str) -> str:
     return f"unsigned char* ENG_ONLY {pointer}"
 
 
-def _run(e: Emitter, apart: bool) -> list[str]:
-    """The loop over threads, for any arrays. apart: there is another one for most launches."""
+def _run(e: Emitter, apart: bool, flat: bool = False) -> list[str]:
+    """The loop over threads, for any arrays, or for any contiguous ones.
+
+    apart: there is another one for most launches. flat: arrays are contiguous, but may be one.
+    """
     offsets = arg_offsets([p.type for p in e.fn.params])
-    args = [
-        f"    auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});"
-        for p, at in zip(e.fn.params, offsets, strict=False)
-    ]
+    args = []
+    for p, at in zip(e.fn.params, offsets, strict=False):
+        kind = e.type(p.type)
+        kind = f"{kind[:-1]},true>" if flat and isinstance(p.type, ArrayType) else kind
+        args.append(f"    auto {local(p)} = eng::arg<{kind}>(args, {at});")
     if e.fn.watch:
         args.append(f"    auto watch = eng::arg<eng::watch_t*>(args, {offsets[-1]});")
-    head = "static void run(const unsigned char* args, eng_launch* L) {"
-    return [head, *args, *loop(e, PLAIN, scalar=apart), "}"]
+    name = "run_flat" if flat else "run"
+    head = f"static void {name}(const unsigned char* args, eng_launch* L) {{"
+    return [head, *args, *loop(e, PLAIN, scalar=apart and not flat), "}"]
+
+
+def _in_place(e: Emitter) -> bool:
+    """Whether launches in place (one array is read and written by two names) are worth a loop.
+
+    Compilers make vector code of it that looks where arrays are.
+    """
+    fn, facts = e.fn, e.facts[id(e.fn)]
+    short = weight_of(fn) <= SHORT and not any(s.NESTED for s in n.walk(fn.body))
+    return short and not fn.adjoints and bool(facts.written) and len(facts.touched) > 1
 
 
 def _apart(e: Emitter) -> tuple[list[str], list[str]]:
@@ -142,10 +159,23 @@ def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> 
         *(_blocks(symbol, given, known, rest) if blocks else []),
         f"    if (eng::apart(arrays){rest})",
         f"        ns_{symbol}::run_apart(args, L, {given});",
+        *(_flat(e, symbol) if _in_place(e) else []),
         "    else",
         f"        ns_{symbol}::run(args, L);",
         "}",
     ]
+
+
+def _flat(e: Emitter, symbol: str) -> list[str]:
+    """Runs the threads of a launch whose arrays are contiguous and may be one."""
+    offsets = arg_offsets([p.type for p in e.fn.params])
+    tests = [
+        f"eng::is_flat(eng::arg<{e.type(p.type)}>(args, {at}))"
+        for p, at in zip(e.fn.params, offsets, strict=False)
+        if isinstance(p.type, ArrayType)
+    ]
+    joined = "\n        && ".join(tests)
+    return [f"    else if ({joined})", f"        ns_{symbol}::run_flat(args, L);"]
 
 
 def _blocks(symbol: str, given: str, known: Loops, rest: str) -> list[str]:

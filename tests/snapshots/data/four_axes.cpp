@@ -33,6 +33,20 @@ static void run(const unsigned char* args, eng_launch* L) {
         for (int64_t k3 = first; k3 < stop; ++k3) { ENG_SCALAR; thread(v_x, v_out, k0, k1, k2, k3); }
     }
 }
+static void run_flat(const unsigned char* args, eng_launch* L) {
+    auto v_x = eng::arg<eng::array_t<float,4,true>>(args, 0);
+    auto v_out = eng::arg<eng::array_t<float,4,true>>(args, 72);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[4];
+        n = eng::row<4>(L, row, c);
+        const int64_t k0 = c[0];
+        const int64_t k1 = c[1];
+        const int64_t k2 = c[2];
+        const int64_t first = c[3], stop = first + n;
+        for (int64_t k3 = first; k3 < stop; ++k3) { thread(v_x, v_out, k0, k1, k2, k3); }
+    }
+}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
     auto v_x = eng::flat<eng::array_t<float,4,true>>(args, 0, d_x);
@@ -57,6 +71,9 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 4)
         ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 72));
+    else if (eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
+        && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72)))
+        ns_primal::run_flat(args, L);
     else
         ns_primal::run(args, L);
 }

@@ -19,6 +19,17 @@ static void run(const unsigned char* args, eng_launch* L) {
         for (int64_t k0 = first; k0 < stop; ++k0) { ENG_SCALAR; thread(v_x, v_factor, k0); }
     }
 }
+static void run_flat(const unsigned char* args, eng_launch* L) {
+    auto v_x = eng::arg<eng::array_t<float,1,true>>(args, 0);
+    auto v_factor = eng::arg<eng::array_t<float,1,true>>(args, 24);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_factor, k0); }
+    }
+}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_factor) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
@@ -40,6 +51,9 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 1)
         ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
+        ns_primal::run_flat(args, L);
     else
         ns_primal::run(args, L);
 }
@@ -69,6 +83,20 @@ static void run(const unsigned char* args, eng_launch* L) {
     }
     eng::leave(L, ctx);
 }
+static void run_flat(const unsigned char* args, eng_launch* L) {
+    auto v_x = eng::arg<eng::array_t<float,1,true>>(args, 0);
+    auto v_factor = eng::arg<eng::array_t<float,1,true>>(args, 24);
+    eng::ctx_t ctx = eng::enter(L);
+    const int64_t begin = L->begin, end = L->end;
+    for (int64_t row = begin, n; row < end; row += n) {
+        int64_t c[1];
+        n = eng::row<1>(L, row, c);
+        const int64_t first = c[0], stop = first + n;
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(ctx, v_x, v_factor, k0); eng::close_frame(ctx); if (ctx.error) break; }
+        if (ctx.error) break;
+    }
+    eng::leave(L, ctx);
+}
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_factor) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
@@ -93,6 +121,9 @@ ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 1)
         ns_recorded::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+        && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
+        ns_recorded::run_flat(args, L);
     else
         ns_recorded::run(args, L);
 }
