@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,11 @@ def environment(framework: str, cache: str) -> dict[str, str]:
         "OMP_WAIT_POLICY": "passive",
         "PYTHONPATH": str(ROOT),
     }
+
+
+def placeless(text: str) -> str:
+    """A message without the folders of files, which are those of this machine."""
+    return re.sub(r"(/[^\s/:'\"]+)+/", "", text)
 
 
 class Peer:
@@ -107,7 +113,7 @@ class Peer:
             raise Failure(f"{self.framework} died at {command}")
         answer = json.loads(line)
         if isinstance(answer, dict) and "error" in answer:
-            raise Failure(answer["error"])
+            raise Failure(placeless(answer["error"]))
         return answer
 
     def close(self, at_once: bool = False) -> None:

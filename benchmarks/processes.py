@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import Plan, spread
-from benchmarks.peers import ROOT, Failure, Peer, environment
+from benchmarks.peers import ROOT, Failure, Peer, environment, placeless
 from benchmarks.scripts import SCRIPTS
 from benchmarks.targets import OURS
 
@@ -39,7 +39,7 @@ def _once(command: list[str], own: Mapping[str, str], limit: float) -> tuple[flo
     wall = time.perf_counter() - start
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise Failure(said[-1][:200])
+        raise Failure(placeless(said[-1])[:200])
     return wall, float(done.stdout.strip().splitlines()[-1].split()[0])
 
 

@@ -16,7 +16,7 @@ from benchmarks.__main__ import main
 from benchmarks.cases import CASES
 from benchmarks.measuring import Plan, measure, spread
 from benchmarks.page import markdown
-from benchmarks.peers import Failure, Peer
+from benchmarks.peers import Failure, Peer, placeless
 from benchmarks.recording import Recording
 from benchmarks.targets import Target, at_most, faster, judge, slower_than, times
 from benchmarks.verdicts import judge_all, missed, targets
@@ -136,6 +136,11 @@ def test_a_worker_that_is_silent_or_dies_is_started_again() -> None:
         with pytest.raises(Failure, match="no case was made"):
             peer.ask({"time": "forward", "repeat": 1})
         assert "saxpy" in peer.ask({"load": True})["rows"]
+
+
+def test_messages_name_no_folders() -> None:
+    said = "OSError: '/tmp/some/where/x.so': no such file, 3 µs / 4 µs"
+    assert placeless(said) == "OSError: 'x.so': no such file, 3 µs / 4 µs"
 
 
 def test_a_framework_that_is_missing_is_named() -> None:
