@@ -174,8 +174,10 @@ def _late(cls: Any, name: str, maker: _Maker) -> Callable[..., Any]:
 
 
 def _written(name: str, text: str, names: dict[str, Any]) -> Callable[..., Any]:
-    exec(text, names)
-    method: Callable[..., Any] = names[name]
+    # Of the package, as its frames say: what calls in is looked for above them.
+    space = {**names, "__name__": __name__}
+    exec(text, space)
+    method: Callable[..., Any] = space[name]
     return method
 
 
