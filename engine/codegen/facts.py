@@ -31,6 +31,50 @@ class Facts:
     written: frozenset[str]
 
 
+SHORT = 1024  # turns of a loop that the reverse sweep does not measure: see `engine.ad.checkpoints`
+
+
+def sure_pushes(fn: n.Function) -> frozenset[int]:
+    """Pushes (by identity) that follow effects, so that no limit may end the thread there.
+
+    They stand in loops in loops, which the reverse sweep runs again. What long ones save was
+    reserved before the first effect, short ones save little.
+    """
+    reserved = any(isinstance(s, n.Reserve) for s in n.walk(fn.body))
+    out: set[int] = set()
+
+    def look(block: n.Block, loops: int, short: bool) -> None:
+        for s in block:
+            if isinstance(s, n.Push) and loops > 1 and (reserved or short):
+                out.add(id(s))
+            inside = isinstance(s, (n.For, n.While))
+            for b in n.blocks_of(s):
+                look(b, loops + inside, is_short(s) if inside else short)
+
+    look(fn.body, 0, False)
+    return frozenset(out)
+
+
+def is_short(s: n.Stmt) -> bool:
+    """Whether a loop is known to have few turns."""
+    if not isinstance(s, n.For):
+        return False
+    trips = constant_trips(s)
+    if trips is not None:
+        return trips <= SHORT
+    return 1 << s.var.type.size * 8 <= SHORT  # type: ignore[union-attr]
+
+
+def constant_trips(s: n.Stmt) -> int | None:
+    """Turns of a loop whose bounds are constants; None of others."""
+    if not isinstance(s, n.For):
+        return None
+    bounds = [a.value for a in (s.start, s.stop, s.step) if isinstance(a, n.Const)]
+    if len(bounds) < 3 or not all(isinstance(b, int) for b in bounds) or bounds[2] == 0:
+        return None
+    return len(range(*bounds))  # type: ignore[arg-type]
+
+
 def tid_part(s: n.Let) -> int:
     """Which part of the thread's index a `tid(dim, arity)` or `thread()` is."""
     return LINEAR if s.op == "thread" else _number(s.args[0])

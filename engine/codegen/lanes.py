@@ -146,12 +146,11 @@ class LanesBody(Body):
         if s.stack not in self.how.stacks:
             super().push(s)
         elif isinstance(s.value, n.Var) and s.value in self.how.kept:
-            self.line(f"if (!eng::push(ctx, {lanes_of(s.value)})) {self.leave()}")
+            self.line(f"if (!eng::{self.pushing(s)}(ctx, {lanes_of(s.value)})) {self.leave()}")
         else:
             kind = f"eng::lanes_t<{self.e.type(s.value.type)},{self.how.width}>"
-            self.line(
-                f"if (!eng::push(ctx, eng::same<{kind}>({self.atom(s.value)}))) {self.leave()}"
-            )
+            same = f"eng::same<{kind}>({self.atom(s.value)}, {self.how.width})"
+            self.line(f"if (!eng::{self.pushing(s)}(ctx, {same})) {self.leave()}")
 
     def pop(self, s: n.Pop) -> None:
         if s.stack in self.how.stacks:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.codegen.ahead import AHEAD, Ahead, ahead
-from engine.codegen.facts import Facts, tid_part
+from engine.codegen.facts import Facts, sure_pushes, tid_part
 from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
@@ -77,6 +77,7 @@ class Body:
         self.decls = declarations(fn) if self.cut is None else _declared_in_pieces(self.cut)
         self.inserted = uses(fn)
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
+        self.sure = sure_pushes(fn)
         self.out: list[str] = []
         # What stands before the function: its frame and its pieces.
         self.before: list[str] = []
@@ -397,7 +398,10 @@ class Body:
             self.line(f"return{' ' if values else ''}{''.join(values)};")
 
     def push(self, s: n.Push) -> None:
-        self.line(f"if (!eng::push(ctx, {self.atom(s.value)})) {self.leave()}")
+        self.line(f"if (!eng::{self.pushing(s)}(ctx, {self.atom(s.value)})) {self.leave()}")
+
+    def pushing(self, s: n.Push) -> str:
+        return "push_sure" if id(s) in self.sure else "push"
 
     def pop(self, s: n.Pop) -> None:
         self.assign(s.dst, f"eng::pop<{self.e.type(s.dst.type)}>(ctx)")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from engine.classes import dataclass
-from engine.codegen.facts import Facts
+from engine.codegen.facts import Facts, constant_trips
 from engine.codegen.outline import weight
 from engine.codegen.rows import TURNS, by_rows
 from engine.ir import nodes as n
@@ -345,7 +345,8 @@ class _Cut:
         if not any(v in self.ways.varying for v in n.defs_of(s)) and isinstance(
             s, (n.Let, n.Set, n.Load)
         ):
-            if isinstance(s, n.Set):
+            # The threads of a block may be one: it reads what it wrote.
+            if isinstance(s, n.Set) or (isinstance(s, n.Load) and self.is_changed(s.array)):
                 self.flush()
             self.parts.append(s)
             return
@@ -357,6 +358,13 @@ class _Cut:
         if self.later and self.must_wait(s):
             self.flush()
         self.open.append(s)
+
+    def is_changed(self, array: n.Var) -> bool:
+        """Whether effects that are still to come may write to an array."""
+        return any(
+            isinstance(s, n.Call) or (isinstance(s, (n.Store, n.Atomic)) and s.array == array)
+            for s in n.walk(tuple(self.later))
+        )
 
     def must_wait(self, s: n.Stmt) -> bool:
         """Whether a statement must run after the effects before it: it may read what they wrote."""
@@ -392,16 +400,6 @@ class _Cut:
             inside = isinstance(s, (n.For, n.While))
             for b in n.blocks_of(s):
                 yield from self.saved(b, depth + inside, constant_trips(s) if inside else trips)
-
-
-def constant_trips(s: n.Stmt) -> int | None:
-    """Turns of a loop whose bounds are constants; None of others."""
-    if not isinstance(s, n.For):
-        return None
-    bounds = [a.value for a in (s.start, s.stop, s.step) if isinstance(a, n.Const)]
-    if len(bounds) < 3 or not all(isinstance(b, int) for b in bounds) or bounds[2] == 0:
-        return None
-    return len(range(*bounds))  # type: ignore[arg-type]
 
 
 def _coordinates(fn: n.Function) -> set[n.Var]:

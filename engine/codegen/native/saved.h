@@ -8,6 +8,11 @@ template <class T> ENG_INLINE bool push(ctx_t& c, const T& value) {
     return append(c, c.stack, value, error_stack);
 }
 
+// The same where the thread has had effects: only where memory runs out it is abandoned.
+template <class T> ENG_INLINE bool push_sure(ctx_t& c, const T& value) {
+    return ENG_LIKELY(append(c, c.stack, value, error_stack)) || append_beyond(c, c.stack, value);
+}
+
 // Pushes and pops pair up; an empty stack gives zero instead of foreign memory.
 template <class T> ENG_INLINE T pop(ctx_t& c) {
     T value{};

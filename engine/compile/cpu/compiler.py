@@ -119,14 +119,15 @@ class _Loader:
     def load(self, cache: Cache, u: _Unit) -> bool:
         """Loads a kernel from the cache; False where it is not there or cannot be used."""
         stored = cache.find(u.key)
-        if stored is None:
+        # An entry that names the code of another kernel was not written for this one.
+        if stored is None or not stored.symbol.endswith(f"_{u.key[:16]}"):
             return False
         try:
             library = self.libraries.get(stored.path)
             if library is None:
                 library = self.libraries[stored.path] = ctypes.CDLL(str(stored.path))
             call = library[stored.symbol]
-        except (OSError, AttributeError):
+        except (OSError, AttributeError, ValueError):
             cache.discard(stored.path)
             return False
         call.argtypes = (ctypes.c_char_p, ctypes.c_void_p)

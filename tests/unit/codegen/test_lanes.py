@@ -200,6 +200,97 @@ def test_a_block_that_saves_too_much_goes_one_by_one(monkeypatch: pytest.MonkeyP
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
+@wp.kernel
+def own_element(acc: F, x: G, z: G, n: int):
+    """Reads what the thread itself has written, at an index that all lanes of a block share."""
+    i, j = wp.tid()
+    s = float(0.0)
+    for m in range(n):
+        s = wp.sin(x[i, j] + s)
+    wp.atomic_add(acc, i, s)
+    acc[i] = acc[i] * 2.0
+    z[i, j] = acc[i]
+    for m in range(n):
+        z[i, j] = z[i, j] + acc[i] * 0.5
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_block_of_one_thread_reads_what_it_wrote(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "PARTS", 3)
+    monkeypatch.setattr(schedule, "LEAST", 0)
+    x = np.random.default_rng(4).normal(size=(60, 1)).astype(np.float32)
+    seen = []
+    for blocks in (True, False):
+        monkeypatch.setattr(runner, "BLOCKS", blocks)
+        with cut(threads):
+            acc, z = wp.ones(60, dtype=float), wp.zeros((60, 1), dtype=float)
+            wp.launch(own_element, (60, 1), [acc, wp.array(x, dtype=float), z, 5])
+        seen.append((acc.numpy(), z.numpy()))
+    np.testing.assert_array_equal(seen[0][0], seen[1][0])
+    np.testing.assert_array_equal(seen[0][1], seen[1][1])
+    np.testing.assert_allclose(seen[0][1][:, 0], seen[0][0] * (1.0 + 5 * 0.5), rtol=1e-6)
+
+
+@wp.kernel
+def saves_in_short_loops(x: wp.array(dtype=wp.float64), z: wp.array(dtype=wp.float64), m: int):
+    """Inner loops of known length save what no thread reserves, after its first effect."""
+    i = wp.tid()
+    s = x[i]
+    for a in range(m):
+        for _b in range(9):
+            s = wp.sin(s * x[i]) + wp.float64(a)
+        for _c in range(a % 3):
+            for _d in range(5):
+                s = s * wp.cos(s)
+    z[i] = s
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_no_limit_ends_a_thread_after_its_first_effect(
+    blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "BLOCKS", blocks)
+    values = np.random.default_rng(5).normal(size=70)
+
+    def gradient(limit: int) -> Any:
+        monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+        x = wp.array(values, dtype=wp.float64, requires_grad=True)
+        z = wp.zeros(70, dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(saves_in_short_loops, 70, [x, z, 12])
+        tape.backward(grads={z: wp.ones(70, dtype=wp.float64)})
+        return x.grad.numpy().copy()
+
+    right = gradient(0)
+    assert np.all(right != 0.0)
+    for limit in (
+        64,
+        90,
+        96,
+        104,
+        112,
+        128,
+        150,
+        170,
+        200,
+        300,
+        6144,
+        6200,
+        6500,
+        7168,
+        8000,
+        10240,
+    ):
+        try:
+            found = gradient(limit)
+        except wp.LaunchError as error:  # nothing would fit
+            assert error.diagnostics[0].code == "E209" and limit < 200
+            continue
+        np.testing.assert_array_equal(found, right, err_msg=str(limit))
+
+
 @pytest.mark.parametrize("kernel", [pulls, carried, guarded, alone, written, product])
 def test_there_are_blocks(kernel: Any) -> None:
     text = str(kernel_stage(kernel, "cpp"))

@@ -157,6 +157,25 @@ def test_damaged_entries_are_built_again(
     assert counted() == 2
 
 
+@pytest.mark.parametrize("how", ["of another kernel", "no name"])
+def test_entries_that_name_other_code_are_a_miss(
+    how: str, fresh: Path, counted: Callable[[], int], forget: Callable[[], None]
+) -> None:
+    compile_functions([filling(1)])
+    (first,) = (fresh / "index").iterdir()
+    compile_functions([filling(2)])
+    (second,) = set((fresh / "index").iterdir()) - {first}
+    text = second.read_text()
+    if how == "no name":
+        entry = json.loads(first.read_text())
+        entry["symbol"] = "\ud800" + entry["symbol"]
+        text = json.dumps(entry)
+    first.write_text(text)
+    forget()
+    assert filled(compile_functions([filling(1)])[0]) == 1
+    assert counted() == 3
+
+
 @pytest.mark.parametrize(
     "text", ["[]", "3", '{"schema": 1}', '{"schema": 2, "object": "x", "symbol": "y"}',
              '{"schema": 1, "object": "../../etc/passwd", "symbol": "y"}',

@@ -64,9 +64,22 @@ template <class T> ENG_INLINE bool append(ctx_t& c, eng_buf& b, const T& value, 
     return true;
 }
 
+// The same beyond the limit, after that was refused.
+template <class T>
+static __attribute__((noinline, cold, unused)) bool append_beyond(ctx_t& c, eng_buf& b,
+                                                                  const T& value) {
+    const int64_t limit = b.limit;
+    b.limit = 0;
+    c.error = error_none;
+    const bool done = append(c, b, value, error_memory);
+    b.limit = limit;
+    return done;
+}
+
 // Whether a thread that has had no effect yet may save `need` more bytes.
 ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
-    const bool fits = c.stack.limit <= 0 || need <= uint64_t(c.stack.limit - c.stack.size);
+    const int64_t left = c.stack.limit - c.stack.size;
+    const bool fits = c.stack.limit <= 0 || (left >= 0 && need <= uint64_t(left));
     if (__builtin_expect(fits, 1)) return true;
     c.error = error_stack;
     return false;

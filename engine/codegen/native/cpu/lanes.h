@@ -62,9 +62,9 @@ template <int W> ENG_INLINE bool agree(const lanes_t<bool, W>& x, int64_t n) {
     return count == 0 || count == n;
 }
 
-template <class L, class T> ENG_INLINE L same(const T& value) {
-    L r;
-    for (int64_t l = 0; l < int64_t(sizeof(L) / sizeof(T)); ++l) r.set(l, value);
+template <class L, class T> ENG_INLINE L same(const T& value, int64_t width) {
+    L r{};
+    for (int64_t l = 0; l < width; ++l) r.set(l, value);
     return r;
 }
 

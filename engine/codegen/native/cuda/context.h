@@ -59,6 +59,9 @@ template <class T> ENG_INLINE bool append(ctx_t& c, frame_t& f, const T& value, 
     return true;
 }
 
+// Frames have no more than they have.
+template <class T> ENG_INLINE bool append_beyond(ctx_t&, frame_t&, const T&) { return false; }
+
 // Whether a thread that has had no effect yet may save `need` more bytes.
 ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
     if (need <= uint64_t(c.stack.cap - c.stack.size)) return true;
