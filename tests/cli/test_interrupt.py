@@ -23,9 +23,11 @@ def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     i = wp.tid()
     y[i] = 2.0 * x[i]
 
-x, y = wp.ones(3, requires_grad=True), wp.zeros(3, requires_grad=True)
+# No two launches are equal, so that each is checked.
+given = [wp.full(3, 1.0 + k, requires_grad=True) for k in range(5)]
+y = wp.zeros(3, requires_grad=True)
 with wp.Tape():
-    for _ in range(5):
+    for x in given:
         wp.launch(double, 3, [x], [y])
 
 check_launch, calls = check.check_launch, []
