@@ -29,14 +29,17 @@ from engine.compile.backend import (
     Outcome,
 )
 from engine.compile.pipeline import NONE, Names, Request, Variants
+from engine.compile.threads import Placed
 from engine.compile.watching import watched
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
+from engine.ir import nodes as n
+from engine.lang.types import is_float, scalar_of
 from engine.runtime.device import HOST
 from engine.runtime.faults import diagnostic
 from engine.runtime.launch_errors import KernelStopped, size_text
 from engine.runtime.output import raise_failures, tell
-from engine.runtime.races import races
+from engine.runtime.races import kept, races
 from engine.runtime.storage import watchers as writes_watched
 from engine.runtime.storage import watching
 from engine.runtime.watch import WatchedRun, watchers
@@ -297,6 +300,28 @@ class Executable:
             self._quiet = WatchedRun(self._backend, variants, form, wrt, journaled, quiet)
         return self._quiet
 
+    def _summed(self, dim: tuple[int, ...], args: bytes) -> list[Placed]:
+        """What a launch changes, if threads add floats up; else nothing.
+
+        Watched forms add one by one, others several at once, which rounds otherwise: what a
+        program computes does not depend on whether somebody watches. Native functions have no
+        other way: nobody notes where they are outside.
+        """
+        variants, form, wrt, journaled = self._what
+        threads = variants.threads_of(form, wrt, journaled)
+        if any(f.native is not None for f in n.callees(threads.fn)):
+            return []
+        args += variants.bound(form)
+        arrays = {a.name: a for a in threads.arrays(args) if not a.empty}
+        classes = threads.classes_of(dim, args)
+        if not classes.known:
+            return list(arrays.values())
+        sums = (a for g in classes.groups if g.sharing == "accumulate" for a in g.names)
+        if not any(is_float(scalar_of(arrays[a].type)) for a in sums if a in arrays):
+            return []
+        changed = (a for g in classes.groups if g.sharing != "shared" for a in g.names)
+        return [arrays[a] for a in changed if a in arrays]
+
     def _run_watched(
         self, seen: WatchedRun, dim: tuple[int, ...], args: bytes, done: Done | None,
         journal: Journal | None, journal_limit: int, threads: Threads | None, quiet: bool,
@@ -305,7 +330,20 @@ class Executable:
             threads = (0, math.prod(dim))
         limits = _limits(config.stack_limit_bytes, journal_limit)
         spare = None if self._spare is None else seen.spare
-        came = self._backend.run(seen.entry, dim, args + seen.at, limits, threads, journal, spare)
+
+        def run(seen: WatchedRun) -> Outcome:
+            at = args + seen.at
+            return self._backend.run(seen.entry, dim, at, limits, threads, journal, spare)
+
+        changed = [] if quiet else self._summed(dim, args)
+        if changed:
+            with kept(changed):
+                came = run(seen)
+                faults = seen.faults(dim)
+            if not came.error and not faults:
+                return self.run(dim, args, done, journal, journal_limit, threads, inside=True)
+            seen = WatchedRun(self._backend, *self._what)
+        came = run(seen)
         faults = [] if quiet else seen.faults(dim)
         tell_faults(faults)
         ended = _ended(seen.entry, came, dim, done, quiet)

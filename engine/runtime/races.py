@@ -144,7 +144,7 @@ def _look(
     words = memory(len(places))
     words[1:HEAD] = shadow.made()
     native = any(f.native is not None for f in n.callees(variants.ir))
-    with _kept([a for a in arrays if native or a.name in variants.written]):
+    with kept([a for a in arrays if native or a.name in variants.written]):
         at = struct.pack("<q", words.ctypes.data)
         backend.run(entry, dim, args + at, Limits(0, 0), (0, total))
     site = call_span()
@@ -218,7 +218,7 @@ class _Shadow:
 
 
 @contextmanager
-def _kept(arrays: Sequence[Placed]) -> Iterator[None]:
+def kept(arrays: Sequence[Placed]) -> Iterator[None]:
     """Puts back what arrays contain."""
     before = [(v, v.copy()) for v in map(view, arrays)]
     try:

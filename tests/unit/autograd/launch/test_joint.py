@@ -50,10 +50,11 @@ def floats(x: Any) -> Any:
     return wp.array(np.array(x), dtype=float, requires_grad=True)
 
 
-def steps(count: int, stretched: int = -1) -> wp.Tape:
+def steps(count: int, stretched: int = -1, first: int = 0) -> wp.Tape:
     with wp.Tape() as tape:
-        for n in range(count):
-            x = floats(np.linspace(0.5, 1.5, 8) + (3.0 if n == stretched else 0.0))
+        for n in range(first, first + count):
+            # No two alike: what is equal is checked once.
+            x = floats(np.linspace(0.5, 1.5, 8) + (3.0 if n == stretched else 1e-3 * n))
             more = [floats(np.linspace(a, 2.0, 8)) for a in (-1.0, 0.7)]
             out = [floats(np.zeros(8)) for _ in range(2)]
             wp.launch(step, 8, [x, *more, 1e-3], out)
@@ -81,7 +82,7 @@ def test_a_spread_is_looked_at_closely(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = [x.pairs[0].directional for x in first.launches]
     assert [k for k, n in enumerate(counts) if n > 1] == [0, 1, 4, 16]
     seen.clear()
-    again = check_tape(tape, experience=experience)
+    again = check_tape(steps(18, first=18), experience=experience)
     assert [e for e, _ in seen] == 18 * [False]
     for found in (first, again):
         assert {p.verdict for x in found.launches for p in x.pairs} == {"pass"}
@@ -111,7 +112,7 @@ def test_kinks_and_nan_of_late_launches_are_what_they_are() -> None:
 def test_other_shapes_and_roles_are_other_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = looks(monkeypatch)
     with wp.Tape() as tape:
-        for n in (3, 4, 3):
-            wp.launch(kinked, n, [floats(np.ones(n))], [floats(np.zeros(n))])
+        for at, n in ((1.0, 3), (1.0, 4), (1.5, 3)):
+            wp.launch(kinked, n, [floats(at * np.ones(n))], [floats(np.zeros(n))])
     check_tape(tape)
     assert [e for e, _ in seen] == [True, True, False]
