@@ -191,7 +191,7 @@ class Executable:
                 done(None)
             return _NOTHING
         limit = config.journal_limit_bytes if journal_limit is None else journal_limit
-        if (watchers and not inside) or self._what[0].debug:
+        if not inside and (watchers or self._what[0].debug):
             seen = self._watched(dim, args, quiet)
             if seen is not None:
                 return self._run_watched(seen, dim, args, done, journal, limit, threads, quiet)
