@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from engine.codegen import headers, lanes, snippets
+from engine.codegen import headers, lanes, loans, snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
 from engine.codegen.layout import arg_offsets
@@ -51,14 +51,17 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
     blocks: list[str] = []
+    lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
     if apart:
         out += _run(e, apart, flat=True) if _in_place(e) else []
         blocks, width = lanes.function(e)
         out += _run_apart(e, known)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
+    out += _go(e, known, bool(blocks)) if apart else []
     text = "\n".join([*out, "}", *_entry(e, symbol, known, apart, bool(blocks))]) + "\n"
-    return "".join(f'#include "{name}"\n' for name in _headers(fn, text, bool(blocks))) + text
+    names = [*_headers(fn, text, bool(blocks)), *([loans.HEADER] if lends else [])]
+    return "".join(f'#include "{name}"\n' for name in names) + text
 
 
 def _headers(fn: n.Function, text: str, blocks: bool) -> list[str]:
@@ -131,6 +134,16 @@ def _run_apart(e: Emitter, known: Loops) -> list[str]:
     return [f"ENG_ALONE void run_apart({head}) {{", *args, *loop(e, known), "}"]
 
 
+def _go(e: Emitter, known: Loops, blocks: bool) -> list[str]:
+    """Runs threads for contiguous arrays that share no memory."""
+    offsets = arg_offsets([p.type for p in e.fn.params])
+    touched = e.facts[id(e.fn)].touched
+    places = [at for p, at in zip(e.fn.params, offsets, strict=False) if p.name in touched]
+    given = ", ".join(f"eng::data(args, {at})" for at in places)
+    head = "ENG_ALONE void go(const unsigned char* args, eng_launch* L) {"
+    return [head, *(_blocks(given, known) if blocks else []), f"    run_apart(args, L, {given});", "}"]
+
+
 def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = "true" if LINEAR in facts.tids else "false"
@@ -140,28 +153,24 @@ def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> 
     if not apart:
         return [*out, f"    ns_{symbol}::run(args, L);", "}"]
     offsets = arg_offsets([p.type for p in e.fn.params])
-    extents, pointers = [], []
+    extents = []
     for p, at in zip(e.fn.params, offsets, strict=False):
         if isinstance(p.type, ArrayType) and p.name in facts.touched:
             use = "writes" if p.name in facts.written else "reads"
             use = "alone" if p.name in known.alone else use
             array = f"eng::arg<eng::array_t<{ctype(p.type.element)},{p.type.ndim}>>(args, {at})"
             extents.append(f"        eng::extent({array}, eng::use_{use}),")
-            pointers.append(f"eng::data(args, {at})")
     rest = f" && L->ndim == {facts.axes}" if known.any_order or known.sums else ""
-    given = ", ".join(pointers)
+    lends = loans.can_lend(e.fn, facts, known)
     return [
         *out,
         "    const eng::extent_t arrays[] = {",
         *extents,
         "    };",
-        # Where the order of threads does not matter, blocks of them run at once.
-        *(_blocks(symbol, given, known, rest) if blocks else []),
-        f"    if (eng::apart(arrays){rest})",
-        f"        ns_{symbol}::run_apart(args, L, {given});",
+        f"    if (eng::apart(arrays){rest}) return ns_{symbol}::go(args, L);",
         *(_flat(e, symbol) if _in_place(e) else []),
-        "    else",
-        f"        ns_{symbol}::run(args, L);",
+        *(loans.run(e, symbol, known, blocks) if lends else []),
+        f"    ns_{symbol}::run(args, L);",
         "}",
     ]
 
@@ -175,14 +184,10 @@ def _flat(e: Emitter, symbol: str) -> list[str]:
         if isinstance(p.type, ArrayType)
     ]
     joined = "\n        && ".join(tests)
-    return [f"    else if ({joined})", f"        ns_{symbol}::run_flat(args, L);"]
+    return [f"    if ({joined})", f"        return ns_{symbol}::run_flat(args, L);"]
 
 
-def _blocks(symbol: str, given: str, known: Loops, rest: str) -> list[str]:
+def _blocks(given: str, known: Loops) -> list[str]:
     """Runs blocks of threads at once, where their order does not matter."""
-    free = f"L->free >= 0{rest}" if known.any_order else "L->free > 0"
-    return [
-        f"    if ({free} && eng::apart(arrays))",
-        f"        ns_{symbol}::run_lanes(args, L, {given});",
-        "    else",
-    ]
+    free = "L->free >= 0" if known.any_order else "L->free > 0"
+    return [f"    if ({free})", f"        return run_lanes(args, L, {given});"]

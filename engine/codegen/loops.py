@@ -22,13 +22,28 @@ class Loops:
     any_order: an adjoint's threads need not run from the last to the first. alone: arrays of
     which that holds only where different indices are different memory. sums: arrays that threads
     only add to, and to which places, more than one or those that several threads share. lanes: how
-    many threads in a row have numbers of their own for these sums.
+    many threads in a row have numbers of their own for these sums. loans: arrays that threads touch
+    near their own coordinates alone: for each dimension an axis of the grid, -1 for none, and the
+    least and the most that is added to the coordinate; of what is written, each thread has one
+    element of its own.
     """
 
     any_order: bool = False
     alone: frozenset[str] = frozenset()
     sums: tuple[tuple[str, tuple[Place, ...]], ...] = ()
     lanes: int = 0
+    loans: tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...] = ()
+
+
+def runs_down(e: Emitter, known: Loops) -> bool:
+    """Whether the loop goes from the last thread to the first, as adjoints do that have to."""
+    return bool(e.fn.adjoints) and (e.facts[id(e.fn)].context or not known.any_order)
+
+
+def spans_of(e: Emitter, known: Loops) -> set[str]:
+    """Over which threads sums run."""
+    sums = _Sums(e, known)
+    return {sums.span(place) for some in sums.places.values() for place in some}
 
 
 def loop(e: Emitter, known: Loops, scalar: bool = False) -> list[str]:
@@ -37,8 +52,7 @@ def loop(e: Emitter, known: Loops, scalar: bool = False) -> list[str]:
     scalar: it is not to be vectorised.
     """
     facts = e.facts[id(e.fn)]
-    adjoint = bool(e.fn.adjoints)
-    down = adjoint and (facts.context or not known.any_order)
+    adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
     sums = _Sums(e, known)
     out = []
     if facts.context:

@@ -22,13 +22,28 @@ _SLOWER, _ROW = 10, 12
 _Step = Literal["none", "one", "far", "any"]
 
 
+def operations(block: n.Block, calls: bool = False) -> int:
+    """About how many operations a block takes, of numbers. calls: those of what it calls, too."""
+    out = 0
+    for s in block:
+        if isinstance(s, n.Let):
+            t = s.dst.type
+            size = 1 if isinstance(t, ArrayType) else max(t.size // 4, 1)
+            out += size * (_SLOWER if s.op in _SLOW else 1)
+        elif calls and isinstance(s, n.Call):
+            out += operations(s.func.body, calls)
+        turns = TURNS if isinstance(s, (n.For, n.While)) else 1
+        out += turns * sum(operations(b, calls) for b in n.blocks_of(s))
+    return out
+
+
 def by_rows(fn: n.Function, varying: Collection[n.Var]) -> bool:
     """Whether loops do little but go along rows that are the lanes' own.
 
     Lanes would be far from each other in memory where the turns of a loop are not.
     """
     steps: dict[n.Var, _Step] = {}
-    rows = work = 0
+    rows, work = 0, operations(fn.body)
 
     def step(a: n.Atom) -> _Step:
         if not isinstance(a, n.Var) or a not in varying:
@@ -36,13 +51,10 @@ def by_rows(fn: n.Function, varying: Collection[n.Var]) -> bool:
         return steps.get(a, "any")
 
     def look(block: n.Block, scale: int) -> None:
-        nonlocal rows, work
+        nonlocal rows
         for s in block:
             if isinstance(s, n.Let):
                 steps[s.dst] = _step_of(s, [step(a) for a in s.args], varying)
-                t = s.dst.type
-                size = 1 if isinstance(t, ArrayType) else max(t.size // 4, 1)
-                work += scale * size * (_SLOWER if s.op in _SLOW else 1)
             elif isinstance(s, (n.Load, n.Store, n.Atomic)) and scale > 1:
                 *outer, last = map(step, s.index)
                 along = last == "far" or (last == "none" and any(o != "none" for o in outer))

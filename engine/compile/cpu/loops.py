@@ -15,6 +15,7 @@ from engine.lang.types import ArrayType, is_float, is_integer, scalar_of
 
 MEMORY = 1 << 14  # bytes of lanes, which are to stay near
 PLACES = 12  # of one array; an index is compared with each
+HALO = 16  # elements between those of one thread, which get copied too
 _MOST = 2**31 - 65536  # threads along an axis, which entry points see to (`eng::fits`)
 
 
@@ -38,7 +39,24 @@ def loops_of(fn: n.Function) -> Loops:
     free = all(k in alone or {a.kind for a in some} in ({"read"}, {"add"})
                for k, some in arrays.items())  # fmt: skip
     sums, lanes = _sums(fn, arrays, facts.axes)
-    return Loops(free, alone & facts.written if free else frozenset(), sums, lanes)
+    loans = tuple((k, box) for k, some in arrays.items()
+                  if (k in alone or {a.kind for a in some} == {"read"})
+                  and (box := _box(some)))  # fmt: skip
+    return Loops(free, alone & facts.written if free else frozenset(), sums, lanes, loans)
+
+
+def _box(accesses: Sequence[Access]) -> tuple[tuple[int, int, int], ...]:
+    """What of an array a thread may touch, around its coordinates; nothing where that is not known."""
+    places = [tuple(map(_index, a.index)) for a in accesses]
+    out: list[tuple[int, int, int]] = []
+    for some in zip(*places, strict=True):
+        known = [x for x in some if x is not None]
+        axes, added = {axis for axis, _ in known}, [by for _, by in known]
+        if len(known) < len(some) or len(axes) > 1 or max(added) - min(added) > HALO:
+            return ()
+        out.append((axes.pop(), min(added), max(added)))
+    named = [axis for axis, _, _ in out if axis >= 0]
+    return tuple(out) if named and len(set(named)) == len(named) else ()
 
 
 def _sums(

@@ -24,6 +24,7 @@ from engine.compile.backend import (
 from engine.compile.cpu.copies import blocks
 from engine.compile.cpu.dealing import Winners, deal, gradients
 from engine.compile.cpu.interrupts import uninterrupted
+from engine.compile.cpu.lender import LEND
 from engine.compile.cpu.pool import Pool, pool, thread_count
 from engine.compile.cpu.private import Merged
 from engine.compile.cpu.schedule import Schedule, schedule
@@ -51,6 +52,7 @@ class Launch(ctypes.Structure):
     error: 0, or how it ended. stack, journal, output: owned by whoever made the structure;
     see `release`. output: messages, each a number and values in slots of 8 bytes. free: 1 where
     threads are known to do the same in any order, 0 where not, -1 to run one after the other.
+    lend: see `engine.compile.cpu.lender`.
     """
 
     _fields_ = (
@@ -63,6 +65,7 @@ class Launch(ctypes.Structure):
         ("journal", Buffer),
         ("output", Buffer),
         ("free", ctypes.c_int64),
+        ("lend", ctypes.c_void_p),
     )
     dim: ctypes.Array[ctypes.c_int64]
     ndim: int
@@ -73,6 +76,7 @@ class Launch(ctypes.Structure):
     journal: Buffer
     output: Buffer
     free: int
+    lend: int | None
 
 
 # dim[4], ndim, begin, end, error; then buffers, which start empty.
@@ -80,6 +84,7 @@ _HEAD = struct.Struct("<8q")
 _ENDS, _ENDS_AT = struct.Struct("<2q"), 40  # begin and end in it
 _ERROR, _LEFT = 7, [7, 8, 10, 12, 16]  # words: the error; what a run leaves, in the buffers too
 _LIMITED = struct.Struct("<24xq")
+_END = struct.Struct("<qQ")  # free and lend
 _FREE, _FREE_AT = struct.Struct("<q"), _HEAD.size + 3 * _LIMITED.size
 _BUFFER = ctypes.sizeof(Buffer)
 LARGE = 100_000  # threads
@@ -152,7 +157,7 @@ def template(dim: tuple[int, ...], limits: Limits) -> bytes:
     """The launch structure of a launch that has not begun."""
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + bytes(8)
+    return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + _END.pack(0, LEND)
 
 
 @lru_cache(maxsize=256)

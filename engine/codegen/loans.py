@@ -1,0 +1,76 @@
+"""Writes how launches run of which some arrays are not contiguous: see `native/cpu/lend.h`."""
+
+from __future__ import annotations
+
+from engine.codegen.ahead import AHEAD, ahead
+from engine.codegen.cstyle import Emitter
+from engine.codegen.facts import Facts
+from engine.codegen.layout import arg_offsets
+from engine.codegen.loops import Loops, runs_down, spans_of
+from engine.codegen.rows import operations
+from engine.ir import nodes as n
+from engine.lang.types import ArrayType
+
+HEADER = "lend.h"
+# Tests change them: threads of a launch that is worth it, and about how many operations of a thread
+# a copy of four bytes takes as long as.
+FEW, WORD = 128, 3.0
+
+
+def can_lend(fn: n.Function, facts: Facts, known: Loops) -> bool:
+    """Whether there are arrays of which threads may get copies of their elements."""
+    return bool(known.loans) and facts.axes > 0 and not facts.reads
+
+
+def table(e: Emitter, known: Loops) -> list[str]:
+    """The arrays that a kernel touches, in the order of the parameters."""
+    fn, facts = e.fn, e.facts[id(e.fn)]
+    loans, more = dict(known.loans), _looked_at_ahead(fn)
+    out = []
+    for p, at in zip(fn.params, arg_offsets([p.type for p in fn.params]), strict=False):
+        if not isinstance(p.type, ArrayType) or p.name not in facts.touched:
+            continue
+        extra = AHEAD if p.name in more else 0
+        box = loans.get(p.name, ())
+        along = ", ".join(f"{{{axis}, {low}, {high}, {extra}}}" for axis, low, high in box)
+        flags = f"{_bool(bool(box))}, {_bool(p.name in facts.written)}"
+        out.append(f"        {{{at}, {p.type.ndim}, {p.type.element.size}, {flags}, {{{along}}}}},")
+    return out
+
+
+def _looked_at_ahead(fn: n.Function) -> set[str]:
+    """Arrays of which a thread looks at elements of others, to ask for what they need."""
+    found = ahead(fn)
+    return {s.array.name for s in n.walk(fn.body) if isinstance(s, n.Load) and id(s) in found}
+
+
+def run(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
+    """The branch of an entry point that lends."""
+    facts, params = e.facts[id(e.fn)], [p.type for p in e.fn.params]
+    down = bool(e.fn.adjoints) if blocks else runs_down(e, known)
+    count = sum(isinstance(p.type, ArrayType) and p.name in facts.touched for p in e.fn.params)
+    words = int(min(operations(e.fn.body, calls=True) / WORD, 2**30))
+    flags = f"{FEW}, {words}, eng::sums_{_sums(e, known)}, {_bool(down)}"
+    size = arg_offsets(params)[-1]
+    return [
+        "    static const eng::loan_t loans[] = {",
+        *table(e, known),
+        "    };",
+        f"    static const eng::lender_t how{{loans, {count}, {size}, {facts.axes}, {flags},",
+        f"        ns_{symbol}::go, ns_{symbol}::run}};",
+        "    if (eng::lend(args, L, arrays, how)) return;",
+    ]
+
+
+def _sums(e: Emitter, known: Loops) -> str:
+    """The most threads over which a sum runs that they cannot be cut of."""
+    spans = spans_of(e, known)
+    for span in ("launch", "row"):
+        if span in spans:
+            return span
+    shared = e.facts[id(e.fn)].written.difference(dict(known.loans))
+    return "block" if shared else "none"
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,260 @@
+"""Launches whose arrays are partly strided give what the plain loop gives, bit for bit.
+
+Threads get copies of what they touch of these arrays, however little that may save here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.codegen import loans
+from engine.compile.backend import Entry, Limits
+from engine.compile.cpu import CPU
+from engine.compile.cpu import lender as lenders
+from engine.compile.cpu.loops import loops_of
+from engine.compile.threads import Threads
+from engine.ir.nodes import Function
+from tests.backend import test_loops as loops
+from tests.backend.test_loops import FORMS, Layout, functions, memory, only, packed, ran
+from tests.parts import cut
+
+pytestmark = pytest.mark.whole
+F, I, V = loops.F, loops.I, loops.V
+F2, F3 = wp.array2d(dtype=float), wp.array3d(dtype=float)
+
+
+@wp.kernel
+def around(u: F, out: F):
+    i = wp.tid()
+    if i > 0 and i < u.shape[0] - 1:
+        out[i] = u[i - 1] * u[i + 1] - u[i]
+
+
+@wp.kernel
+def turned(a: F2, b: F2, c: F2):
+    i, j = wp.tid()
+    if i < a.shape[1] and j < a.shape[0]:
+        c[i, j] = a[j, i] * b[i, j] + c[i, j]
+
+
+@wp.kernel
+def scattered(at: I, x: F, y: F):
+    i = wp.tid()
+    k = at[i]
+    if k >= 0 and k < y.shape[0]:
+        wp.atomic_add(y, k, x[i] * 2.0)
+
+
+@wp.kernel
+def rows(u: F2, v: F, each: F, sum: F):
+    i, j = wp.tid()
+    wp.atomic_add(each, i, u[i, j] * v[j])
+    if u[i, j] > 1.0:
+        wp.atomic_add(sum, 0, v[j])
+
+
+@wp.kernel
+def pulled(x: F, w: F, m: int, y: F):
+    """In blocks of threads."""
+    i = wp.tid()
+    total = float(0.0)
+    for j in range(8 * m):
+        total += (x[i] - w[j % w.shape[0]]) * w[i]
+    if x[i] < 2.0:
+        y[i] = total
+
+
+@wp.kernel
+def won(x: F, out: F):
+    i = wp.tid()
+    wp.atomic_max(out, 0, x[i] * x[i])
+
+
+@wp.kernel
+def parts_of(a: V, b: F, c: V):
+    i = wp.tid()
+    if b[i] > 0.0:
+        c[i][1] = a[i][0] * b[i]
+    c[i][2] += a[i][2]
+
+
+KERNELS = [*loops.KERNELS, around, turned, scattered, rows, pulled, won, parts_of]
+
+
+@contextmanager
+def asked(function: Callable[..., bool]) -> Iterator[None]:
+    """Has launches ask a function for memory."""
+    made = lenders.FORM(function)
+    cell = lenders.lender.cell
+    before, cell.value = cell.value, ctypes.cast(made, ctypes.c_void_p).value
+    try:
+        yield
+    finally:
+        cell.value = before
+
+
+@contextmanager
+def counted() -> Iterator[list[bool]]:
+    """Notes of each launch that asks whether it was lent memory."""
+    said: list[bool] = []
+    real: Any = lenders.lender.make()
+    with asked(lambda *given: said.append(bool(real(*given))) or said[-1]):  # type: ignore[func-returns-value]
+        yield said
+
+
+def unlent() -> Any:
+    """No launch is lent memory."""
+    return asked(lambda *given: False)
+
+
+@contextmanager
+def always() -> Iterator[None]:
+    """What is compiled lends to small launches too, however little that may save."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loans, "FEW", 1)
+        patch.setattr(loans, "WORD", 1e-9)
+        yield
+
+
+@functools.cache
+def compiled() -> dict[str, list[tuple[Function, Entry, Entry]]]:
+    """By kernel, each form with its entry points: one that always lends, and a plain one."""
+    every = [f for k in KERNELS for f in functions(k)]
+    with always(), only(True):
+        lent = CPU.compile(every)
+    with only(False):
+        plain = CPU.compile(every)
+    made = [
+        (fn, *(replace(e, threads=Threads(fn)) for e in pair))
+        for fn, *pair in zip(every, lent, plain, strict=True)
+    ]
+    n = len(FORMS)
+    return {k.key: made[i * n : (i + 1) * n] for i, k in enumerate(KERNELS)}
+
+
+def last_strided(arrays: Any) -> list[Any]:
+    return [*packed(arrays[:-1]), *loops.strided(arrays[-1:])]
+
+
+def interleaved(arrays: Any) -> list[Any]:
+    """Each second, third ... element of one memory, of those of one shape and type."""
+    out, seen = [], dict[Any, Any]()
+    for s, inner, t in arrays:
+        kind = s, inner, t
+        count = sum(a == kind for a in arrays)
+        base, k = seen.get(kind, (memory((*s[:-1], count * s[-1], *inner), t), 0))
+        seen[kind] = base, k + 1
+        out.append(base[(*[slice(None)] * (len(s) - 1), slice(k, None, count))])
+    return out
+
+
+def spread(arrays: Any) -> list[Any]:
+    """One element for all indices, but of the last array."""
+    return [*(np.broadcast_to(memory((*[1] * len(s), *inner), t), (*s, *inner))
+              for s, inner, t in arrays[:-1]), *packed(arrays[-1:])]  # fmt: skip
+
+
+def upside_down(arrays: Any) -> list[Any]:
+    """Columns of what is reversed along each axis."""
+    found = loops.columns(arrays)
+    return [a[tuple([slice(None, None, -1)] * len(s))]
+            for a, (s, _, _) in zip(found, arrays, strict=True)]  # fmt: skip
+
+
+def overlapping(arrays: Any) -> list[Any]:
+    """Strided views of one memory, one element after the other, that share some."""
+    biggest = max(int(np.prod(s) * np.prod(i)) for s, i, _ in arrays)
+    base = memory((2 * biggest + 8 * len(arrays),), np.float32)
+    out = []
+    for k, (s, inner, t) in enumerate(arrays):
+        width = int(np.prod(inner))
+        count = int(np.prod(s))
+        view = base[2 * k : 2 * k + 2 * count * width].view(t).reshape(2 * count, *inner)[::2]
+        strides = view.strides[0] * np.array([s[1], 1] if len(s) == 2 else [1])
+        out.append(np.lib.stride_tricks.as_strided(view, (*s, *inner), (*strides, *view.strides[1:])))
+    return out
+
+
+LAYOUTS: list[Layout] = [
+    loops.strided,
+    loops.one_strided,
+    last_strided,
+    loops.backwards,
+    loops.columns,
+    upside_down,
+    loops.fields,
+    interleaved,
+    spread,
+    overlapping,
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
+def test_lent_memory_changes_nothing(kernel: Any, layout: Layout) -> None:
+    forms = compiled()[kernel.key]
+    for n in (1, 2, 100, 700):
+        with counted():
+            assert ran(forms, 0, n, layout) == ran(forms, 1, n, layout), n
+
+
+@pytest.mark.parametrize("layout", [loops.strided, loops.columns, interleaved])
+@pytest.mark.parametrize("kernel", [loops.saxpy, loops.crossed, loops.saved, around, scattered,
+                                    pulled, parts_of], ids=lambda k: k.key)  # fmt: skip
+def test_nor_do_many_blocks_of_threads(kernel: Any, layout: Layout) -> None:
+    forms = compiled()[kernel.key]
+    assert ran(forms, 0, 20_011, layout) == ran(forms, 1, 20_011, layout)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k is not won], ids=lambda k: k.key)
+def test_nor_do_parts(kernel: Any, threads: int) -> None:
+    forms = compiled()[kernel.key]
+    for layout in (loops.strided, last_strided, loops.fields, loops.columns):
+        whole = ran(forms, 1, 1001, layout)
+        with cut(threads):
+            assert ran(forms, 0, 1001, layout) == whole, layout.__name__
+
+
+def test_where_memory_is_lent() -> None:
+    """What the others compare is lent where it can be, and only there."""
+    lent = {
+        layout: {k.key.rpartition(".")[2] for k in KERNELS if _lends(k, layout)}
+        for layout in LAYOUTS
+    }
+    every = lent[loops.one_strided]
+    assert every >= {"saxpy", "neighbours", "total", "totals", "scattered", "rows", "pulled", "won"}
+    for layout in (loops.strided, loops.fields, interleaved, loops.backwards, last_strided):
+        assert lent[layout] >= {"saxpy", "crossed", "looped", "parts_of"}, layout
+    for layout in (loops.columns, upside_down):
+        assert lent[layout] >= {"turned", "neighbours"}
+    assert "saxpy" in lent[spread] and "saxpy" not in lent[overlapping]
+    assert "shifting" not in lent[loops.strided]
+
+
+def _lends(kernel: Any, layout: Layout) -> bool:
+    (fn, entry, _) = compiled()[kernel.key][0]
+    args, _arrays = loops.arguments(fn, 99, layout)
+    with counted() as said:
+        CPU.run(entry, loops.grid(fn, 99), args, Limits(0, 0))
+    return any(said)
+
+
+def test_elements_of_a_thread() -> None:
+    """What is said of the elements near a thread's coordinates."""
+    found = {k.key: dict(loops_of(functions(k)[0]).loans) for k in KERNELS}
+    assert found["saxpy"] == {k: ((0, 0, 0),) for k in "xyz"}
+    assert found["around"] == {"u": ((0, -1, 1),), "out": ((0, 0, 0),)}
+    assert found["turned"]["a"] == ((1, 0, 0), (0, 0, 0))
+    assert found["neighbours"]["u"] == ((0, -1, 1), (1, -1, 1))
+    assert set(found["scattered"]) == {"at", "x"} and set(found["pulled"]) == {"x", "y"}
+    assert "x" not in found["shifting"]
