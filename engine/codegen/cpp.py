@@ -141,7 +141,12 @@ def _go(e: Emitter, known: Loops, blocks: bool) -> list[str]:
     places = [at for p, at in zip(e.fn.params, offsets, strict=False) if p.name in touched]
     given = ", ".join(f"eng::data(args, {at})" for at in places)
     head = "ENG_ALONE void go(const unsigned char* args, eng_launch* L) {"
-    return [head, *(_blocks(given, known) if blocks else []), f"    run_apart(args, L, {given});", "}"]
+    return [
+        head,
+        *(_blocks(given, known) if blocks else []),
+        f"    run_apart(args, L, {given});",
+        "}",
+    ]
 
 
 def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> list[str]:

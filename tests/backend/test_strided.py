@@ -107,7 +107,7 @@ def counted() -> Iterator[list[bool]]:
     """Notes of each launch that asks whether it was lent memory."""
     said: list[bool] = []
     real: Any = lenders.lender.make()
-    with asked(lambda *given: said.append(bool(real(*given))) or said[-1]):  # type: ignore[func-returns-value]
+    with asked(lambda *given: said.append(bool(real(*given))) or said[-1]):
         yield said
 
 
@@ -180,7 +180,9 @@ def overlapping(arrays: Any) -> list[Any]:
         count = int(np.prod(s))
         view = base[2 * k : 2 * k + 2 * count * width].view(t).reshape(2 * count, *inner)[::2]
         strides = view.strides[0] * np.array([s[1], 1] if len(s) == 2 else [1])
-        out.append(np.lib.stride_tricks.as_strided(view, (*s, *inner), (*strides, *view.strides[1:])))
+        out.append(
+            np.lib.stride_tricks.as_strided(view, (*s, *inner), (*strides, *view.strides[1:]))
+        )
     return out
 
 
@@ -252,7 +254,7 @@ def _lends(kernel: Any, layout: Layout) -> bool:
 def test_elements_of_a_thread() -> None:
     """What is said of the elements near a thread's coordinates."""
     found = {k.key: dict(loops_of(functions(k)[0]).loans) for k in KERNELS}
-    assert found["saxpy"] == {k: ((0, 0, 0),) for k in "xyz"}
+    assert found["saxpy"] == dict.fromkeys("xyz", ((0, 0, 0),))
     assert found["around"] == {"u": ((0, -1, 1),), "out": ((0, 0, 0),)}
     assert found["turned"]["a"] == ((1, 0, 0), (0, 0, 0))
     assert found["neighbours"]["u"] == ((0, -1, 1), (1, -1, 1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 from engine.diagnostics import CompilerError
 from engine.locks import Lock
@@ -26,7 +27,7 @@ class _Lender:
     def __init__(self) -> None:
         self._lock = Lock()
         self._library: ctypes.CDLL | None = None
-        self._made: object = None
+        self._made: Any = None
         self._first = FORM(self._ask)
         address = ctypes.cast(self._first, ctypes.c_void_p).value
         self.cell = ctypes.c_void_p(address)
@@ -38,7 +39,7 @@ class _Lender:
             log_warning(f"launches with strided arrays take longer: {e}")
             return False
 
-    def make(self) -> object:
+    def make(self) -> Any:
         """The function, which launches call from now on."""
         with self._lock:
             if self._made is None:
@@ -46,7 +47,7 @@ class _Lender:
                 self.cell.value = ctypes.cast(self._made, ctypes.c_void_p).value
         return self._made
 
-    def _load(self) -> object:
+    def _load(self) -> Any:
         from engine.compile.cpu.shared import load
 
         try:

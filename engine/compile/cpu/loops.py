@@ -46,7 +46,7 @@ def loops_of(fn: n.Function) -> Loops:
 
 
 def _box(accesses: Sequence[Access]) -> tuple[tuple[int, int, int], ...]:
-    """What of an array a thread may touch, around its coordinates; nothing where that is not known."""
+    """What a thread touches of an array, around its coordinates; nothing where it may be more."""
     places = [tuple(map(_index, a.index)) for a in accesses]
     out: list[tuple[int, int, int]] = []
     for some in zip(*places, strict=True):

@@ -157,7 +157,9 @@ def template(dim: tuple[int, ...], limits: Limits) -> bytes:
     """The launch structure of a launch that has not begun."""
     sizes = dim + (1,) * (4 - len(dim))
     head = _HEAD.pack(*sizes, len(dim), 0, math.prod(dim), 0)
-    return head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + _END.pack(0, LEND)
+    return (
+        head + b"".join(map(_LIMITED.pack, (limits.stack, limits.journal, 0))) + _END.pack(0, LEND)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,5 @@
 // ---- primal
+#include "lend.h"
 namespace ns_primal {
 template <class A_x, class A_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0) {
@@ -56,6 +57,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+}
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -63,13 +67,19 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
-    else
-        ns_primal::run(args, L);
+    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, false, false, {}},
+        {24, 1, 4, true, true, {{0, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 2, 48, 1, 128, 40, eng::sums_none, false,
+        ns_primal::go, ns_primal::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_primal::run(args, L);
 }
 
 // ---- adjoint
+#include "lend.h"
 namespace ns_adjoint {
 template <class A_x, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void thread(eng::ctx_t& ctx, A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0) {
@@ -219,6 +229,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     }
     eng::leave(L, ctx);
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
+}
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -227,8 +240,14 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
-    else
-        ns_adjoint::run(args, L);
+    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, false, false, {}},
+        {48, 1, 4, false, true, {}},
+        {72, 1, 4, true, true, {{0, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 3, 96, 1, 128, 119, eng::sums_block, true,
+        ns_adjoint::go, ns_adjoint::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_adjoint::run(args, L);
 }

@@ -1,4 +1,5 @@
 // ---- primal
+#include "lend.h"
 namespace ns_primal {
 ENG_FN float f0_safe_sqrt(float v_x) {
     const float v_t = eng::sqrt(v_x);
@@ -45,6 +46,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+}
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -52,16 +56,22 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
-    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
+    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        ns_primal::run_flat(args, L);
-    else
-        ns_primal::run(args, L);
+        return ns_primal::run_flat(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, true, {{0, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 2, 48, 1, 128, 3, eng::sums_none, false,
+        ns_primal::go, ns_primal::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_primal::run(args, L);
 }
 
 // ---- adjoint
+#include "lend.h"
 namespace ns_adjoint {
 ENG_FN float f0_adj_safe_sqrt(float v_x, float v_adj_ret) {
     float v_adj_x{};
@@ -111,6 +121,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, v_adj_x, v_adj_out, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
+}
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -119,8 +132,14 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 48), eng::data(args, 72));
-    else
-        ns_adjoint::run(args, L);
+    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {48, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {72, 1, 4, true, true, {{0, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 3, 96, 1, 128, 8, eng::sums_none, false,
+        ns_adjoint::go, ns_adjoint::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_adjoint::run(args, L);
 }

@@ -1,5 +1,6 @@
 // ---- primal
 #include "trig_sin.h"
+#include "lend.h"
 namespace ns_primal {
 template <class A_x, class A_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -62,6 +63,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k3 = first; k3 < stop; ++k3) { thread(v_x, v_out, k0, k1, k2, k3); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 72));
+}
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
@@ -69,17 +73,23 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 4)
-        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 72));
-    else if (eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
+    if (eng::apart(arrays) && L->ndim == 4) return ns_primal::go(args, L);
+    if (eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72)))
-        ns_primal::run_flat(args, L);
-    else
-        ns_primal::run(args, L);
+        return ns_primal::run_flat(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 4, 4, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {72, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 2, 144, 4, 128, 7, eng::sums_none, false,
+        ns_primal::go, ns_primal::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_primal::run(args, L);
 }
 
 // ---- adjoint
 #include "trig_cos.h"
+#include "lend.h"
 namespace ns_adjoint {
 template <class A_x, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void thread(A_x v_x, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0, int64_t k1, int64_t k2, int64_t k3) {
@@ -135,6 +145,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k3 = first; k3 < stop; ++k3) { thread(v_x, v_out, v_adj_x, v_adj_out, k0, k1, k2, k3); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 144), eng::data(args, 216));
+}
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 4)) return;
@@ -143,8 +156,14 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 144), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,4>>(args, 216), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 4)
-        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 144), eng::data(args, 216));
-    else
-        ns_adjoint::run(args, L);
+    if (eng::apart(arrays) && L->ndim == 4) return ns_adjoint::go(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 4, 4, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {144, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {216, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 3, 288, 4, 128, 7, eng::sums_none, false,
+        ns_adjoint::go, ns_adjoint::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_adjoint::run(args, L);
 }

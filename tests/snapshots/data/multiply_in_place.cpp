@@ -1,4 +1,5 @@
 // ---- primal
+#include "lend.h"
 namespace ns_primal {
 template <class A_x, class A_factor>
 ENG_INLINE void thread(A_x v_x, A_factor v_factor, int64_t k0) {
@@ -42,6 +43,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_factor, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+}
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -49,16 +53,22 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_reads),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
-    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
+    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        ns_primal::run_flat(args, L);
-    else
-        ns_primal::run(args, L);
+        return ns_primal::run_flat(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, {{0, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 2, 48, 1, 128, 0, eng::sums_none, false,
+        ns_primal::go, ns_primal::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_primal::run(args, L);
 }
 
 // ---- recorded
+#include "lend.h"
 namespace ns_recorded {
 template <class A_x, class A_factor>
 ENG_INLINE void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor, int64_t k0) {
@@ -112,6 +122,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     }
     eng::leave(L, ctx);
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+}
 }
 ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -119,13 +132,18 @@ ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_reads),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_recorded::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
-    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+    if (eng::apart(arrays) && L->ndim == 1) return ns_recorded::go(args, L);
+    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        ns_recorded::run_flat(args, L);
-    else
-        ns_recorded::run(args, L);
+        return ns_recorded::run_flat(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, {{0, 0, 0, 0}}},
+    };
+    static const eng::lender_t how{loans, 2, 48, 1, 128, 0, eng::sums_none, false,
+        ns_recorded::go, ns_recorded::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_recorded::run(args, L);
 }
 
 // ---- adjoint
@@ -175,6 +193,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
     }
     eng::leave(L, ctx);
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 24), eng::data(args, 48), eng::data(args, 72));
+}
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -183,8 +204,6 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_adjoint::run_apart(args, L, eng::data(args, 24), eng::data(args, 48), eng::data(args, 72));
-    else
-        ns_adjoint::run(args, L);
+    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
+    ns_adjoint::run(args, L);
 }

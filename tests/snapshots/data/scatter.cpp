@@ -1,4 +1,5 @@
 // ---- primal
+#include "lend.h"
 namespace ns_primal {
 template <class A_x, class A_bin, class A_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t k0) {
@@ -52,6 +53,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_bin, v_out, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 48));
+}
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -60,17 +64,24 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<int32_t,1>>(args, 24), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 48), eng::use_writes),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 48));
-    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+    if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
+    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<int32_t,1>>(args, 24))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48)))
-        ns_primal::run_flat(args, L);
-    else
-        ns_primal::run(args, L);
+        return ns_primal::run_flat(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, {{0, 0, 0, 16}}},
+        {48, 1, 4, false, true, {}},
+    };
+    static const eng::lender_t how{loans, 3, 72, 1, 128, 1, eng::sums_block, false,
+        ns_primal::go, ns_primal::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_primal::run(args, L);
 }
 
 // ---- adjoint
+#include "lend.h"
 namespace ns_adjoint {
 template <class A_x, class A_bin, class A_out, class A_adj_x, class A_adj_out>
 ENG_INLINE void thread(A_x v_x, A_bin v_bin, A_out v_out, A_adj_x v_adj_x, A_adj_out v_adj_out, int64_t k0) {
@@ -115,6 +126,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_bin, v_out, v_adj_x, v_adj_out, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 72), eng::data(args, 96));
+}
 }
 ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -124,8 +138,15 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 72), eng::use_alone),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 96), eng::use_reads),
     };
-    if (eng::apart(arrays) && L->ndim == 1)
-        ns_adjoint::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), eng::data(args, 72), eng::data(args, 96));
-    else
-        ns_adjoint::run(args, L);
+    if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
+    static const eng::loan_t loans[] = {
+        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {72, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {96, 1, 4, false, false, {}},
+    };
+    static const eng::lender_t how{loans, 4, 120, 1, 128, 1, eng::sums_none, false,
+        ns_adjoint::go, ns_adjoint::run};
+    if (eng::lend(args, L, arrays, how)) return;
+    ns_adjoint::run(args, L);
 }
