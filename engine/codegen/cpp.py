@@ -10,12 +10,13 @@ for any others; of large kernels just for any, since the compiler's time is what
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from engine.codegen import headers, lanes, loans, snippets
+from engine.codegen import headers, lanes, loans, snippets, streams
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
 from engine.codegen.layout import arg_offsets
-from engine.codegen.loops import Loops, loop
+from engine.codegen.loops import Loops, Place, loop
 from engine.codegen.outline import is_large, weight_of
 from engine.codegen.spelling import identifier, local
 from engine.ir import nodes as n
@@ -50,17 +51,20 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     e = Emitter(fn, CPP, lines)
     apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
-    blocks: list[str] = []
+    blocks, far = list[str](), tuple[tuple[str, Place], ...]()
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
     if apart:
         out += _run(e, apart, flat=True) if _in_place(e) else []
         blocks, width = lanes.function(e)
-        out += _run_apart(e, known)
+        far = () if blocks else streams.streams(e, known)
+        out += _run_apart(e, known, far)
     if blocks:
         out += blocks + lanes.run(e, width, *_apart(e))
-    out += _go(e, known, bool(blocks)) if apart else []
-    text = "\n".join([*out, "}", *_entry(e, symbol, known, apart, bool(blocks))]) + "\n"
-    names = [*_headers(fn, text, bool(blocks)), *([loans.HEADER] if lends else [])]
+    out += _go(e, known, bool(blocks), bool(far)) if apart else []
+    entry = _entry(e, symbol, known, apart, bool(blocks), bool(far))
+    text = "\n".join([*out, "}", *entry]) + "\n"
+    names = [*_headers(fn, text, bool(blocks)), *([loans.HEADER] if lends else []),
+             *([streams.HEADER] if far else [])]  # fmt: skip
     return "".join(f'#include "{name}"\n' for name in names) + text
 
 
@@ -127,29 +131,39 @@ def _apart(e: Emitter) -> tuple[list[str], list[str]]:
     return pointers, args
 
 
-def _run_apart(e: Emitter, known: Loops) -> list[str]:
-    """The same for contiguous arrays of which none that is written shares memory with another."""
+def _run_apart(e: Emitter, known: Loops, far: Sequence[tuple[str, Place]]) -> list[str]:
+    """The same for contiguous arrays of which none that is written shares memory with another.
+
+    far: arrays that may be too large for caches.
+    """
     pointers, args = _apart(e)
     head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(map(only, pointers))}"
-    return [f"ENG_ALONE void run_apart({head}) {{", *args, *loop(e, known), "}"]
+    head += ", bool vast" if far else ""
+    return [f"ENG_ALONE void run_apart({head}) {{", *args, *loop(e, known, streams=far), "}"]
 
 
-def _go(e: Emitter, known: Loops, blocks: bool) -> list[str]:
-    """Runs threads for contiguous arrays that share no memory."""
+def _given(e: Emitter) -> str:
+    """The memory of the arrays that a kernel touches, as arguments of its functions."""
     offsets = arg_offsets([p.type for p in e.fn.params])
     touched = e.facts[id(e.fn)].touched
     places = [at for p, at in zip(e.fn.params, offsets, strict=False) if p.name in touched]
-    given = ", ".join(f"eng::data(args, {at})" for at in places)
-    head = "ENG_ALONE void go(const unsigned char* args, eng_launch* L) {"
+    return ", ".join(f"eng::data(args, {at})" for at in places)
+
+
+def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
+    """Runs threads for contiguous arrays that share no memory."""
+    given = _given(e)
     return [
-        head,
+        "ENG_ALONE void go(const unsigned char* args, eng_launch* L) {",
         *(_blocks(given, known) if blocks else []),
-        f"    run_apart(args, L, {given});",
+        f"    run_apart(args, L, {given}{', false' if far else ''});",
         "}",
     ]
 
 
-def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> list[str]:
+def _entry(
+    e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool, far: bool
+) -> list[str]:
     facts = e.facts[id(e.fn)]
     linear = "true" if LINEAR in facts.tids else "false"
     out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
@@ -172,6 +186,14 @@ def _entry(e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool) -> 
         "    const eng::extent_t arrays[] = {",
         *extents,
         "    };",
+        *(
+            [
+                f"    if (eng::is_vast(arrays, {streams.VAST}) && eng::apart(arrays){rest})",
+                f"        return ns_{symbol}::run_apart(args, L, {_given(e)}, true);",
+            ]
+            if far
+            else []
+        ),
         f"    if (eng::apart(arrays){rest}) return ns_{symbol}::go(args, L);",
         *(_flat(e, symbol) if _in_place(e) else []),
         *(loans.run(e, symbol, known, blocks) if lends else []),

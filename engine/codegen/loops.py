@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, Facts
@@ -46,10 +48,13 @@ def spans_of(e: Emitter, known: Loops) -> set[str]:
     return {sums.span(place) for some in sums.places.values() for place in some}
 
 
-def loop(e: Emitter, known: Loops, scalar: bool = False) -> list[str]:
+def loop(
+    e: Emitter, known: Loops, scalar: bool = False, streams: Sequence[tuple[str, Place]] = ()
+) -> list[str]:
     """The body of a function that runs threads; arguments have the names of parameters.
 
-    scalar: it is not to be vectorised.
+    scalar: it is not to be vectorised. streams: arrays that may go out by whole lines, and what
+    of them threads write.
     """
     facts = e.facts[id(e.fn)]
     adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
@@ -62,6 +67,10 @@ def loop(e: Emitter, known: Loops, scalar: bool = False) -> list[str]:
     out.append("    const int64_t begin = L->begin, end = L->end;")
     out += [f"    {line}" for line in sums.before()]
     args = [sums.argument(p) if p.name in sums.places else local(p) for p in e.fn.params]
+    if streams:
+        args = [f"near_{identifier(p.name)}" if p.name in dict(streams) else local(p)
+                for p in e.fn.params]  # fmt: skip
+        out += [f"    {line}" for line in _near(e, streams)]
     call = " ".join([*sums.own(), f"{e.call(e.fn, args)};", *sums.kept()])
     if e.fn.watch:
         call = f"ctx.thread = {_linear(facts, down)}; {call}"
@@ -81,11 +90,42 @@ def loop(e: Emitter, known: Loops, scalar: bool = False) -> list[str]:
         head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
         lines = [f"for ({head}) {{ {call} }}"]
     else:
-        lines = _rows(facts, call, sums, down)
+        lines = _rows(facts, call, sums, down, _streamed(e, streams, call) if streams else None)
     out += [f"    {line}" for line in (*lines, *sums.after())]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
+    if streams:
+        out.append("    if (vast) eng::stream_end();")
     return out
+
+
+def _near(e: Emitter, streams: Sequence[tuple[str, Place]]) -> list[str]:
+    """Memory that stays near, for arrays that go out by whole lines."""
+    params = {p.name: p for p in e.fn.params}
+    return [
+        f"alignas(64) {_element(params[name])} own_{identifier(name)}[eng::stream_threads];"
+        for name, _ in streams
+    ]
+
+
+def _streamed(e: Emitter, streams: Sequence[tuple[str, Place]], call: str) -> list[str]:
+    """The loop over the threads of a row, some at a time where arrays go out by whole lines."""
+    x = e.facts[id(e.fn)].axes - 1
+    params = {p.name: p for p in e.fn.params}
+    at = {name: _at(params[name], place, {x: "at"}) for name, place in streams}
+    first = at[streams[0][0]]
+    out = [
+        "for (int64_t at = first, some; at < stop; at += some) {",
+        f"    some = vast ? eng::stream_some({first}, stop - at) : stop - at;",
+    ]
+    for name, there in at.items():
+        near, own = f"near_{identifier(name)}", f"own_{identifier(name)}"
+        array = local(params[name])
+        out.append(f"    const auto {near} = vast ? eng::aside({array}, {there}, {own}) : {array};")
+    out.append(f"    for (int64_t k{x} = at; k{x} < at + some; ++k{x}) {{ {call} }}")
+    for name, there in at.items():
+        out.append(f"    if (vast) eng::stream({there}, own_{identifier(name)}, some);")
+    return [*out, "}"]
 
 
 def _linear(facts: Facts, down: bool) -> str:
@@ -96,10 +136,12 @@ def _linear(facts: Facts, down: bool) -> str:
     return f"row - (stop - k{last})" if down else f"row + (k{last} - first)"
 
 
-def _rows(facts: Facts, call: str, sums: _Sums, down: bool) -> list[str]:
+def _rows(
+    facts: Facts, call: str, sums: _Sums, down: bool, row_of: list[str] | None = None
+) -> list[str]:
     """The loop over the rows of the grid, and in it the loop over the threads of a row.
 
-    down: from the last thread to the first, as adjoints go.
+    down: from the last thread to the first, as adjoints go. row_of: another loop over a row.
     """
     last = facts.axes - 1
     x, axes = f"k{last}", facts.axes
@@ -115,7 +157,9 @@ def _rows(facts: Facts, call: str, sums: _Sums, down: bool) -> list[str]:
         count = f"n = eng::row<{axes}>(L, row, c);"
         range_ = f"const int64_t first = c[{last}], stop = first + n;"
     coordinates = [f"const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids]
-    if sums.places:
+    if row_of is not None:
+        inner = row_of
+    elif sums.places:
         inner = sums.blocks(x, call, ends, down)
     elif down:
         inner = [f"for (int64_t {x} = stop; {x} > first; --{x}) {{ {call} }}"]

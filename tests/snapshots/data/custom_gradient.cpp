@@ -1,5 +1,6 @@
 // ---- primal
 #include "lend.h"
+#include "stream.h"
 namespace ns_primal {
 ENG_FN float f0_safe_sqrt(float v_x) {
     const float v_t = eng::sqrt(v_x);
@@ -35,19 +36,26 @@ static void run_flat(const unsigned char* args, eng_launch* L) {
     }
 }
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
-    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out, bool vast) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
     auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 24, d_out);
     const int64_t begin = L->begin, end = L->end;
+    alignas(64) float own_out[eng::stream_threads];
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
+        for (int64_t at = first, some; at < stop; at += some) {
+            some = vast ? eng::stream_some(v_out.at(at), stop - at) : stop - at;
+            const auto near_out = vast ? eng::aside(v_out, v_out.at(at), own_out) : v_out;
+            for (int64_t k0 = at; k0 < at + some; ++k0) { thread(v_x, near_out, k0); }
+            if (vast) eng::stream(v_out.at(at), own_out, some);
+        }
     }
+    if (vast) eng::stream_end();
 }
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
-    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24), false);
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
@@ -56,6 +64,8 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
     };
+    if (eng::is_vast(arrays, 100663296) && eng::apart(arrays) && L->ndim == 1)
+        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), true);
     if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
     if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))

@@ -19,7 +19,8 @@ struct lent_t {
 
 int64_t size_of(int64_t step) { return step < 0 ? -step : step; }
 
-constexpr int64_t strip = 16;  // elements of a column that are copied at once
+// Elements of a column that are copied at once, a line; columns that are asked for ahead of time.
+constexpr int64_t strip = 16, ahead = 16;
 
 // Words of four rows and columns that are next to each other: in the rows, and in the columns.
 #if defined(__clang__) || __GNUC__ >= 12
@@ -30,15 +31,18 @@ inline words_t load(const unsigned char* p) {
     memcpy(&w, p, sizeof(w));
     return w;
 }
+inline void store(unsigned char* p, words_t w) { memcpy(p, &w, sizeof(w)); }
+inline words_t low(words_t a, words_t b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+inline words_t high(words_t a, words_t b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+inline words_t first(words_t a, words_t b) { return __builtin_shufflevector(a, b, 0, 1, 4, 5); }
+inline words_t second(words_t a, words_t b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
 inline void turn(const unsigned char* from, int64_t from_step, unsigned char* to, int64_t to_step) {
     const words_t a = load(from), b = load(from + from_step);
     const words_t c = load(from + 2 * from_step), d = load(from + 3 * from_step);
-    const words_t ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const words_t cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const words_t out[] = {
-        __builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-        __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7)};
-    for (int k = 0; k < 4; ++k) memcpy(to + k * to_step, &out[k], sizeof(words_t));
+    store(to, first(low(a, b), low(c, d)));
+    store(to + to_step, second(low(a, b), low(c, d)));
+    store(to + 2 * to_step, first(high(a, b), high(c, d)));
+    store(to + 3 * to_step, second(high(a, b), high(c, d)));
 }
 #else
 constexpr bool turns = false;
@@ -61,13 +65,17 @@ void copy_plane(unsigned char* far, int64_t far_n, int64_t far_m, unsigned char*
         const int64_t some = least(strip, n - at);
         int64_t j = 0;
         if (turns && S == 4 && far_n == 4 && some == strip)
-            for (; j + 4 <= m; j += 4)
-                for (int64_t i = 0; i < strip; i += 4) {
+            for (; j + 4 <= m; j += 4) {
+                // Lines are far from each other, so that the processor does not foresee them.
+                for (int64_t k = 0; k < 4; ++k)
+                    __builtin_prefetch(far + at * 4 + (j + ahead + k) * far_m);
+                ENG_UNROLL for (int64_t i = 0; i < strip; i += 4) {
                     unsigned char* there = far + (at + i) * 4 + j * far_m;
                     unsigned char* here = near + (at + i) * near_n + j * 4;
                     if (BACK) turn(here, near_n, there, far_m);
                     else turn(there, far_m, here, near_n);
                 }
+            }
         for (; j < m; ++j) {
             unsigned char* there = far + at * far_n + j * far_m;
             unsigned char* here = near + at * near_n + j * S;
@@ -92,7 +100,8 @@ template <int S, bool BACK> void copy_box(const lent_t& a, int64_t size) {
         unsigned char *far = a.far, *near = a.near;
         for (int d = 0; d < last; ++d) far += i[d] * a.steps[d], near += i[d] * a.pitch[d];
         if (S) {
-            copy_plane<S ? S : 1, BACK>(far, far_n, a.steps[last], near, near_n, n, a.count[last], column);
+            copy_plane<S ? S : 1, BACK>(far, far_n, a.steps[last], near, near_n, n, a.count[last],
+                                        column);
         } else {
             for (int64_t k = 0; k < n; ++k)
                 for (int64_t j = 0; j < a.count[last]; ++j) {
@@ -113,8 +122,6 @@ template <int S, bool BACK> void copy_box(const lent_t& a, int64_t size) {
 
 template <bool BACK> void copy(const lent_t& a) {
     switch (a.loan->size) {
-        case 1: return copy_box<1, BACK>(a, 1);
-        case 2: return copy_box<2, BACK>(a, 2);
         case 4: return copy_box<4, BACK>(a, 4);
         case 8: return copy_box<8, BACK>(a, 8);
         case 12: return copy_box<12, BACK>(a, 12);
@@ -209,7 +216,8 @@ class Lender {
         if (!turned && bytes > 4 * int64_t(how.words)) return false;
         // Which threads go which way must not depend on how a launch is cut: sums would.
         if (how.sums && !find(zero, L->dim, false)) return false;
-        if (how.sums == sums_launch && (end - begin > most / each || !box(begin, end - begin))) return false;
+        const int64_t all = end - begin;
+        if (how.sums == sums_launch && (all > most / each || !box(begin, all))) return false;
         memcpy(own, args, size_t(how.bytes));
         return true;
     }

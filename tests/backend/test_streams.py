@@ -1,0 +1,149 @@
+"""Arrays that go out of the processor by whole lines hold what they would hold otherwise."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.codegen import streams as streams_module
+from engine.codegen.cpp import CPP, emit
+from engine.codegen.cstyle import Emitter
+from engine.codegen.streams import streams
+from engine.compile.backend import Entry, Limits
+from engine.compile.cpu import CPU
+from engine.compile.cpu.loops import loops_of
+from engine.compile.threads import Threads
+from engine.ir.nodes import Function
+from tests.backend import test_loops as loops
+from tests.backend.test_loops import F2, F, I, V, functions, memory, only, packed
+from tests.parts import cut
+
+pytestmark = pytest.mark.whole
+D = wp.array(dtype=wp.float64)
+
+
+@wp.kernel
+def halves(x: F, y: V, z: D, k: I):
+    """Elements of several sizes."""
+    i = wp.tid()
+    y[i] = wp.vec3(x[i], 1.0, -x[i])
+    k[i] = i + 1
+    z[i] = wp.float64(x[i]) * 0.5
+
+
+@wp.kernel
+def shifted(x: F2, y: F2):
+    i, j = wp.tid()
+    y[i, j] = x[i, j] + 1.0
+
+
+@wp.kernel
+def sometimes(x: F, y: F):
+    i = wp.tid()
+    if x[i] > 0.0:
+        y[i] = x[i]
+
+
+@wp.kernel
+def twice(x: F, y: F):
+    i = wp.tid()
+    y[i] = x[i]
+    y[i] = y[i] + 1.0
+
+
+@wp.kernel
+def component(x: F, y: V):
+    i = wp.tid()
+    y[i][1] = x[i]
+
+
+KERNELS = [loops.saxpy, halves, shifted]
+
+
+def far(kernel: Any, form: int = 0) -> set[str]:
+    fn = functions(kernel)[form]
+    return {name for name, _ in streams(Emitter(fn, CPP), loops_of(fn))}
+
+
+def test_what_goes_out_by_lines() -> None:
+    """What every thread writes, and nobody reads."""
+    assert far(loops.saxpy) == far(loops.saxpy, 1) == {"z"}
+    assert far(halves) == {"y", "z", "k"} and far(shifted) == {"y"}
+    for kernel in (sometimes, twice, component, loops.in_place, loops.gathered, loops.looped):
+        assert not far(kernel), kernel.key
+    assert not far(loops.saxpy, 2)
+    assert "stream" not in emit(
+        functions(sometimes)[0], "k", known=loops_of(functions(sometimes)[0])
+    )
+
+
+@functools.cache
+def compiled() -> dict[str, tuple[Function, Entry, Entry]]:
+    """By kernel, an entry point for which no array is too small, and a plain one."""
+    every = [functions(k)[0] for k in KERNELS]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams_module, "VAST", 0)
+        vast = CPU.compile(every)
+    with only(False):
+        plain = CPU.compile(every)
+    made = zip(every, vast, plain, strict=True)
+    return {
+        k.key: (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
+        for k, (fn, *pair) in zip(KERNELS, made, strict=True)
+    }
+
+
+def uneven(arrays: Any) -> list[Any]:
+    """Contiguous arrays that begin anywhere in a line, with elements around them."""
+    out = []
+    for k, (s, inner, t) in enumerate(arrays):
+        count = int(np.prod(s) * np.prod(inner))
+        base = memory((count + 40,), t, k)
+        out.append(base[3 * k + 1 :][:count].reshape(*s, *inner))
+    return out
+
+
+def wide(arrays: Any) -> list[Any]:
+    """Rows that are parts of longer rows."""
+    out = []
+    for k, (s, inner, t) in enumerate(arrays):
+        more = 5 if len(s) == 2 else 0
+        whole = memory((*s[:-1], s[-1] + more, *inner), t, k)
+        out.append(whole[:, : s[-1]] if more else whole)
+    return out
+
+
+def around(arrays: list[Any]) -> list[bytes]:
+    """All of the memory that arrays are in."""
+    return [(a if a.base is None else a.base).tobytes() for a in arrays]
+
+
+@pytest.mark.parametrize("layout", [packed, uneven, wide, loops.the_same])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
+def test_lines_change_nothing(kernel: Any, layout: Any) -> None:
+    fn, *entries = compiled()[kernel.key]
+    for n in (1, 2, 15, 16, 17, 127, 128, 129, 1000, 5003):
+        for threads in (1, 2, 7):
+            seen = []
+            for entry in entries:
+                args, arrays = loops.arguments(fn, n, layout)
+                with cut(threads):
+                    made = CPU.run(entry, loops.grid(fn, n), args, Limits(0, 0))
+                assert not made.error
+                seen.append(around(arrays))
+            assert seen[0] == seen[1], (n, threads)
+
+
+def test_large_arrays_go_out_by_lines() -> None:
+    """As programs launch it: more than caches hold, by all threads."""
+    n = 9_000_001
+    x, y = (np.random.default_rng(k).random(n).astype(np.float32) for k in range(2))
+    x[77], y[-1] = np.nan, np.inf
+    z = wp.zeros(n, dtype=float)
+    wp.launch(loops.saxpy, n, [2.5, wp.array(x, dtype=float), wp.array(y, dtype=float)], [z])
+    np.testing.assert_array_equal(z.numpy(), np.float32(2.5) * x + y)
