@@ -12,9 +12,9 @@ from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 
 HEADER = "lend.h"
-# Tests change them: threads of a launch that is worth it, and about how many operations of a thread
+# Tests change them: operations that a launch must have to be worth it, and about how many of a thread
 # a copy of four bytes takes as long as.
-FEW, WORD = 128, 3.0
+FEW, WORD = 1500, 3.0
 
 
 def can_lend(fn: n.Function, facts: Facts, known: Loops) -> bool:
@@ -49,8 +49,9 @@ def run(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
     facts, params = e.facts[id(e.fn)], [p.type for p in e.fn.params]
     down = bool(e.fn.adjoints) if blocks else runs_down(e, known)
     count = sum(isinstance(p.type, ArrayType) and p.name in facts.touched for p in e.fn.params)
-    words = int(min(operations(e.fn.body, calls=True) / WORD, 2**30))
-    flags = f"{FEW}, {words}, eng::sums_{_sums(e, known)}, {_bool(down)}"
+    work = operations(e.fn.body, calls=True)
+    few, words = max(FEW // max(work, 1), 1), int(min(work / WORD, 2**30))
+    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {_bool(down)}"
     size = arg_offsets(params)[-1]
     return [
         "    static const eng::loan_t loans[] = {",

@@ -15,7 +15,7 @@ from engine.lang.types import ArrayType
 
 HEADER = "stream.h"
 # Operations of a thread for each word that it writes, beyond which arithmetic takes the time.
-LITTLE = 12
+LITTLE = 4
 VAST = 96 << 20  # bytes of a launch's arrays; tests change it
 
 

@@ -260,3 +260,37 @@ def test_elements_of_a_thread() -> None:
     assert found["neighbours"]["u"] == ((0, -1, 1), (1, -1, 1))
     assert set(found["scattered"]) == {"at", "x"} and set(found["pulled"]) == {"x", "y"}
     assert "x" not in found["shifting"]
+
+
+@wp.kernel
+def climbs(x: F, w: F, y: F):
+    i = wp.tid()
+    v = x[i]
+    for k in range(i % 40):
+        v = v * w[k % 3] + wp.sin(v)
+    y[i] = v
+
+
+@pytest.mark.parametrize("limit", [0, 600, 400])
+@pytest.mark.parametrize("step", [-1, 3])
+def test_adjoints_that_save_too_much(limit: int, step: int, monkeypatch: Any) -> None:
+    """Threads are abandoned on the way, and go on in a form that saves less."""
+    if limit:
+        monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+    n, found = 1000, []
+    values = np.random.default_rng(1).random(3 * n).astype(np.float32)
+    for strided in (False, True):
+        whole = wp.array(values, dtype=float, requires_grad=True)
+        x = whole[::step][:n]
+        if not strided:
+            x = wp.array(x.numpy().copy(), dtype=float, requires_grad=True)
+        w = wp.array(np.float32([0.5, 0.25, -0.5]), dtype=float, requires_grad=True)
+        y = wp.zeros(n, dtype=float, requires_grad=True)
+        with counted() as said:
+            with wp.Tape() as tape:
+                wp.launch(climbs, n, [x, w], [y])
+            tape.backward(grads={y: wp.ones_like(y)})
+        assert any(said) == strided
+        found.append([a.numpy().copy() for a in (y, x.grad)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)

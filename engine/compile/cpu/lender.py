@@ -6,6 +6,7 @@ structure says where its address is, or will be.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ class _Lender:
     def _ask(self, args: int, launch: int, arrays: int, how: int) -> bool:
         try:
             return bool(self.make()(args, launch, arrays, how))
-        except BaseException as e:  # it was called by a kernel, which cannot raise it
+        except KeyboardInterrupt:  # a kernel has called this, and cannot raise it
+            _thread.interrupt_main()
+            return False
+        except BaseException as e:
             log_warning(f"launches with strided arrays take longer: {e}")
             return False
 

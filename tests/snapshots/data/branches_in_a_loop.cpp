@@ -72,7 +72,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, false, false, {}},
         {24, 1, 4, true, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 128, 40, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 12, 40, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -246,7 +246,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {48, 1, 4, false, true, {}},
         {72, 1, 4, true, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 96, 1, 128, 119, eng::sums_block, true,
+    static const eng::lender_t how{loans, 3, 96, 1, 4, 119, eng::sums_block, true,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);

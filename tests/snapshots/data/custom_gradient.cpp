@@ -1,6 +1,5 @@
 // ---- primal
 #include "lend.h"
-#include "stream.h"
 namespace ns_primal {
 ENG_FN float f0_safe_sqrt(float v_x) {
     const float v_t = eng::sqrt(v_x);
@@ -36,26 +35,19 @@ static void run_flat(const unsigned char* args, eng_launch* L) {
     }
 }
 ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
-    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out, bool vast) {
+    unsigned char* ENG_ONLY d_x, unsigned char* ENG_ONLY d_out) {
     auto v_x = eng::flat<eng::array_t<float,1,true>>(args, 0, d_x);
     auto v_out = eng::flat<eng::array_t<float,1,true>>(args, 24, d_out);
     const int64_t begin = L->begin, end = L->end;
-    alignas(64) float own_out[eng::stream_threads];
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t c[1];
         n = eng::row<1>(L, row, c);
         const int64_t first = c[0], stop = first + n;
-        for (int64_t at = first, some; at < stop; at += some) {
-            some = vast ? eng::stream_some(v_out.at(at), stop - at) : stop - at;
-            const auto near_out = vast ? eng::aside(v_out, v_out.at(at), own_out) : v_out;
-            for (int64_t k0 = at; k0 < at + some; ++k0) { thread(v_x, near_out, k0); }
-            if (vast) eng::stream(v_out.at(at), own_out, some);
-        }
+        for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_out, k0); }
     }
-    if (vast) eng::stream_end();
 }
 ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
-    run_apart(args, L, eng::data(args, 0), eng::data(args, 24), false);
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
 }
 }
 ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
@@ -64,8 +56,6 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_alone),
     };
-    if (eng::is_vast(arrays, 100663296) && eng::apart(arrays) && L->ndim == 1)
-        return ns_primal::run_apart(args, L, eng::data(args, 0), eng::data(args, 24), true);
     if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
     if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
@@ -74,7 +64,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, true, false, {{0, 0, 0, 0}}},
         {24, 1, 4, true, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 128, 3, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 136, 3, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -148,7 +138,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {48, 1, 4, true, true, {{0, 0, 0, 0}}},
         {72, 1, 4, true, true, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 96, 1, 128, 8, eng::sums_none, false,
+    static const eng::lender_t how{loans, 3, 96, 1, 62, 8, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);

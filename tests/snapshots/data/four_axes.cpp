@@ -81,7 +81,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 4, 4, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
         {72, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 144, 4, 128, 7, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -162,7 +162,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {144, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
         {216, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 3, 288, 4, 128, 7, eng::sums_none, false,
+    static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);

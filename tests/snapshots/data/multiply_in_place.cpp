@@ -61,7 +61,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, true, true, {{0, 0, 0, 0}}},
         {24, 1, 4, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 128, 0, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -140,7 +140,7 @@ ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
         {0, 1, 4, true, true, {{0, 0, 0, 0}}},
         {24, 1, 4, true, false, {{0, 0, 0, 0}}},
     };
-    static const eng::lender_t how{loans, 2, 48, 1, 128, 0, eng::sums_none, false,
+    static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
         ns_recorded::go, ns_recorded::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_recorded::run(args, L);

@@ -74,7 +74,7 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         {24, 1, 4, true, false, {{0, 0, 0, 16}}},
         {48, 1, 4, false, true, {}},
     };
-    static const eng::lender_t how{loans, 3, 72, 1, 128, 1, eng::sums_block, false,
+    static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false,
         ns_primal::go, ns_primal::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_primal::run(args, L);
@@ -145,7 +145,7 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
         {72, 1, 4, true, true, {{0, 0, 0, 0}}},
         {96, 1, 4, false, false, {}},
     };
-    static const eng::lender_t how{loans, 4, 120, 1, 128, 1, eng::sums_none, false,
+    static const eng::lender_t how{loans, 4, 120, 1, 300, 1, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};
     if (eng::lend(args, L, arrays, how)) return;
     ns_adjoint::run(args, L);
