@@ -12,8 +12,8 @@ from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 
 HEADER = "lend.h"
-# Tests change them: operations that a launch must have to be worth it, and about how many of a thread
-# a copy of four bytes takes as long as.
+# Tests change them: operations that a launch must have to be worth it, and about how many take as
+# long as a copy of four bytes.
 FEW, WORD = 1500, 3.0
 
 

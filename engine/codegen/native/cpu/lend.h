@@ -36,10 +36,26 @@ struct lender_t {
 };
 using lend_t = bool (*)(const unsigned char*, eng_launch*, const extent_t*, const lender_t*);
 
+// Whether there may be a gain, so that what lends need not be made for what it refuses.
+ENG_ALONE bool may_lend(const eng_launch* L, const extent_t* arrays, const lender_t& how) {
+    int64_t bytes = 0;
+    bool rows = false;  // columns are copied in any case
+    for (int64_t k = 0; k < how.count; ++k) {
+        ENG_SCALAR;
+        if (arrays[k].usable) continue;
+        const loan_t& loan = how.loans[k];
+        if (!loan.lends) return false;
+        bytes += loan.writes ? 2 * loan.size : loan.size;
+        rows = rows || loan.axes > 1;
+    }
+    return bytes > 0 && L->lend && L->ndim == how.axes &&
+           (how.sums || L->end - L->begin >= how.few) && (rows || bytes <= 4 * int64_t(how.words));
+}
+
 // Runs a launch. False where that cannot be: it has had no effect then.
 ENG_INLINE bool lend(const unsigned char* args, eng_launch* L, const extent_t* arrays,
                      const lender_t& how) {
-    return L->lend && L->ndim == how.axes &&
+    return may_lend(L, arrays, how) &&
            (*static_cast<const lend_t*>(L->lend))(args, L, arrays, &how);
 }
 
