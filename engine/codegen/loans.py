@@ -33,9 +33,17 @@ def table(e: Emitter, known: Loops) -> list[str]:
         extra = AHEAD if p.name in more else 0
         box = loans.get(p.name, ())
         along = ", ".join(f"{{{axis}, {low}, {high}, {extra}}}" for axis, low, high in box)
-        flags = f"{_bool(bool(box))}, {_bool(p.name in facts.written)}"
+        flags = ", ".join(map(_bool, (bool(box), p.name in facts.written, _is_sure(fn, p))))
         out.append(f"        {{{at}, {p.type.ndim}, {p.type.element.size}, {flags}, {{{along}}}}},")
     return out
+
+
+def _is_sure(fn: n.Function, array: n.Var) -> bool:
+    """Whether a thread writes to its element of an array whatever happens, and to all of it."""
+    if any(isinstance(s, n.Return) for s in n.walk(fn.body)):
+        return False
+    writes = (s for s in fn.body if isinstance(s, (n.Store, n.Atomic)))
+    return any(s.array == array and not s.path for s in writes)
 
 
 def _looked_at_ahead(fn: n.Function) -> set[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -294,3 +295,39 @@ def test_adjoints_that_save_too_much(limit: int, step: int, monkeypatch: Any) ->
         found.append([a.numpy().copy() for a in (y, x.grad)])
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@wp.kernel
+def every_other(which: int, x: F, y: F):
+    i = wp.tid()
+    if i % 2 == which:
+        y[i] = wp.sin(x[i]) * wp.exp(x[i]) + 1.0
+
+
+def test_what_a_thread_leaves_alone_is_not_written() -> None:
+    """Another launch may write it at the same time."""
+    n = 1000
+    x = wp.zeros(n, dtype=float)
+    y = wp.zeros(2 * n, dtype=float)[::2]
+
+    def many(which: int) -> None:
+        for _ in range(300):
+            wp.launch(every_other, n, [which, x], [y])
+
+    with counted() as said:
+        wp.launch(every_other, n, [0, x], [y])
+    assert said == [True]
+    y.zero_()
+    other = threading.Thread(target=many, args=(0,))
+    other.start()
+    many(1)
+    other.join()
+    assert (y.numpy() == 1.0).all()
+
+
+def test_what_a_thread_writes_for_sure() -> None:
+    found = {}
+    for kernel in (loops.saxpy, every_other, parts_of, loops.in_place):
+        fn = functions(kernel)[0]
+        found[kernel] = {p.name for p in fn.params if loans._is_sure(fn, p)}
+    assert list(found.values()) == [{"z"}, set(), set(), {"x"}]

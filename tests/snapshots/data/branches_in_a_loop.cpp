@@ -69,8 +69,8 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 1) return ns_primal::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, false, false, {}},
-        {24, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {0, 1, 4, false, false, false, {}},
+        {24, 1, 4, true, true, true, {{0, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 2, 48, 1, 12, 40, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
@@ -242,9 +242,9 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, false, false, {}},
-        {48, 1, 4, false, true, {}},
-        {72, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {0, 1, 4, false, false, false, {}},
+        {48, 1, 4, false, true, false, {}},
+        {72, 1, 4, true, true, true, {{0, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 3, 96, 1, 4, 119, eng::sums_block, true,
         ns_adjoint::go, ns_adjoint::run};

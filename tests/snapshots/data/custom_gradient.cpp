@@ -61,8 +61,8 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
         return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {0, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, true, true, {{0, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 2, 48, 1, 136, 3, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
@@ -134,9 +134,9 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
-        {48, 1, 4, true, true, {{0, 0, 0, 0}}},
-        {72, 1, 4, true, true, {{0, 0, 0, 0}}},
+        {0, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {48, 1, 4, true, true, true, {{0, 0, 0, 0}}},
+        {72, 1, 4, true, true, true, {{0, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 3, 96, 1, 62, 8, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};

@@ -78,8 +78,8 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         && eng::is_flat(eng::arg<eng::array_t<float,4>>(args, 72)))
         return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 4, 4, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {72, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {0, 4, 4, true, false, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {72, 4, 4, true, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 2, 144, 4, 68, 7, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
@@ -158,9 +158,9 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 4) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 4, 4, true, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {144, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
-        {216, 4, 4, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {0, 4, 4, true, false, false, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {144, 4, 4, true, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
+        {216, 4, 4, true, true, true, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 3, 288, 4, 65, 7, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};

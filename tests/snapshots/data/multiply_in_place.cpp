@@ -58,8 +58,8 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
         return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, true, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {0, 1, 4, true, true, true, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, {{0, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
         ns_primal::go, ns_primal::run};
@@ -137,8 +137,8 @@ ENG_EXPORT void recorded(const unsigned char* args, eng_launch* L) {
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
         return ns_recorded::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, true, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, {{0, 0, 0, 0}}},
+        {0, 1, 4, true, true, true, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, {{0, 0, 0, 0}}},
     };
     static const eng::lender_t how{loans, 2, 48, 1, 750, 0, eng::sums_none, false,
         ns_recorded::go, ns_recorded::run};

@@ -70,9 +70,9 @@ ENG_EXPORT void primal(const unsigned char* args, eng_launch* L) {
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 48)))
         return ns_primal::run_flat(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, {{0, 0, 0, 16}}},
-        {48, 1, 4, false, true, {}},
+        {0, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, {{0, 0, 0, 16}}},
+        {48, 1, 4, false, true, true, {}},
     };
     static const eng::lender_t how{loans, 3, 72, 1, 375, 1, eng::sums_block, false,
         ns_primal::go, ns_primal::run};
@@ -140,10 +140,10 @@ ENG_EXPORT void adjoint(const unsigned char* args, eng_launch* L) {
     };
     if (eng::apart(arrays) && L->ndim == 1) return ns_adjoint::go(args, L);
     static const eng::loan_t loans[] = {
-        {0, 1, 4, true, false, {{0, 0, 0, 0}}},
-        {24, 1, 4, true, false, {{0, 0, 0, 0}}},
-        {72, 1, 4, true, true, {{0, 0, 0, 0}}},
-        {96, 1, 4, false, false, {}},
+        {0, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {24, 1, 4, true, false, false, {{0, 0, 0, 0}}},
+        {72, 1, 4, true, true, true, {{0, 0, 0, 0}}},
+        {96, 1, 4, false, false, false, {}},
     };
     static const eng::lender_t how{loans, 4, 120, 1, 300, 1, eng::sums_none, false,
         ns_adjoint::go, ns_adjoint::run};

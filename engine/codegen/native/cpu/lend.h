@@ -14,10 +14,11 @@ struct along_t {
 };
 // An array that a kernel touches. at: where the arguments name it. size: of an element. lends:
 // its threads may be given copies; each has an element of its own of what is written.
+// sure: each thread writes all of it, so that no other launch can at the same time.
 struct loan_t {
     int64_t at;
     int32_t axes, size;
-    bool lends, writes;
+    bool lends, writes, sure;
     along_t along[4];
 };
 using run_t = void (*)(const unsigned char*, eng_launch*);

@@ -13,7 +13,8 @@ using namespace eng;
 // A box of an array's elements: there (`far`), and here, where the last axis is contiguous.
 struct lent_t {
     const loan_t* loan;
-    unsigned char *far, *near;
+    unsigned char *far, *near, *old;
+    int64_t bytes;
     int64_t low[4], count[4], shape[4], steps[4], pitch[4];
 };
 
@@ -130,6 +131,33 @@ template <bool BACK> void copy(const lent_t& a) {
     }
 }
 
+template <class T> void put_changes(unsigned char* far, const unsigned char* near,
+                                    const unsigned char* old, int64_t size) {
+    for (int64_t k = 0; k < size; k += int64_t(sizeof(T)))
+        if (memcmp(near + k, old + k, sizeof(T)) != 0) memcpy(far + k, near + k, sizeof(T));
+}
+
+// Brings back what is no longer as it was, and leaves the rest to whom it belongs.
+void bring_changes(const lent_t& a) {
+    const int last = a.loan->axes - 1;
+    const int64_t size = a.loan->size, to_old = a.old - a.near;
+    int64_t i[4] = {};
+    for (;;) {
+        unsigned char *far = a.far, *near = a.near;
+        for (int d = 0; d < last; ++d) far += i[d] * a.steps[d], near += i[d] * a.pitch[d];
+        for (int64_t j = 0; j < a.count[last]; ++j, far += a.steps[last], near += size) {
+            if (size % 4) put_changes<uint8_t>(far, near, near + to_old, size);
+            else put_changes<uint32_t>(far, near, near + to_old, size);
+        }
+        int d = last - 1;
+        for (; d >= 0; --d) {
+            if (++i[d] < a.count[d]) break;
+            i[d] = 0;
+        }
+        if (d < 0) return;
+    }
+}
+
 // What an argument says of an array.
 void look(const unsigned char* args, const loan_t& loan, int64_t* shape, int64_t* steps) {
     memcpy(shape, args + loan.at + 8, 8 * size_t(loan.axes));
@@ -231,8 +259,11 @@ class Lender {
             if (box(first, count)) {
                 place();
                 how.go(own, L);
-                for (int k = 0; k < n; ++k)
-                    if (lent[k].loan->writes) copy<true>(lent[k]);
+                for (int k = 0; k < n; ++k) {
+                    if (!lent[k].loan->writes) continue;
+                    if (lent[k].loan->sure) copy<true>(lent[k]);
+                    else bring_changes(lent[k]);
+                }
             } else {
                 how.plain(args, L);
             }
@@ -304,7 +335,8 @@ class Lender {
                 // Rows of whole lines, which do not all fall on one place of the cache.
                 if (d == last) pitch = (pitch + 127) / 64 * 64;
             }
-            need += pitch;
+            a.bytes = pitch;
+            need += a.loan->writes && !a.loan->sure ? 2 * pitch : pitch;
         }
         if (takes && need > had) {
             free(memory);
@@ -328,9 +360,12 @@ class Lender {
             }
             memcpy(own + a.loan->at, &zero, 8);
             memcpy(own + a.loan->at + 8 + 8 * axes, a.pitch, 8 * size_t(axes));
-            const int64_t bytes = a.pitch[0] * a.count[0];
-            at += axes > 1 ? bytes : (bytes + 127) / 64 * 64;
+            at += a.bytes;
             copy<false>(a);
+            if (!a.loan->writes || a.loan->sure) continue;
+            a.old = at;
+            memcpy(a.old, a.near, size_t(a.bytes));
+            at += a.bytes;
         }
     }
 };
