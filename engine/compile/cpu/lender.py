@@ -55,7 +55,7 @@ class _Lender:
         from engine.compile.cpu.shared import load
 
         try:
-            self._library = load(_SOURCE, _NAME, "what lends memory to launches", level=1)
+            self._library = load(_SOURCE, _NAME, "what lends memory to launches")
             made = self._library[_NAME]
             made.restype = ctypes.c_bool
             made.argtypes = (ctypes.c_void_p,) * 4

@@ -16,32 +16,24 @@ from engine.diagnostics import CompilerError, Diagnostic
 
 
 def load(
-    source: Path, symbol: str, what: str, include: Sequence[Path] = (), depends: str = "",
-    level: int = 0,
-) -> ctypes.CDLL:  # fmt: skip
+    source: Path, symbol: str, what: str, include: Sequence[Path] = (), depends: str = ""
+) -> ctypes.CDLL:
     """The library made of a source file.
 
     symbol: one of its entry points. what: it in words, for errors. include: further folders of
-    headers; depends: what of them the result depends on, in any words. level: of the compiler's
-    `LEVELS`.
+    headers; depends: what of them the result depends on, in any words.
     Raises CompilerError (E301, E302, E303), OSError where what was made cannot be loaded.
     """
     toolchain, cache = find_toolchain(), open_cache()
     text = source.read_text(encoding="utf-8")
-    parts = (
-        text,
-        headers.hash_of(headers.CPU),
-        toolchain.key,
-        *filter(None, [depends]),
-        str(level),
-    )
+    parts = (text, headers.hash_of(headers.CPU), toolchain.key, *filter(None, [depends]))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     found = _stored(cache, key)
     if found is None:
         with cache.lock(key, config.compile_timeout):
             found = _stored(cache, key)
             if found is None:
-                _compile(cache, key, source, text, (symbol, what), toolchain, include, level)
+                _compile(cache, key, source, text, (symbol, what), toolchain, include)
         found = found or _stored(cache, key)
     if found is None:
         raise OSError("what was compiled cannot be loaded")
@@ -62,14 +54,12 @@ def _stored(cache: Cache, key: str) -> ctypes.CDLL | None:
 
 def _compile(
     cache: Cache, key: str, source: Path, text: str, names: tuple[str, str],
-    toolchain: Toolchain, include: Sequence[Path], level: int,
+    toolchain: Toolchain, include: Sequence[Path],
 ) -> None:  # fmt: skip
     with cache.workspace() as folder:
         copy = folder / source.name
         copy.write_text(text, encoding="utf-8")
-        (made,) = build(
-            toolchain, [(copy, level)], [*headers.CPU, *include], config.compile_timeout
-        )
+        (made,) = build(toolchain, [(copy, 0)], [*headers.CPU, *include], config.compile_timeout)
         if made.problem:
             log = cache.log(key, made.said)
             problem = f"the C++ compiler {made.problem} on {names[1]}"
