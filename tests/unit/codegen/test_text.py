@@ -82,6 +82,9 @@ ENG_ALONE void run_apart(const unsigned char* args, eng_launch* L,
         for (int64_t k0 = first; k0 < stop; ++k0) { thread(v_x, v_y, v_a, k0); }
     }
 }
+ENG_ALONE void go(const unsigned char* args, eng_launch* L) {
+    run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
+}
 }
 ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
     if (!eng::fits(L, false, 1)) return;
@@ -89,13 +92,11 @@ ENG_EXPORT void saxpy(const unsigned char* args, eng_launch* L) {
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 0), eng::use_reads),
         eng::extent(eng::arg<eng::array_t<float,1>>(args, 24), eng::use_writes),
     };
-    if (eng::apart(arrays))
-        ns_saxpy::run_apart(args, L, eng::data(args, 0), eng::data(args, 24));
-    else if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
+    if (eng::apart(arrays)) return ns_saxpy::go(args, L);
+    if (eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 0))
         && eng::is_flat(eng::arg<eng::array_t<float,1>>(args, 24)))
-        ns_saxpy::run_flat(args, L);
-    else
-        ns_saxpy::run(args, L);
+        return ns_saxpy::run_flat(args, L);
+    ns_saxpy::run(args, L);
 }
 """
 
