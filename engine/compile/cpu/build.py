@@ -31,14 +31,21 @@ def build(
     sources: Sequence[tuple[Path, int]],
     include: Sequence[Path],
     timeout: float,
+    at_once: int = 1,
 ) -> list[Outcome]:
-    """Compiles source files, each at its level, to shared objects beside them, all at once."""
+    """Compiles source files, each at its level, to shared objects beside them.
+
+    timeout: seconds that the compiler may take for each. at_once: how many run at a time.
+    """
     runs: list[_Run] = []
+    done: list[Outcome] = []
     try:
         for source, level in sources:
+            if len(runs) - len(done) >= at_once:
+                done.append(runs[len(done)].wait(timeout))
             runs.append(_Run(toolchain, source, include, level))
-        end = time.monotonic() + timeout
-        return [r.wait(max(0.0, end - time.monotonic()), timeout) for r in runs]
+        done += [r.wait(timeout) for r in runs[len(done) :]]
+        return done
     finally:
         for r in runs:
             r.stop()
@@ -54,6 +61,7 @@ class _Run:
         self.command = shlex.join(command)
         self.process: subprocess.Popen[bytes] | None = None
         self.problem = ""
+        self.began = time.monotonic()
         # A file, not a pipe: nothing blocks, however much the compiler says.
         with open(self.words, "wb") as words:
             try:
@@ -68,10 +76,10 @@ class _Run:
             except OSError as e:
                 self.problem = f"could not be started: {e}"
 
-    def wait(self, left: float, limit: float) -> Outcome:
+    def wait(self, limit: float) -> Outcome:
         if self.process is not None:
             try:
-                code = self.process.wait(left)
+                code = self.process.wait(max(0.0, self.began + limit - time.monotonic()))
                 if code:
                     self.problem = f"gave up (exit status {code})"
                 elif not self.output.is_file():

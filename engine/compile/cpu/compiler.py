@@ -31,6 +31,8 @@ from engine.locks import Lock
 _SYMBOL = "ENGINE_ENTRY"
 # Text for one compiler run; more is shared by several at once.
 _BATCH_CHARS = 8_000
+# The most for one run: the time limit holds for each, however many kernels a module has.
+_MOST_CHARS = 300_000
 # Scalar operations of a kernel from which on the compiler may do as little as it can.
 HUGE = 5_000
 
@@ -152,7 +154,7 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
             text = [*settings, f'#include "{headers.COMMON}"', *(u.source() for u in part)]
             source.write_text("\n".join(text), encoding="utf-8")
             sources.append((source, level))
-        outcomes = build(toolchain, sources, headers.CPU, config.compile_timeout)
+        outcomes = build(toolchain, sources, headers.CPU, config.compile_timeout, processors())
         for part, (source, _), outcome in zip(parts, sources, outcomes, strict=True):
             if outcome.problem:
                 raise _failure(cache, part, source, outcome)
@@ -161,14 +163,15 @@ def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:
 
 
 def _split(units: list[_Unit]) -> list[list[_Unit]]:
-    """Batches of one level and of about the same length, about one a processor."""
-    levels = [[u for u in units if u.level == level] for level in range(len(LEVELS))]
+    """Batches of one level and of about the same length, the large ones first."""
+    levels = [[u for u in units if u.level == level] for level in reversed(range(len(LEVELS)))]
     return [part for some in levels if some for part in _evenly(some)]
 
 
 def _evenly(units: list[_Unit]) -> list[list[_Unit]]:
     total = sum(len(u.text) for u in units)
-    count = max(1, min(len(units), processors(), total // _BATCH_CHARS))
+    count = min(processors(), total // _BATCH_CHARS)
+    count = max(1, min(len(units), max(count, -(-total // _MOST_CHARS))))
     parts: list[list[_Unit]] = [[] for _ in range(count)]
     sizes = [0] * count
     for u in sorted(units, key=lambda u: (-len(u.text), u.key)):

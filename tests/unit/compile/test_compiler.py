@@ -71,6 +71,17 @@ def test_large_batches_are_shared_by_processors(
     assert [filled(e) for e in entries] == list(range(7))
 
 
+def test_a_run_of_the_compiler_is_never_too_long(
+    counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time limit does not depend on how many kernels a module has."""
+    monkeypatch.setattr(compiler, "processors", lambda: 2)
+    monkeypatch.setattr(compiler, "_MOST_CHARS", 1000)
+    entries = compile_functions([filling(v) for v in range(7)])
+    assert counted() > 3
+    assert [filled(e) for e in entries] == list(range(7))
+
+
 def test_only_what_is_missing_is_compiled(
     counted: Callable[[], int], forget: Callable[[], None]
 ) -> None:
