@@ -308,7 +308,7 @@ def _open(chosen: str, xdg: str) -> Cache:
     _check_private(root)
     try:
         cache = Cache(root)
-        probe = f"{root}/tmp/{os.getpid()}-{time.monotonic_ns()}"
+        probe = f"{root}/tmp/{os.urandom(8).hex()}"
         os.mkdir(probe, 0o700)
         os.rmdir(probe)
     except OSError:

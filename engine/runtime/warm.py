@@ -67,7 +67,7 @@ class Place:
             self._write(said)
 
     def _write(self, said: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, RuntimeError):  # another thread may note an answer
             self._cache.remember(self.key, json.dumps(said))
 
 
