@@ -24,6 +24,7 @@ from engine.frontend.functions.user_function import OPERATORS, UserFunc
 from engine.frontend.parsing.captures import Captures
 from engine.frontend.parsing.scope import MISSING, Scope, is_engine
 from engine.frontend.parsing.text import FUTURE, FunctionText
+from engine.lang.definition import Definition
 from engine.lang.generics import Pattern, pattern_of
 from engine.lang.references import Reference
 from engine.lang.stand_ins import StandIn
@@ -189,6 +190,8 @@ class Meaning:
             return self._nothing()
         if isinstance(obj, UserFunc):
             return "function", self._reached(obj)
+        if isinstance(obj, Definition):
+            return ("kernel",)  # which no kernel can do anything with
         if kind is Gradient:
             return "grad", self._value(obj.target, seen, depth + 1)
         if isinstance(obj, ModuleType):
