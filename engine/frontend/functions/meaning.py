@@ -297,6 +297,7 @@ class Meaning:
                 value = object()  # what asks for it gets something else
         out = self._value(value, seen, depth + 1)
         self._told[id(owner), word] = before == self._unknown
+        self._unknown = before  # who reads the owner has not read all that is in it
         return out
 
     # ---- types
