@@ -27,16 +27,18 @@ NO_MEMORY, NOT_SAVED, TOO_LARGE, STACK_LIMIT, JOURNAL_LIMIT, ASSERTED = 1, 2, 3,
 class Entry:
     """A compiled kernel.
 
-    symbol: the kernel's name and a hash. code: what its backend calls. messages: what the
+    symbol: the kernel's name and a hash. code: what its backend calls. key: what the backend finds
+    it by in later processes, empty for nothing. messages: what the
     numbers in its output stand for. bound: arguments that follow those of each call. threads:
     what its threads do to each other. The last three are for the recipe to fill in.
     """
 
     symbol: str
     code: Any
-    messages: tuple[Message, ...] = ()
+    messages: Sequence[Message] = ()
     bound: bytes = b""
     threads: Threads | None = None
+    key: str = ""
 
 
 class Journal(ABC):
@@ -138,6 +140,11 @@ class Backend(ABC):
     @abstractmethod
     def is_cached(self, fn: Function) -> bool:
         """Whether a kernel can be had without a compiler run."""
+
+    def load(self, key: str, symbol: str) -> Entry | None:
+        """What an earlier process compiled, without a look at its text; None where it is gone."""
+        del key, symbol
+        return None
 
     # ---- memory
 

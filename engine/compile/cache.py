@@ -2,6 +2,8 @@
 
     objects/HASH.so    shared objects, named by the hash of their own content
     index/KEY.json     for each kernel: its object and entry point
+    kernels/KEY.json   for each kernel as its user wrote it: its key in the index, and what
+                       launches need to know of it (see `remembered`)
     notes/KEY.json     words of compilers about themselves
     failed/KEY.log     what the compiler said when it failed
     tmp/               builds under way; locks/: who builds what
@@ -13,19 +15,16 @@ as missing, and built again.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
 import json
 import os
-import shutil
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine import config
 from engine.classes import dataclass
@@ -36,7 +35,14 @@ try:
 except ImportError:  # no locks there: work may be done twice
     fcntl = None  # type: ignore[assignment]
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# `pathlib`, `shutil` and `tempfile` are imported late: what only loads kernels needs none of them.
+
 _SCHEMA = 1
+_FOLDERS = ("objects", "index", "kernels", "notes", "failed", "tmp", "locks")
+_KERNELS = 5_000  # that are remembered: the texts of programs change more often than their code
 _STALE = 3600.0  # seconds after which a build's leftovers are of nobody
 
 
@@ -44,30 +50,37 @@ _STALE = 3600.0  # seconds after which a build's leftovers are of nobody
 class Stored:
     """A kernel in the cache: its object file and the name of its entry point."""
 
-    path: Path
+    path: str
     symbol: str
 
 
 class Cache:
     """The cache in one folder. Every method may run in many processes at once."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for name in ("objects", "index", "notes", "failed", "tmp", "locks"):
-            (root / name).mkdir(mode=0o700, exist_ok=True)
+    def __init__(self, root: str) -> None:
+        self.folder = root
+        for name in _FOLDERS:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(f"{root}/{name}", 0o700)
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        from pathlib import Path
+
+        return Path(self.folder)
 
     def find(self, key: str) -> Stored | None:
         """The kernel of a key, with its object checked; None where it must be built."""
-        entry = self.root / "index" / f"{key}.json"
         try:
-            said = json.loads(entry.read_bytes())
+            said = json.loads(_read(f"{self.folder}/index/{key}.json"))
             if said["schema"] != _SCHEMA:
                 return None
             digest, symbol = said["object"], said["symbol"]
             if not (isinstance(symbol, str) and isinstance(digest, str) and digest.isalnum()):
                 return None
-            path = self.root / "objects" / f"{digest}.so"
-            data = path.read_bytes()
+            path = f"{self.folder}/objects/{digest}.so"
+            data = _read(path)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         if hashlib.sha256(data).hexdigest() != digest:
@@ -86,19 +99,38 @@ class Cache:
             said = {"schema": _SCHEMA, "object": digest, "symbol": symbol}
             self._write(self.root / "index" / f"{key}.json", json.dumps(said))
 
-    def discard(self, path: Path) -> None:
+    def discard(self, path: str | Path) -> None:
         """Removes an object that cannot be used."""
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
+
+    def remember(self, key: str, text: str) -> None:
+        """Keeps what is known of a kernel. Raises OSError where that cannot be."""
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._write(f"{self.folder}/kernels/{key}.json", f"{_SCHEMA} {key} {digest}\n{text}")
+
+    def remembered(self, key: str) -> str | None:
+        """What was kept of a kernel; None where there is nothing, or it is damaged."""
+        path = f"{self.folder}/kernels/{key}.json"
+        try:
+            head, _, text = _read(path).partition(b"\n")
+            digest = hashlib.sha256(text).hexdigest()
+            if head.decode() != f"{_SCHEMA} {key} {digest}":
+                return None
+            with contextlib.suppress(OSError):
+                os.utime(path)  # for `trim`
+            return text.decode()
+        except (OSError, ValueError):
+            return None
 
     def note(self, key: str, words: str) -> None:
         """Keeps some words. Raises OSError where that cannot be."""
-        self._write(self.root / "notes" / f"{key}.json", json.dumps([_SCHEMA, key, words]))
+        self._write(f"{self.folder}/notes/{key}.json", json.dumps([_SCHEMA, key, words]))
 
     def noted(self, key: str) -> str | None:
         """The words that were kept; None where there are none, or what is there is damaged."""
         try:
-            said = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
+            said = json.loads(_read(f"{self.folder}/notes/{key}.json"))
         except (OSError, ValueError, RecursionError):
             return None
         whole = isinstance(said, list) and said[:2] == [_SCHEMA, key] and len(said) == 3
@@ -110,7 +142,9 @@ class Cache:
         self._write(path, text)
         return path
 
-    def _write(self, path: Path, text: str) -> None:
+    def _write(self, path: str | Path, text: str) -> None:
+        import tempfile
+
         handle, name = tempfile.mkstemp(dir=self.root / "tmp")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as f:
@@ -123,6 +157,10 @@ class Cache:
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
         """A folder for one build, removed afterwards."""
+        import shutil
+        import tempfile
+        from pathlib import Path
+
         path = Path(tempfile.mkdtemp(dir=self.root / "tmp"))
         try:
             yield path
@@ -160,13 +198,18 @@ class Cache:
 
     def clear(self) -> None:
         """Removes all kernels. What processes have loaded stays with them."""
-        for folder in ("index", "objects", "notes", "failed"):
+        for folder in ("kernels", "index", "objects", "notes", "failed"):
             for path, _ in files_of(self.root / folder):
                 self.discard(path)
 
     def trim(self) -> None:
         """Removes leftovers of builds that died, and the objects used longest ago."""
+        import shutil
+
         now = time.time()
+        kept = sorted(files_of(self.root / "kernels"), key=lambda item: item[1].st_mtime)
+        for path, _ in kept[:-_KERNELS]:
+            self.discard(path)
         for folder in ("tmp", "locks"):
             for path, info in files_of(self.root / folder):
                 if now - info.st_mtime > _STALE:
@@ -191,6 +234,16 @@ class Cache:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 if json.loads(path.read_bytes())["object"] in gone:
                     path.unlink()
+        for path, _ in files_of(self.root / "kernels"):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+                code = json.loads(path.read_bytes().partition(b"\n")[2])["form"]["code"]
+                if not (self.root / "index" / f"{code}.json").exists():
+                    path.unlink()
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def files_of(folder: Path) -> list[tuple[Path, os.stat_result]]:
@@ -205,17 +258,21 @@ def files_of(folder: Path) -> list[tuple[Path, os.stat_result]]:
 def chosen_root() -> Path | None:
     """The folder that the present settings name; None where there is no home to have it in."""
     chosen = os.environ.get("ENGINE_CACHE_DIR") or config.cache_dir or config.kernel_cache_dir
+    from pathlib import Path
+
     try:
-        return _root(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", ""))
+        return Path(_root(str(chosen) if chosen else "", os.environ.get("XDG_CACHE_HOME", "")))
     except (OSError, RuntimeError):
         return None
 
 
-def _root(chosen: str, xdg: str) -> Path:
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    base = Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".cache"
-    return base / "adtool" / "kernels"
+def _root(chosen: str, xdg: str) -> str:
+    """Raises RuntimeError where there is no home."""
+    found = chosen or os.path.join(xdg if os.path.isabs(xdg) else "~/.cache", "adtool", "kernels")
+    found = os.path.expanduser(found)
+    if found.startswith("~"):
+        raise RuntimeError("there is no home")
+    return os.path.join(os.getcwd(), found)
 
 
 def open_cache() -> Cache:
@@ -240,20 +297,30 @@ def clear_kernel_cache() -> None:
 def _open(chosen: str, xdg: str) -> Cache:
     try:
         root = _root(chosen, xdg)
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.path.isdir(root):
+            os.makedirs(os.path.dirname(root), exist_ok=True)
+            os.mkdir(root, 0o700)
+    except FileExistsError:  # another process made it, unless it is a file
+        if not os.path.isdir(root):
+            return _temporary()
     except (OSError, RuntimeError):
         return _temporary()
     _check_private(root)
     try:
         cache = Cache(root)
-        with cache.workspace():
-            pass
+        probe = f"{root}/tmp/{os.urandom(8).hex()}"
+        os.mkdir(probe, 0o700)
+        os.rmdir(probe)
     except OSError:
         return _temporary()
     return cache
 
 
 def _temporary() -> Cache:
+    import atexit
+    import shutil
+    import tempfile
+
     root = tempfile.mkdtemp(prefix="engine-kernels-")
     owner = os.getpid()
 
@@ -262,14 +329,14 @@ def _temporary() -> Cache:
             shutil.rmtree(root, ignore_errors=True)
 
     atexit.register(remove)
-    return Cache(Path(root))
+    return Cache(root)
 
 
-def _check_private(root: Path) -> None:
+def _check_private(root: str) -> None:
     """Loading a kernel runs it: nobody else may be able to put one there."""
     if sys.platform == "win32":
         return
-    info = root.stat()
+    info = os.stat(root)
     mode = stat.S_IMODE(info.st_mode)
     if info.st_uid != os.getuid():
         problem, fix = "belongs to another user", "name another folder in ENGINE_CACHE_DIR"

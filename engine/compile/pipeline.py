@@ -11,26 +11,30 @@ accesses  prepare -> accesses        (the kernel as written, which says what it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from engine import ad
-from engine.ad.cleanup import float_params
+import engine.ad as ad  # not `from engine`, which would ask the engine for all its names
 from engine.compile.backend import Backend, Entry
+from engine.compile.facts import facts_of
+from engine.compile.remembered import Answers, Damaged, Remembered, form_of
+from engine.compile.remembered import Form as Kept
 from engine.compile.threads import Threads
 from engine.diagnostics import CompilerError, Diagnostic, EngineError
-from engine.ir.messages import messages_of
-from engine.ir.nodes import Function, Store
-from engine.ir.verify import checked
 from engine.lang.types import ArrayType
 from engine.locks import Lock
 from engine.logger import log_warning
+
+if TYPE_CHECKING:
+    from engine.ir.nodes import Function, Store
 
 Form = Literal["forward", "recorded", "adjoint", "checkpointed", "tangent", "accesses"]
 Names = frozenset[str]
 Key = tuple[Names, Names]
 NONE: Names = frozenset()
+Asked = TypeVar("Asked", bound=Hashable)
+Found = TypeVar("Found")
 # Operations of a kernel with its calls expanded: from here its derivative takes minutes; the most.
 LONG, MOST = 30_000, 200_000
 
@@ -43,19 +47,25 @@ class Variants:
 
     wrt: names of array parameters that have a gradient. journaled: names of array
     parameters whose reads the backward pass cannot repeat (see `journaled`).
+
+    ir: as lowered, or what an earlier process left of it.
     """
 
-    def __init__(self, ir: Function) -> None:
-        ir = checked(ad.derivatives(checked(ir)))
-        self.ir = ir
-        self.read = ad.read_params(ir)
-        self.written = ad.written_params(ir)
-        self._read_again = self.read | ad.replay_read_params(ir)
-        # What native replays write in the backward pass; of that, what it reads again.
-        self.rewritten = ad.replay_written_params(ir)
-        self._replayed = ad.replayed_params(ir)
-        self.differentiable = frozenset(p.name for p in float_params(ir))
-        self._arrays = frozenset(p.name for p in ir.params if isinstance(p.type, ArrayType))
+    def __init__(self, ir: Function | Remembered) -> None:
+        self._remembered: Remembered | None = None
+        self._ir: Function | None = None
+        if isinstance(ir, Remembered):
+            self._remembered = ir
+            self.facts, self.answers = ir.facts, ir.answers
+        else:
+            self._ir = _checked(ad.derivatives(_checked(ir)))
+            self.facts, self.answers = facts_of(self._ir), Answers()
+        self.read = self.facts.read
+        self.written = self.facts.written
+        # What native replays write in the backward pass.
+        self.rewritten = self.facts.rewritten
+        self.differentiable = self.facts.differentiable
+        self._arrays = frozenset(p for p, t in self.facts.params if isinstance(t, ArrayType))
         self._prepared: Function | None = None
         self._reversible: Function | None = None
         self._adjoints: dict[Key, ad.Adjoint] = {}
@@ -67,10 +77,82 @@ class Variants:
         self._entries: dict[tuple[Backend, Form, Key], Entry] = {}
         self._threads: dict[tuple[Form, Names, Names], Threads] = {}
         # What a user calls it; whether all launches are watched for accesses outside of arrays.
-        self.name = ir.name
+        self.name = self.facts.name
         self.debug = False
         # Kernels that others make of this one, by keys of theirs: they live as long as it does.
         self.derived: dict[Hashable, Variants | None] = {}
+
+    @property
+    def ir(self) -> Function:
+        """The kernel as lowered."""
+        if self._ir is None:
+            assert self._remembered is not None
+            with _lock:
+                self._ir = self._ir or self._read(self._remembered)
+        return self._ir
+
+    def _read(self, kept: Remembered) -> Function:
+        try:
+            return kept.ir()
+        except Damaged:
+            problem = f"what the kernel cache holds of kernel {self.name!r} is damaged"
+            help = "clear the cache: engine.clear_kernel_cache()"
+            raise CompilerError(Diagnostic("E303", problem, self.facts.span, help)) from None
+
+    @property
+    def warns(self) -> bool:
+        """Whether its author is warned of something in it."""
+        from engine.ir.nodes import callees
+
+        return any(f.unassigned for f in (self.ir, *callees(self.ir)))
+
+    def is_there(self, backend: Backend, form: Form = "forward", key: Key = (NONE, NONE)) -> bool:
+        """Whether a form can be had that this process has, or that an earlier one left."""
+        if (backend, form, key) not in self._entries:
+            kept = self._kept(form, key) if backend.kind == "cpu" else None
+            if kept is None:
+                return False
+            its = functools.partial(self.function, form, *key)
+            found = kept.entry(backend, self.threads_of(form, *key), its, self.bound(form))
+            if found is None:
+                return False
+            self._entries[backend, form, key] = found
+        return True
+
+    def _kept(self, form: Form, key: Key) -> Kept | None:
+        """What an earlier process left of a form."""
+        if self._remembered is None:
+            return None
+        if form == "forward":
+            return self._remembered.form
+        said = self.answers.get(["form", form, *key], dict)
+        try:
+            return None if said is None else Kept(said)
+        except (Damaged, LookupError, TypeError, ValueError):
+            return None
+
+    def _keep(self, form: Form, key: Key, fn: Function, entry: Entry) -> None:
+        """Leaves a form that was compiled to later processes."""
+        if self.answers.save is None or form not in ("adjoint", "recorded") or fn is self.ir:
+            return
+        said = None if ad.inlined_size(self.ir) >= LONG else form_of(fn, entry)
+        if said is not None:
+            self.answers.put(["form", form, *key], said)
+
+    def _few(
+        self, known: dict[Asked, Found], at: Asked, question: Sequence[object],
+        look: Callable[[], Found], none: Found,
+    ) -> Found:  # fmt: skip
+        """What there is nothing of in most kernels: whether that is so, is kept."""
+        found = known.get(at)
+        if found is None:
+            if self.answers.get(question, bool) is False:
+                found = known[at] = none
+            else:
+                with _lock:
+                    found = known[at] = look()
+                self.answers.put(question, bool(found))
+        return found
 
     @functools.cached_property
     def can_lift(self) -> bool:
@@ -80,7 +162,10 @@ class Variants:
     @functools.cached_property
     def threads(self) -> Threads:
         """What the threads of its launches do to each other."""
-        return Threads(self.ir)
+        kept = self._remembered
+        if kept is None:
+            return Threads(self.ir)
+        return Threads.of_kept(lambda: self.ir, kept.form)
 
     @property
     def prepared(self) -> Function:
@@ -88,7 +173,7 @@ class Variants:
         with _lock:
             if self._prepared is None:
                 _check_size(self.ir)
-                self._prepared = checked(ad.prepare(self.ir))
+                self._prepared = _checked(ad.prepare(self.ir))
             return self._prepared
 
     @property
@@ -99,24 +184,21 @@ class Variants:
                 _check_size(self.ir)
                 marked = ad.keep(self.ir)
                 same = marked is self.ir
-                self._reversible = self.prepared if same else checked(ad.prepare(marked))
+                self._reversible = self.prepared if same else _checked(ad.prepare(marked))
             return self._reversible
 
     def stops(self, wrt: frozenset[str]) -> tuple[Function, ...]:
         """Native functions at which gradients of `wrt` end, for want of an adjoint."""
-        found = self._stops.get(wrt)
-        if found is None:
-            with _lock:
-                found = self._stops[wrt] = ad.stops(self.reversible, wrt)
-        return found
+        return self._few(
+            self._stops, wrt, ["stops", wrt], lambda: ad.stops(self.reversible, wrt), ()
+        )
 
     def late(self, wrt: frozenset[str], shared: frozenset[str]) -> tuple[ad.Late, ...]:
         """Gradients of the user's own that read what the kernel has overwritten by then."""
-        found = self._late.get((wrt, shared))
-        if found is None:
-            with _lock:
-                found = self._late[wrt, shared] = ad.late(self.reversible, wrt, shared)
-        return found
+        return self._few(
+            self._late, (wrt, shared), ["late", wrt, shared],
+            lambda: ad.late(self.reversible, wrt, shared), (),
+        )  # fmt: skip
 
     @functools.cached_property
     def flows(self) -> Mapping[tuple[str, str], ad.Flow] | None:
@@ -136,22 +218,22 @@ class Variants:
 
         `aliased`: parameters that are read and share memory with a written one.
         """
-        read = self._read_again
-        return (read & self.written - self._replayed) | (aliased & read)
+        read = self.facts.read_again
+        return (read & self.written - self.facts.replayed) | (aliased & read)
 
     def clashes(self, dim: tuple[int, ...], arrays: frozenset[str]) -> list[Store]:
         """Stores by which threads certainly overwrite each other; see `ad.threads.certain`."""
         key = (tuple(min(n, 2) for n in dim), arrays)
-        if key not in self._clashes:
-            self._clashes[key] = ad.clashes(self.ir, dim, arrays)
-        return self._clashes[key]
+        return self._few(
+            self._clashes, key, ["clashes", *key], lambda: ad.clashes(self.ir, dim, arrays), []
+        )
 
     def adjoint_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> ad.Adjoint:
         with _lock:
             key = (wrt, journaled)
             if key not in self._adjoints:
                 out = ad.reverse(self.reversible, wrt, journaled)
-                checked(out.fn)
+                _checked(out.fn)
                 self._adjoints[key] = out
             return self._adjoints[key]
 
@@ -165,30 +247,38 @@ class Variants:
         """The adjoint that saves segments of loops. It reads the same journal."""
         out = ad.reverse(self.reversible, wrt, journaled, checkpoint=True)
         assert out.sites == self.adjoint_ir(wrt, journaled).sites
-        return checked(out.fn)
+        return _checked(out.fn)
 
     def recorded_ir(self, wrt: frozenset[str], journaled: frozenset[str]) -> Function | None:
         """The forward kernel that writes the journal; None where the adjoint needs none."""
         sites = self.adjoint_ir(wrt, journaled).sites
-        return checked(ad.record(self.reversible, sites)) if sites else None
+        return _checked(ad.record(self.reversible, sites)) if sites else None
 
     def needs_journal(self, wrt: frozenset[str], journaled: frozenset[str]) -> bool:
         """Whether the adjoint reads what a recorded run of the kernel has to save."""
-        return bool(self.adjoint_ir(wrt, journaled).sites)
+        found = self.answers.get(["journal", wrt, journaled], bool)
+        if found is None:
+            found = bool(self.adjoint_ir(wrt, journaled).sites)
+            self.answers.put(["journal", wrt, journaled], found)
+        return bool(found)
 
     def adjoint_reads(self, wrt: frozenset[str], journaled: frozenset[str]) -> frozenset[str]:
         """Array parameters whose contents the adjoint reads; what it is linear in it does not."""
-        return ad.read_params(self.adjoint_ir(wrt, journaled).fn) & self._arrays
+        found = self.answers.get(["reads", wrt, journaled], list)
+        if found is None:
+            found = sorted(ad.read_params(self.adjoint_ir(wrt, journaled).fn) & self._arrays)
+            self.answers.put(["reads", wrt, journaled], found)
+        return self._arrays & frozenset(found)
 
     def read_again(self, journaled: frozenset[str]) -> frozenset[str]:
         """Array parameters whose contents some adjoint may read."""
-        return self._read_again - journaled
+        return self.facts.read_again - journaled
 
     def tangent_ir(self, wrt: frozenset[str]) -> Function:
         """The kernel with tangents of the arrays `wrt`; see `engine.ad.tangent`."""
         with _lock:
             if wrt not in self._tangents:
-                self._tangents[wrt] = checked(ad.tangent(self.ir, wrt))
+                self._tangents[wrt] = _checked(ad.tangent(self.ir, wrt))
             return self._tangents[wrt]
 
     def accesses_ir(self) -> ad.Accesses | None:
@@ -197,7 +287,7 @@ class Variants:
             if self._accesses is False:
                 found = ad.accesses(self.prepared)
                 if found is not None:
-                    checked(found.fn)
+                    _checked(found.fn)
                 self._accesses = found
             return self._accesses
 
@@ -224,12 +314,18 @@ class Variants:
         key = (form, wrt, journaled)
         with _lock:
             if key not in self._threads:
+                adjoint = functools.partial(self.threads_of, "adjoint", wrt, journaled)
+                its = adjoint if form == "recorded" else None
+                kept = self._kept(form, (wrt, journaled))
+                if kept is not None:
+                    function = functools.partial(self.function, form, wrt, journaled)
+                    self._threads[key] = Threads.of_kept(function, kept, its)
+                    return self._threads[key]
                 fn = self.function(form, wrt, journaled)
                 if fn is self.ir:
                     self._threads[key] = self.threads
                     return self.threads
-                adjoint = functools.partial(self.threads_of, "adjoint", wrt, journaled)
-                self._threads[key] = Threads(fn, adjoint if form == "recorded" else None)
+                self._threads[key] = Threads(fn, its)
             return self._threads[key]
 
     def bound(self, form: Form) -> bytes:
@@ -263,9 +359,13 @@ def prefetch(requests: Sequence[Request]) -> None:
         todo: dict[Backend, dict[tuple[int, Form, Key], tuple[Variants, Function]]] = {}
         for backend, v, form, wrt, journaled in requests:
             key = _key(form, wrt, journaled)
-            if (backend, form, key) not in v._entries:
+            if not v.is_there(backend, form, key):
                 made = (v, v.function(form, wrt, journaled))
                 todo.setdefault(backend, {})[id(v), form, key] = made
+        if not todo:
+            return
+        from engine.ir.messages import messages_of
+
         for backend, group in todo.items():
             entries = backend.compile([f for _, f in group.values()])
             for (_, form, key), (v, f), e in zip(group, group.values(), entries, strict=True):
@@ -273,6 +373,13 @@ def prefetch(requests: Sequence[Request]) -> None:
                 threads = v.threads_of(form, *key)
                 found = replace(e, messages=messages_of(f), bound=v.bound(form), threads=threads)
                 v._entries[backend, form, key] = found
+                v._keep(form, key, f, found)
+
+
+def _checked(fn: Function) -> Function:
+    from engine.ir.verify import checked  # late: what was compiled before is not looked at
+
+    return checked(fn)
 
 
 def _check_size(ir: Function) -> None:

@@ -9,24 +9,18 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from engine.ad.threads import (
-    Box,
-    Classes,
-    Collected,
-    Given,
-    classify,
-    collect,
-    fills,
-    reach,
-)
-from engine.ad.threads.collect import Touch
 from engine.classes import dataclass
 from engine.codegen.layout import arg_offsets
-from engine.ir.nodes import Function
 from engine.lang.strided import Elements, byte_range, may_meet, overlaps_itself
-from engine.lang.types import ArrayType, ScalarType, is_integer
+from engine.lang.types import ArrayType, ScalarType, Type, is_integer
+
+if TYPE_CHECKING:
+    from engine.ad.threads import Box, Classes, Collected, Given
+    from engine.ad.threads.collect import Touch
+    from engine.compile.remembered import Form
+    from engine.ir.nodes import Function
 
 _KEPT = 256  # launches that are remembered
 
@@ -74,24 +68,44 @@ class Threads:
     adjoint: of a recorded form, gives those of its adjoint.
     """
 
+    _look: Callable[[], Collected] | None = None
+
     def __init__(self, fn: Function, adjoint: Callable[[], Threads] | None = None) -> None:
-        self.fn = fn
         self._adjoint = adjoint
+        self._begin(lambda: fn, [(p.name, p.type) for p in fn.params], fn.adjoints)
+
+    @classmethod
+    def of_kept(
+        cls, fn: Callable[[], Function], form: Form, adjoint: Callable[[], Threads] | None = None
+    ) -> Threads:
+        """Those of a kernel that an earlier process looked at."""
+        made = cls.__new__(cls)
+        made._adjoint, made._look = adjoint, form.collected
+        made.most = form.most
+        made._begin(fn, form.params, form.adjoints)
+        return made
+
+    def _begin(
+        self, fn: Callable[[], Function], params: Sequence[tuple[str, Type]],
+        adjoints: Sequence[tuple[str, str]],
+    ) -> None:  # fmt: skip
+        self._fn = fn
         # Of an adjoint: by array parameters, those that hold their gradients.
-        self.gradients = dict(fn.adjoints)
-        offsets = arg_offsets([p.type for p in fn.params])
+        self.gradients = dict(adjoints)
+        types = [t for _, t in params]
+        offsets = arg_offsets(types)
         self._arrays = [
-            (p.name, p.type, at, struct.Struct(f"<{1 + 2 * p.type.ndim}q"))
-            for p, at in zip(fn.params, offsets, strict=False)
-            if isinstance(p.type, ArrayType)
+            (name, t, at, struct.Struct(f"<{1 + 2 * t.ndim}q"))
+            for (name, t), at in zip(params, offsets, strict=False)
+            if isinstance(t, ArrayType)
         ]
         self._integers = [
-            (p.name, at, p.type)
-            for p, at in zip(fn.params, offsets, strict=False)
-            if isinstance(p.type, ScalarType) and is_integer(p.type)
+            (name, at, t)
+            for (name, t), at in zip(params, offsets, strict=False)
+            if isinstance(t, ScalarType) and is_integer(t)
         ]
-        self._layout = struct.Struct(_layout(fn))
-        self._addresses = struct.Struct(_addresses(fn))
+        self._layout = struct.Struct(_layout(types))
+        self._addresses = struct.Struct(_addresses(types))
         self._reach: dict[object, list[tuple[int, int]]] = {}
         self._known: dict[object, Classes] = {}
         self._seen: dict[object, Classes] = {}
@@ -100,8 +114,17 @@ class Threads:
         self.schedules: dict[object, object] = {}
         self.alike: dict[object, object] = {}
 
+    @property
+    def fn(self) -> Function:
+        """The kernel."""
+        return self._fn()
+
     @functools.cached_property
     def collected(self) -> Collected:
+        if self._look is not None:
+            return self._look()
+        from engine.ad.threads import collect
+
         return collect(self.fn)
 
     def wins(self, names: Sequence[str]) -> Literal["deal", "leave", "mixed"]:
@@ -171,6 +194,8 @@ class Threads:
 
     def classes(self, dim: tuple[int, ...], args: bytes, arrays: list[Placed]) -> Classes:
         """What a launch does. arrays: those of `args`."""
+        from engine.ad.threads import classify
+
         given = self.given(args, arrays)
         there = [a for a in arrays if not a.empty]
         same: dict[str, int] = {}
@@ -203,6 +228,8 @@ class Threads:
 
     def fills(self, name: str, dim: tuple[int, ...], args: bytes) -> bool:
         """Whether a launch certainly stores every element of an array argument."""
+        from engine.ad.threads import fills
+
         arrays = self.arrays(args)
         given = self.given(args, arrays)
         (shape,) = (a.shape for a in arrays if a.name == name)
@@ -217,12 +244,16 @@ class Threads:
         self, name: str, kinds: Collection[Touch], dim: tuple[int, ...], args: bytes
     ) -> list[Box]:
         """Boxes that hold all elements of an array argument which a launch touches so."""
+        from engine.ad.threads import reach
+
         arrays = self.arrays(args)
         (shape,) = (a.shape for a in arrays if a.name == name)
         return reach(self.collected, name, kinds, shape, dim, self.given(args, arrays))
 
     def given(self, args: bytes, arrays: list[Placed]) -> dict[Given, int]:
         """The integers and extents that decide anything, always in one order."""
+        from engine.ad.threads import Given
+
         given = {Given(a.name, d): n for a in arrays for d, n in enumerate(a.shape)}
         for name, at, t in self._integers:
             (given[Given(name)],) = struct.unpack_from(_FORMATS[t.kind, t.bits], args, at)
@@ -247,9 +278,8 @@ def _relative(spans: list[tuple[int, int, int]], addresses: Sequence[int]) -> fr
     )  # fmt: skip
 
 
-def _addresses(fn: Function) -> str:
+def _addresses(types: Sequence[Type]) -> str:
     """Those of the arrays among the arguments, as `struct` reads them."""
-    types = [p.type for p in fn.params]
     out, at = ["<"], 0
     for t, start in zip(types, arg_offsets(types), strict=False):
         if isinstance(t, ArrayType):
@@ -258,9 +288,8 @@ def _addresses(fn: Function) -> str:
     return "".join(out)
 
 
-def _layout(fn: Function) -> str:
+def _layout(types: Sequence[Type]) -> str:
     """The arguments as `struct` reads them, without addresses and floats."""
-    types = [p.type for p in fn.params]
     out, at = ["<"], 0
     for t, start in zip(types, arg_offsets(types), strict=False):
         out.append(f"{start - at}x")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from engine import ad
 from engine.ad.threads.bounds import Bounds
+from engine.compile.backend import Entry
 from engine.compile.pipeline import Form, Key, Names, Variants
 from engine.compile.threads import Placed, Threads
 from engine.ir.nodes import Function, Let, callees, walk
@@ -33,6 +34,16 @@ class Watched(Variants):
         # What is known of kinds of launches: see `engine.runtime.races`.
         self.book: dict[object, Any] = {}
         self._free: dict[object, None] = {}
+
+    @property
+    def ir(self) -> Function:
+        return self.own.ir
+
+    def _kept(self, form: Form, key: Key) -> None:
+        """Only what runs unwatched is left to later processes."""
+
+    def _keep(self, form: Form, key: Key, fn: Function, entry: Entry) -> None:
+        """The same."""
 
     def watched(
         self, form: Form, wrt: Names, journaled: Names

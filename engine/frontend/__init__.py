@@ -24,6 +24,7 @@ from engine.frontend.functions.user_function import (
     function_changes,
     on_function_change,
 )
+from engine.frontend.parsing.captures import Captures
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.frontend.parsing.static_expressions import declared_text, static
 from engine.frontend.parsing.text import FunctionText, function_text
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.builtins.composite import Composite
+    from engine.frontend.functions.meaning import Meaning
     from engine.frontend.operands.kinds import Kind
     from engine.ir.nodes import Function
     from engine.lang.structs import UserType
@@ -45,15 +47,30 @@ def lower_kernel(
     text: FunctionText | None = None,
     *,
     assertions: bool = False,
+    captures: list[Captures] | None = None,
 ) -> Function:
     """The IR of a kernel. Raises KernelError with everything that is wrong with it.
 
     types: of the parameters that have none of their own. text: as the decorator found it.
-    assertions: whether `assert` is compiled.
+    assertions: whether `assert` is compiled. captures: gets what was read from Python.
     """
     from engine.frontend.lowering import kernels
 
-    return kernels.lower_kernel(func, types, text, assertions=assertions)
+    return kernels.lower_kernel(func, types, text, assertions=assertions, captures=captures)
+
+
+def meaning_of(
+    func: Callable[..., Any], text: FunctionText | None, types: Sequence[UserType] = ()
+) -> Meaning | None:
+    """What a kernel means now, to be compared; None where it cannot be told."""
+    from engine.frontend.functions.meaning import Meaning, Unclear
+
+    try:
+        return Meaning(func, text, types)
+    except Unclear:
+        return None
+    except Exception:  # objects of other packages may do as they like
+        return None
 
 
 def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:
@@ -86,8 +103,10 @@ def is_stub(func: Callable[..., Any]) -> bool:
 
 __all__ = [
     "Bindings",
+    "Captures",
     "FunctionText",
     "Gradient",
+    "Meaning",
     "NativeFunc",
     "Signature",
     "Snippets",
@@ -102,6 +121,7 @@ __all__ = [
     "lower_composite",
     "lower_function",
     "lower_kernel",
+    "meaning_of",
     "on_function_change",
     "result_types",
     "signature_of",

@@ -29,6 +29,8 @@ from engine.lang.types import is_float as _is_float
 
 # Bytes of an array field in a NumPy record: address, gradient, shape, strides, dimensions.
 _DESCRIPTOR = 56
+# The last name of a leaf that says where in a pool arrays lie.
+PLACES = "0_places"
 
 
 class StructType:
@@ -184,7 +186,7 @@ def _element_leaves(
         elif isinstance(t, ARRAYS):  # an indexed one comes as the elements that it shows
             for leaf in _leaves(array_of(t.element, 1), here, 0):
                 yield leaf if leaf.pool else replace(leaf, pool=here)
-            yield Leaf((*here, "0_places"), ArrayType(places(t), ndim), at)
+            yield Leaf((*here, PLACES), ArrayType(places(t), ndim), at)
         else:
             yield Leaf(here, ArrayType(t, ndim), at)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from engine import config
 from engine.classes import dataclass
@@ -29,21 +29,17 @@ from engine.compile.backend import (
     Outcome,
 )
 from engine.compile.pipeline import NONE, Names, Request, Variants
-from engine.compile.threads import Placed
-from engine.compile.watching import watched
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
-from engine.ir import nodes as n
-from engine.lang.types import is_float, scalar_of
 from engine.runtime.device import HOST
-from engine.runtime.faults import diagnostic
+from engine.runtime.faults import diagnostic, watchers
 from engine.runtime.launch_errors import KernelStopped, size_text
-from engine.runtime.output import raise_failures, tell
-from engine.runtime.races import kept, races
 from engine.runtime.storage import watchers as writes_watched
 from engine.runtime.storage import watching
-from engine.runtime.watch import WatchedRun, watchers
-from engine.runtime.watch import tell as tell_faults
+
+if TYPE_CHECKING:
+    from engine.compile.threads import Placed
+    from engine.runtime.watch import WatchedRun
 
 # What can be run: see `engine.compile.pipeline`. Nobody asks for the checkpointed adjoint.
 Form = Literal["forward", "recorded", "adjoint", "tangent", "accesses"]
@@ -274,6 +270,8 @@ class Executable:
 
     def _run_seen(self, dim: tuple[int, ...], args: bytes) -> bool:
         """Runs it quietly, and says whether nothing wrong was seen."""
+        from engine.runtime.watch import WatchedRun
+
         seen = WatchedRun(self._backend, *self._what)
         limits = _limits(config.stack_limit_bytes, 0)
         came = self._backend.run(seen.entry, dim, args + seen.at, limits, None, None, None)
@@ -282,9 +280,15 @@ class Executable:
 
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
-        variants, form, wrt, journaled = self._what
         if not self._backend.on_host:
             return None
+        # Late: programs that nobody watches need none of it.
+        from engine.compile.watching import watched
+        from engine.runtime.races import races
+        from engine.runtime.watch import WatchedRun
+        from engine.runtime.watch import tell as tell_faults
+
+        variants, form, wrt, journaled = self._what
         if not quiet and form in ("forward", "recorded") and any(w.races for w in watchers):
             tell_faults(races(self._backend, variants, dim, args))
         if self._layout is not None and (dim, self._layout(args)) == self._inside:
@@ -307,6 +311,9 @@ class Executable:
         program computes does not depend on whether somebody watches. Native functions have no
         other way: nobody notes where they are outside.
         """
+        from engine.ir import nodes as n
+        from engine.lang.types import is_float, scalar_of
+
         variants, form, wrt, journaled = self._what
         threads = variants.threads_of(form, wrt, journaled)
         if any(f.native is not None for f in n.callees(threads.fn)):
@@ -326,6 +333,10 @@ class Executable:
         self, seen: WatchedRun, dim: tuple[int, ...], args: bytes, done: Done | None,
         journal: Journal | None, journal_limit: int, threads: Threads | None, quiet: bool,
     ) -> Execution:  # fmt: skip
+        from engine.runtime.races import kept
+        from engine.runtime.watch import WatchedRun
+        from engine.runtime.watch import tell as tell_faults
+
         if self._serial and threads is None:
             threads = (0, math.prod(dim))
         limits = _limits(config.stack_limit_bytes, journal_limit)
@@ -360,6 +371,8 @@ def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:
     backend, variants, form, wrt, journaled = request
     if not watchers or not backend.on_host or 0 in dim:
         return request
+    from engine.compile.watching import watched
+
     kernel = watched(variants, "bounds")
     if kernel.inside("forward", NONE, NONE, dim, args):
         return request
@@ -369,6 +382,8 @@ def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:
 def _ended(
     entry: Entry, came: Outcome, dim: tuple[int, ...], done: Done | None, quiet: bool
 ) -> Execution:
+    from engine.runtime.output import raise_failures, tell  # late: most launches say nothing
+
     failures = [] if quiet else tell(entry, came.output)
     if came.error == ASSERTED:
         raise_failures(entry, dim, failures)

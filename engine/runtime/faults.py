@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from engine.classes import dataclass
@@ -72,6 +73,23 @@ class Fault:
             return f"{does} `{self.element}`, but `{self.name}` is None or empty"
         return f"{does} `{self.element}` outside of its shape {self.shape}"
 
+
+OnFault = Callable[[Fault], None]
+
+
+@dataclass(eq=False, slots=True)
+class Watcher:
+    """Somebody who is told what launches do wrong; None: nobody, but nothing is damaged.
+
+    races: whether to look for them, too.
+    """
+
+    tell: OnFault | None
+    races: bool
+
+
+# Of the whole process, as captures are.
+watchers: list[Watcher] = []
 
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 

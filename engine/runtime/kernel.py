@@ -27,15 +27,13 @@ from engine.frontend import (
 )
 from engine.lang.definition import Definition
 from engine.locks import Lock
-from engine.logger import log_warning
 from engine.runtime import instances, modules
-from engine.runtime.device import get_device
 from engine.runtime.launch_errors import fail
 
 if TYPE_CHECKING:
     from engine.compile.pipeline import Variants
+    from engine.frontend import Captures
     from engine.ir import nodes as n
-    from engine.ir.unassigned import UnassignedRead
     from engine.runtime.parameters import Parameters
     from engine.runtime.plan import Plan
 
@@ -173,7 +171,7 @@ class Kernel(Definition):
     @property
     def span(self) -> Span:
         """The place of the definition."""
-        return self.ir.span
+        return self.plan.variants.facts.span
 
     @property
     def plan(self) -> Plan:
@@ -185,19 +183,14 @@ class Kernel(Definition):
         found = self._plan
         if found is not None:
             return found
-        # Late: programs that launch nothing need no passes and no compiler.
-        from engine.compile.pipeline import Variants
-        from engine.runtime.plan import Plan
+        from engine.runtime.plans import plan_of  # late: programs that launch nothing need none
 
         with _lock:
             start = function_changes()
             names = bindings(self.func, self.text)
             plan = self._latest
             if plan is None or names != self._bindings:
-                plan = Plan(self, Variants(lower(self)), get_device().backend)
-                plan.variants.name, plan.variants.debug = self.key, debugging(self)
-                warn_of_unassigned_reads(plan.variants.ir)
-                modules.compile_group(self.module, self, plan)
+                plan = plan_of(self)
                 self._latest, self._bindings = plan, names
             with _swap:
                 if function_changes() == start:
@@ -234,32 +227,13 @@ def _doubt() -> None:
 on_function_change(_doubt)
 
 
-# Reads that were warned of.
-_warned: set[UnassignedRead] = set()
-
-
-def warn_of_unassigned_reads(ir: n.Function) -> None:
-    """Warns, once for each place, where variables may be read before they have a value."""
-    from engine.ir.nodes import callees
-
-    for f in (ir, *callees(ir)):
-        for read in f.unassigned:
-            if read not in _warned:
-                text = (
-                    f"`{read.name}` may be read before it has a value: it is zero then, where "
-                    f"Python raises an error. Assign it on every path, or first: "
-                    f"`{read.name} = ...`"
-                )
-                log_warning(text, at=(read.span.file, read.span.line))
-                _warned.add(read)
-
-
-def lower(kernel: Kernel) -> n.Function:
-    """The kernel's IR. Raises KernelError."""
+def lower(kernel: Kernel, captures: list[Captures] | None = None) -> n.Function:
+    """The kernel's IR. Raises KernelError. captures: gets what was read from Python."""
     types = None
     if kernel.types is not None:
         types = dict(zip(kernel.signature.types, kernel.types, strict=True))
-    return lower_kernel(kernel.func, types, kernel.text, assertions=debugging(kernel))
+    return lower_kernel(kernel.func, types, kernel.text, assertions=debugging(kernel),
+                        captures=captures)  # fmt: skip
 
 
 def debugging(kernel: Kernel) -> bool:

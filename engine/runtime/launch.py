@@ -15,19 +15,17 @@ from engine import config
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import is_float
 from engine.logger import log_info
-from engine.runtime import finite, recording, relinks
+from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
-from engine.runtime.geometry.pools import deal
 from engine.runtime.guards import in_one_place
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
-from engine.runtime.recorded_launch import recorded_launch
 from engine.runtime.structs import Struct
 from engine.runtime.transfer import check_writable, clone
 
@@ -154,6 +152,8 @@ def _launch(
             values, blob = plan.bind(given, needed, device)
         gathered.check(plan, values)
         if plan.relinks is not None:
+            from engine.runtime import relinks
+
             relinks.check(gathered, plan)
             if recording.graph.get() is not None:
                 raise fail("E213", f"kernel {kernel.key!r} makes structs refer to other arrays, "
@@ -176,6 +176,8 @@ def _launch(
             kept = _kept(given) if plan.tables else None
             return run_adjoint(plan, shape, values, blob, adjoints, kept)
     if record_cmd:
+        from engine.runtime.recorded_launch import recorded_launch
+
         return recorded_launch(kernel, shape, given, place, adjoints if adjoint else None)
     call, site = Call(plan, shape, values, blob, len(inputs)), None
     if recording.graph.get() is not None:
@@ -240,9 +242,13 @@ def _perform(
     else:
         tape.run_launch(plan, shape, values, blob, call.inputs, site)
     if gathered is not None:
+        from engine.runtime import relinks
+
         gathered.give_back()
         relinks.relink(gathered, plan)
     if config.verify_fp:
+        from engine.runtime import finite
+
         finite.look_at_launch(plan, values)
 
 
@@ -274,7 +280,7 @@ def as_list(kernel: Kernel, group: Any) -> list[Any]:
     """Inputs or outputs as a list. Raises LaunchError (E201) for one argument without a list."""
     if group is None:
         return []
-    if group.__class__ is tuple:
+    if group.__class__ in _GROUPS:
         return list(group)
     alone = isinstance(group, (array, np.ndarray)) or is_foreign(group)
     if alone or not isinstance(group, Iterable):
@@ -340,6 +346,8 @@ def run_adjoint(
         if not recording.deferred(run):
             run()
     elif not recording.deferred(partial(_replay_adjoint, plan, shape, kept, asked)):
+        from engine.runtime.geometry.pools import deal
+
         run()
         deal(values)
 
@@ -372,4 +380,6 @@ def _perform_adjoint(
             a.storage.before_write(a.lo, a.hi)
     adjoint.run(shape, blob + b"".join(a._packed for a in given))
     if config.verify_fp:
+        from engine.runtime import finite
+
         finite.look(f"the adjoint of kernel {plan.kernel.key!r}", zip(names, given, strict=True))

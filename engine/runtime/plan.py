@@ -6,15 +6,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine import config
-from engine.ad.structure import by_every_thread
-from engine.builtins.queries import ARGUMENTS, TABLES
 from engine.classes import dataclass
 from engine.compile.backend import NOTHING, Backend, Marks
 from engine.compile.cpu import CPU
 from engine.compile.cpu.launcher import Words, kinds_words, maker
 from engine.compile.pipeline import Variants
-from engine.ir import nodes as n
-from engine.lang.structs import Argument, leaves
+from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import ArrayType, Type, is_float
 from engine.runtime import recording
 from engine.runtime.annotation import array_type, describe
@@ -23,19 +20,17 @@ from engine.runtime.array import array
 from engine.runtime.base import may_meet
 from engine.runtime.device import HOST, Device, others
 from engine.runtime.execute import Executable
+from engine.runtime.faults import watchers
 from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
-from engine.runtime.relinks import add_arguments, relinks_of, starts_of
 from engine.runtime.storage import watchers as announcing
 from engine.runtime.storage import watching
-from engine.runtime.touched import accessed, arrays_of
-from engine.runtime.touched import updated as updates
-from engine.runtime.watch import watchers
 
 if TYPE_CHECKING:
     from engine.runtime.kernel import Kernel
+    from engine.runtime.relinks import Relinks
 
 
 _NOBODY: frozenset[str] = frozenset()
@@ -48,18 +43,18 @@ class Param:
 
     __slots__ = ("array_kind", "index", "kind", "name", "null", "pack")
 
-    def __init__(self, index: int, var: n.Var) -> None:
+    def __init__(self, index: int, name: str, kind: Type) -> None:
         self.index = index
-        self.name = var.name
-        self.kind: Type = var.type
+        self.name = name
+        self.kind = kind
         self.array_kind: ArrayType | None = None
         self.pack: Packer = bytes
         self.null = b""
-        if isinstance(var.type, ArrayType):
-            self.array_kind = array_type(var.type.element, var.type.ndim)
-            self.null = null(var.type)
+        if isinstance(kind, ArrayType):
+            self.array_kind = array_type(kind.element, kind.ndim)
+            self.null = null(kind)
         else:
-            self.pack = packer(var.type, var.name)
+            self.pack = packer(kind, name)
 
 
 @dataclass(slots=True, eq=False)
@@ -108,16 +103,15 @@ class Plan:
         self.kernel = kernel
         self.variants = variants
         self.backend = backend
-        ir = variants.ir
+        facts = variants.facts
         self._siblings: dict[Backend, Plan] = {backend: self}
-        self.params = tuple(Param(i, p) for i, p in enumerate(ir.params))
+        self.params = tuple(Param(i, *p) for i, p in enumerate(facts.params))
         self.count = len(self.params)
         arrays = [p for p in self.params if p.array_kind is not None]
         read, written = self.variants.read, self.variants.written
-        updated = arrays_of(ir, updates)
         self.writes = tuple(p.index for p in arrays if p.name in written)
         self.reads = tuple(p.index for p in arrays if p.name in read)
-        self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in updated)
+        self.inputs = tuple(p.index for p in arrays if p.name in read or p.name in facts.updated)
         self.only_read = tuple(i for i in self.reads if i not in self.writes)
         self.only_written = frozenset(self.writes) - frozenset(self.reads)
         # What a tape remembers: that, and what only a replay in the backward pass reads.
@@ -129,20 +123,23 @@ class Plan:
         self.floats = tuple(p for p in arrays if is_float(p.kind))
         self.array_params = tuple(arrays)
         place = {p.name: p.index for p in arrays}
-        self.apart = tuple((place[a], place[b]) for a, b in ir.apart)
+        self.apart = tuple((place[a], place[b]) for a, b in facts.apart)
         # The user's parameters, where the IR has others.
-        self.arguments = Arguments(ir.arguments) if ir.arguments else None
-        self.relinks = relinks_of(ir, read, written)
+        self.arguments = Arguments(facts.arguments) if facts.arguments else None
+        self.relinks: Relinks | None = None
+        if any(name.endswith(PLACES) for name in written):
+            from engine.runtime.relinks import relinks_of
+
+            self.relinks = relinks_of(variants.ir, read, written)
         # The last of them are tables of geometry, which launches add.
-        self.tables = tuple(t for t in ir.arguments if str(t.type) in TABLES)
+        self.tables = facts.tables
         # Of these, what is not the user's own: cells, boxes, and how they hang together.
         self.structure = frozenset(
             leaf.named(t.name) for t in self.tables for leaf in leaves(t.type)
             if not is_float(leaf.type) or leaf.path[-1] not in ("points", "velocities")
         )  # fmt: skip
         # What is accessed under a condition may be left out: the kernel decides.
-        touched = arrays_of(ir, accessed, by_every_thread, custom=True)
-        self.needed = frozenset(p.index for p in arrays if p.name in touched)
+        self.needed = frozenset(p.index for p in arrays if p.name in facts.needed)
         # Whether launches pass just what the kernel takes, each argument by itself.
         self.plain: bool = (
             self.arguments is None and self.relinks is None and not (self.tables or self.apart)
@@ -292,6 +289,8 @@ class Plan:
                        f"got {len(args)}")  # fmt: skip
         if self.relinks is None:
             return self._split_all(args, names)
+        from engine.runtime.relinks import add_arguments
+
         with gathering(self.relinks) as to:
             to.looking = True
             for k, value in enumerate(args):
@@ -307,7 +306,9 @@ class Plan:
         for k, value in enumerate(args):
             out += self._split_one(k, value)
         if self.tables:
+            from engine.builtins.queries import ARGUMENTS
             from engine.runtime.geometry.registry import tables
+            from engine.runtime.relinks import starts_of
 
             wanted = [t for t in self.tables if t.type is not ARGUMENTS]
             found = iter(tables(self.kernel.key, wanted, out) if wanted else ())

@@ -16,7 +16,7 @@ import numpy as np
 from engine.builtins.queries import ARGUMENTS
 from engine.diagnostics import Diagnostic, KernelError, Span
 from engine.ir import nodes as n
-from engine.lang.structs import StructType, descriptor_dtype, leaves
+from engine.lang.structs import PLACES, StructType, descriptor_dtype, leaves
 from engine.lang.types import INT32
 from engine.runtime.array import array
 from engine.runtime.base import ArrayBase, may_meet
@@ -25,8 +25,6 @@ from engine.runtime.links import Gathered, Slot, descriptor, keep
 
 if TYPE_CHECKING:
     from engine.runtime.plan import Plan
-
-_PLACES = "0_places"
 
 
 class Relinks:
@@ -53,7 +51,7 @@ def relinks_of(ir: n.Function, read: frozenset[str], written: frozenset[str]) ->
 
     None for nearly all. Raises KernelError (E101) for what cannot be.
     """
-    if not any(name.endswith(_PLACES) for name in written):
+    if not any(name.endswith(PLACES) for name in written):
         return None
     tables: dict[str, str] = {}
     pools: dict[str, str] = {}
@@ -61,7 +59,7 @@ def relinks_of(ir: n.Function, read: frozenset[str], written: frozenset[str]) ->
     for argument in ir.arguments:
         for leaf in leaves(argument.type):
             name = leaf.named(argument.name)
-            if leaf.path and leaf.path[-1] == _PLACES:
+            if leaf.path and leaf.path[-1] == PLACES:
                 field = ".".join((argument.name, *leaf.path[:-1]))
                 tables[field] = name
                 if leaf.pool:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.classes import dataclass
 from engine.compile.backend import Backend, Entry
 from engine.compile.pipeline import Form, Names, Variants
 from engine.compile.watching import watched
@@ -25,9 +24,7 @@ from engine.diagnostics.site import call_span
 from engine.ir.nodes import Store
 from engine.ir.sites import Place
 from engine.locks import Lock
-from engine.runtime.faults import Fault
-
-OnFault = Callable[[Fault], None]
+from engine.runtime.faults import Fault, OnFault, Watcher, watchers
 
 # Words of `watch_t` before its faults, and of `fault_t`, in watch.h.
 HEAD, FAULT = 4, 14
@@ -39,19 +36,6 @@ _TABLE = re.compile(r"\.\d+_indices$")
 _FORMS = {"recorded": "forward", "accesses": "forward", "checkpointed": "adjoint"}
 
 
-@dataclass(eq=False, slots=True)
-class Watcher:
-    """Somebody who is told what launches do wrong; None: nobody, but nothing is damaged.
-
-    races: whether to look for them, too.
-    """
-
-    tell: OnFault | None
-    races: bool
-
-
-# Of the whole process, as captures are.
-watchers: list[Watcher] = []
 _lock = Lock()
 
 

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from engine.compile.pipeline import Variants
 from engine.diagnostics import Span
-from engine.ir import nodes as n
 from engine.runtime import reads
 from engine.runtime.array import array
 from engine.tape.record import Record
@@ -61,6 +60,8 @@ def forget(records: list[Record]) -> None:
 @lru_cache(maxsize=512)
 def _within(variants: Variants) -> tuple[tuple[str, Span], ...]:
     """Array parameters that a kernel stores to after it has loaded from them, in the text."""
+    from engine.ir import nodes as n
+
     loaded: set[str] = set()
     out: dict[str, Span] = {}
     for s in n.walk(variants.prepared.body):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine import config
-from engine.ad.threads import Classes
 from engine.compile.backend import NOTHING, Journal
 from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
-from engine.ir.nodes import Function
 from engine.logger import log_warning
-from engine.runtime import watch
+from engine.runtime import faults
 from engine.runtime.array import array
 from engine.runtime.execute import Executable, foreseen
 from engine.runtime.finite import look
@@ -25,6 +23,10 @@ from engine.runtime.plan import Plan, Selection
 from engine.runtime.storage import Glance, Hold, announced
 from engine.tape.record import OFF, Record
 from engine.tape.restoration import Restoration, contents
+
+if TYPE_CHECKING:
+    from engine.ad.threads import Classes
+    from engine.ir.nodes import Function
 
 NumpyArray = np.ndarray[Any, Any]
 
@@ -87,7 +89,7 @@ class LaunchRecord(Record):
     @property
     def definition(self) -> Span:
         """The place of the kernel's own code."""
-        return self.plan.variants.ir.span
+        return self.plan.variants.facts.span
 
     @property
     def name(self) -> str:
@@ -271,7 +273,9 @@ class LaunchRecord(Record):
         Who watches is told instead; gradients are those of the order in which threads ran.
         """
         for s in self.plan.variants.clashes(self.dim, wrt):
-            if watch.watchers:
+            if faults.watchers:
+                from engine.runtime import watch
+
                 watch.tell([watch.clash(self.plan.variants, s, self.dim, self.site)])
                 continue
             raise TapeError(
@@ -306,7 +310,7 @@ class LaunchRecord(Record):
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
         found = self.selection
         return (
-            found.adjoint is not None and self.dim in found.cleared and not watch.watchers
+            found.adjoint is not None and self.dim in found.cleared and not faults.watchers
             and config.overwrites != "present"
             and self.plan.select(self.values, self.aliased) is found
         )  # fmt: skip
@@ -318,14 +322,14 @@ class LaunchRecord(Record):
         self.check_order(selection.wrt)
         self.check_late(selection.wrt)
         plan = self.plan
-        if not watch.watchers and plan.has_adjoint(selection):
+        if not faults.watchers and plan.has_adjoint(selection):
             self._clear(selection)
             return []
         what: Request = (
             plan.backend, plan.variants, "adjoint", selection.wrt, selection.journaled
         )  # fmt: skip
         return [
-            foreseen(what, tuple(self.dim), self._pack(self.values)) if watch.watchers else what
+            foreseen(what, tuple(self.dim), self._pack(self.values)) if faults.watchers else what
         ]
 
     def _clear(self, selection: Selection) -> None:

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from engine.classes import dataclass
-from engine.ir import nodes as n
 from engine.runtime.array import array
 from engine.runtime.storage import Hold
 from engine.tape.flow import flowing
@@ -147,6 +146,8 @@ def _journals_first(record: LaunchRecord, names: frozenset[str]) -> bool:
 
     So if it has no branches, reads them all before it writes at all, at places that are its own.
     """
+    from engine.ir import nodes as n
+
     body = record.plan.variants.prepared.body
     wrote = False
     for s in body:

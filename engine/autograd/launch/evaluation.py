@@ -27,9 +27,9 @@ from engine.lang.numbers import epsilon
 from engine.lang.types import ArrayType, is_float, scalar_of
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable, Form, Threads, foreseen
+from engine.runtime.faults import watchers
 from engine.runtime.launch_errors import KernelStopped
 from engine.runtime.pack import pack_arguments
-from engine.runtime.watch import watchers
 
 Array = NDArray[Any]
 Name = str

@@ -17,8 +17,8 @@ from engine.compile.pipeline import Request, Variants
 from engine.diagnostics import EngineError, Span
 from engine.runtime.device import HOST
 from engine.runtime.execute import Form, foreseen
+from engine.runtime.faults import watchers
 from engine.runtime.pack import pack_argument
-from engine.runtime.watch import watchers
 from engine.tape.captured import BarredLaunch, CapturedWrite, Other
 from engine.tape.outline import root_of
 from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record

@@ -31,7 +31,8 @@ from engine.autograd.tape.recorded_tape import RecordedTape
 from engine.autograd.tape.stretches import ReplayedStretch
 from engine.classes import dataclass
 from engine.compile.pipeline import prefetch
-from engine.runtime.watch import watchers, watching
+from engine.runtime.faults import watchers
+from engine.runtime.watch import watching
 from engine.tape.captured import Other
 from engine.tape.outline import root_of
 

@@ -86,6 +86,11 @@ class Cpu(Backend):
 
         return compiler.is_cached(fn)
 
+    def load(self, key: str, symbol: str) -> Entry | None:
+        from engine.compile.cpu.libraries import loader
+
+        return loader.entry(key, symbol)
+
     def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
         del ordinal
         if nbytes <= ALIGNMENT:

@@ -6,10 +6,8 @@ on, and compiles those that are missing together, into one shared object or a fe
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from engine import config
@@ -19,13 +17,13 @@ from engine.codegen.spelling import identifier
 from engine.compile.backend import Entry
 from engine.compile.cache import Cache, open_cache
 from engine.compile.cpu.build import Outcome, build
+from engine.compile.cpu.libraries import loader, named
 from engine.compile.cpu.loops import text
 from engine.compile.cpu.pool import processors
 from engine.compile.cpu.toolchain import LEVELS, Toolchain, find_toolchain
 from engine.compile.failure import failure
 from engine.diagnostics import CompilerError, Diagnostic
 from engine.ir.nodes import Function
-from engine.locks import Lock
 
 # What stands for the entry point's name in hashed text: the name itself has the hash in it.
 _SYMBOL = "ENGINE_ENTRY"
@@ -44,23 +42,27 @@ def compile_functions(fns: Sequence[Function]) -> list[Entry]:
     """
     toolchain = find_toolchain()
     units = [_unit(f, toolchain) for f in fns]
-    with _loader.lock:
-        todo = {u.key: u for u in units if u.key not in _loader.entries}
+    with loader.lock:
+        todo = {u.key: u for u in units if u.key not in loader.entries}
         if todo:
-            _loader.get(list(todo.values()), toolchain)
-        return [_named(_loader.entries[u.key], u.symbol) for u in units]
-
-
-def _named(entry: Entry, symbol: str) -> Entry:
-    """The entry under the name of the kernel that asks: kernels of one content share their code."""
-    return entry if entry.symbol == symbol else replace(entry, symbol=symbol)
+            _load_all(list(todo.values()), toolchain)
+        return [named(loader.entries[u.key], u.symbol) for u in units]
 
 
 def is_cached(fn: Function) -> bool:
     """Whether a kernel's entry point can be had without a compiler run."""
-    unit = _loader.asked = _Unit(fn, find_toolchain())
-    with _loader.lock:
-        return unit.key in _loader.entries or _loader.load(open_cache(), unit)
+    unit = _last.unit = _Unit(fn, find_toolchain())
+    with loader.lock:
+        return unit.key in loader.entries or _load(open_cache(), unit)
+
+
+class _Last:
+    """What was asked for last."""
+
+    unit: _Unit | None = None
+
+
+_last = _Last()
 
 
 class _Unit:
@@ -85,60 +87,33 @@ class _Unit:
 
 def _unit(fn: Function, toolchain: Toolchain) -> _Unit:
     """What is to be loaded of a function: that which was just asked for need not be made again."""
-    asked, _loader.asked = _loader.asked, None
+    asked, _last.unit = _last.unit, None
     if asked is not None and asked.fn is fn:
         if asked.made_for == (toolchain, config.precise_math):
             return asked
     return _Unit(fn, toolchain)
 
 
-class _Loader:
-    """The kernels of this process. Each object is loaded once."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.entries: dict[str, Entry] = {}
-        self.libraries: dict[Path, ctypes.CDLL] = {}
-        self.asked: _Unit | None = None
-
-    def get(self, units: list[_Unit], toolchain: Toolchain) -> None:
-        cache = open_cache()
-        missing = [u for u in units if not self.load(cache, u)]
-        if not missing:
-            return
-        batch = hashlib.sha256("".join(sorted(u.key for u in missing)).encode()).hexdigest()
-        with cache.lock(batch, config.compile_timeout):
-            # Another process may have built them in the meantime.
-            missing = [u for u in missing if not self.load(cache, u)]
-            if missing:
-                _compile(cache, missing, toolchain)
-        for u in missing:
-            if not self.load(cache, u):
-                problem = f"the compiled kernel {u.fn.name!r} cannot be loaded"
-                note = f"it was kept in {cache.root}"
-                raise CompilerError(Diagnostic("E302", problem, span=u.fn.span, notes=(note,)))
-
-    def load(self, cache: Cache, u: _Unit) -> bool:
-        """Loads a kernel from the cache; False where it is not there or cannot be used."""
-        stored = cache.find(u.key)
-        # An entry that names the code of another kernel was not written for this one.
-        if stored is None or not stored.symbol.endswith(f"_{u.key[:16]}"):
-            return False
-        try:
-            library = self.libraries.get(stored.path)
-            if library is None:
-                library = self.libraries[stored.path] = ctypes.CDLL(str(stored.path))
-            call = library[stored.symbol]
-        except (OSError, AttributeError, ValueError):
-            cache.discard(stored.path)
-            return False
-        call.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
-        call.restype = None
-        self.entries[u.key] = Entry(stored.symbol, call)
-        return True
+def _load_all(units: list[_Unit], toolchain: Toolchain) -> None:
+    cache = open_cache()
+    missing = [u for u in units if not _load(cache, u)]
+    if not missing:
+        return
+    batch = hashlib.sha256("".join(sorted(u.key for u in missing)).encode()).hexdigest()
+    with cache.lock(batch, config.compile_timeout):
+        # Another process may have built them in the meantime.
+        missing = [u for u in missing if not _load(cache, u)]
+        if missing:
+            _compile(cache, missing, toolchain)
+    for u in missing:
+        if not _load(cache, u):
+            problem = f"the compiled kernel {u.fn.name!r} cannot be loaded"
+            note = f"it was kept in {cache.root}"
+            raise CompilerError(Diagnostic("E302", problem, span=u.fn.span, notes=(note,)))
 
 
-_loader = _Loader()
+def _load(cache: Cache, u: _Unit) -> bool:
+    return loader.load(cache, u.key)
 
 
 def _compile(cache: Cache, units: list[_Unit], toolchain: Toolchain) -> None:

@@ -14,14 +14,12 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.compile.cpu import CPU
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
-_SOURCE = Path(__file__).parent / "native" / "launcher.cpp"
 _ENTRY = "eng_launcher"
 # In the order of `python_t`.
 _CALLS = (
@@ -85,10 +83,13 @@ class _Maker:
 
     def make(self, size: int) -> None:
         """Makes them, if that can be."""
+        from pathlib import Path
+
         from engine.compile.cpu.shared import load
 
         try:
-            library = load(_SOURCE, _ENTRY, "the engine's launcher")
+            source = Path(__file__).parent / "native" / "launcher.cpp"
+            library = load(source, _ENTRY, "the engine's launcher")
             self.functions = self._made(library, size)
             if self.functions is not None:
                 CPU.functions = self.functions

@@ -5,16 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from pathlib import Path
 from typing import Any
 
 from engine import config
-from engine.compile.cpu.shared import load
 from engine.diagnostics import CompilerError, Diagnostic, LaunchError
 from engine.locks import Lock
 from engine.logger import log_warning
 
-_SOURCE = Path(__file__).parent / "native" / "pool.cpp"
 _RUN = "eng_pool_run"
 _MOST = 4096  # threads
 
@@ -83,7 +80,8 @@ def processors() -> int:
     else:
         count = os.cpu_count() or 1
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+            quota, period = file.read().split()
         if quota != "max":
             count = min(count, max(1, -(-int(quota) // int(period))))
     except (OSError, ValueError):
@@ -112,9 +110,14 @@ class _Holder:
             return self.pool
 
     def _make(self) -> None:
+        from pathlib import Path
+
+        from engine.compile.cpu.shared import load  # late: small launches need none
+
+        source = Path(__file__).parent / "native" / "pool.cpp"
         try:
             if self.library is None:
-                self.library = load(_SOURCE, _RUN, "the engine's own threads")
+                self.library = load(source, _RUN, "the engine's own threads")
             self.pool = Pool(self.library)
         except (CompilerError, OSError, AttributeError) as e:
             self.failed = True

@@ -6,11 +6,12 @@ import ctypes
 import math
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.compile.backend import (
     JOURNAL_LIMIT,
@@ -21,13 +22,14 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
-from engine.compile.cpu.copies import blocks
-from engine.compile.cpu.dealing import Winners, deal, gradients
-from engine.compile.cpu.interrupts import uninterrupted
 from engine.compile.cpu.lender import LEND
 from engine.compile.cpu.pool import Pool, pool, thread_count
-from engine.compile.cpu.private import Merged
 from engine.compile.cpu.schedule import Schedule, schedule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from engine.compile.cpu.dealing import Winners
 
 
 class Buffer(ctypes.Structure):
@@ -120,6 +122,8 @@ class CpuJournal(Journal):
         """Names of the gradients of an adjoint that are dealt out to its parts."""
         if not self.winners:
             return frozenset()
+        from engine.compile.cpu.dealing import gradients
+
         assert adjoint.threads is not None
         return gradients(self.winners, adjoint.threads)
 
@@ -194,18 +198,24 @@ def run(
     if entry.threads is not None and threads is None and (many or given is None):
         found = schedule(entry.threads, dim, args, given, taken)
         if found is not None:
-            with uninterrupted():
+            with _uninterrupted():
                 return _in_parts(found, entry, dim, args, limits, journal, spare)
     if many:
         # The parts of the journal, the last one first, as an adjoint's threads go.
         every = tuple(range(len(given or ()) - 1))
         back = Schedule(given or (), tuple((k,) for k in reversed(every)))
-        with uninterrupted():
+        with _uninterrupted():
             return _in_parts(back, entry, dim, args, limits, journal, spare)
     if math.prod(dim) < LARGE:
         return _whole(entry, dim, args, limits, threads, journal, spare)
-    with uninterrupted():  # what it saved would be lost, and never freed
+    with _uninterrupted():  # what it saved would be lost, and never freed
         return _whole(entry, dim, args, limits, threads, journal, spare)
+
+
+def _uninterrupted() -> AbstractContextManager[None]:
+    from engine.compile.cpu.interrupts import uninterrupted  # late: small launches need none
+
+    return uninterrupted()
 
 
 def _whole(
@@ -257,6 +267,10 @@ def _in_parts(
         _templates(dim, limits, how.bounds, int(how.free) if BLOCKS else -1)
     )
     words = np.frombuffer(memoryview(states), np.int64).reshape(count, -1)
+    from engine.compile.cpu.copies import blocks
+    from engine.compile.cpu.dealing import deal
+    from engine.compile.cpu.private import Merged
+
     merged, taken, dealt = [Merged(p, count - 1) for p in how.private], frozenset[str](), []
     if isinstance(journal, CpuJournal):
         journal.lend(list(states))

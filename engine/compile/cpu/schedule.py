@@ -15,13 +15,16 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from engine import config
-from engine.ad.threads import Group
 from engine.classes import dataclass
 from engine.compile.cpu.pool import thread_count
 from engine.compile.threads import Placed, Threads
 from engine.lang.types import ScalarType, scalar_of, shape_of
+
+if TYPE_CHECKING:
+    from engine.ad.threads import Group
 
 # Operations (about a nanosecond each) below which a launch is not divided, and of a part.
 LEAST, PART = 400_000, 60_000

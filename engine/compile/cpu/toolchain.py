@@ -5,21 +5,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import os
 import platform
 import re
-import shlex
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from engine import config
 from engine.classes import dataclass
 from engine.compile.cache import open_cache
 from engine.diagnostics import CompilerError, Diagnostic
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FLAGS = (
     "-std=c++17",
@@ -92,6 +91,8 @@ def find_toolchain() -> Toolchain:
 @functools.lru_cache(maxsize=8)
 def _find(chosen: str, path: str, debug: bool) -> Toolchain:
     if chosen:
+        import shlex  # late: most programs take what is there
+
         try:
             command = tuple(shlex.split(chosen))
         except ValueError:
@@ -112,6 +113,8 @@ def _find(chosen: str, path: str, debug: bool) -> Toolchain:
         tried = _version(command)
         if isinstance(tried, str):
             return _toolchain(command, tried, debug)
+        import shlex
+
         tries.append(f"`{shlex.join(command)} --version`: {tried}")
     looked = f"looked for {', '.join(_CANDIDATES)} on PATH and for the Python package ziglang"
     raise CompilerError(
@@ -121,9 +124,11 @@ def _find(chosen: str, path: str, debug: bool) -> Toolchain:
 
 def _candidates(path: str) -> Iterator[tuple[str, ...]]:
     for name in _CANDIDATES:
-        found = shutil.which(name, path=path)
+        found = _which(name, path)
         if found:
             yield (found,)
+    import importlib.util
+
     if importlib.util.find_spec("ziglang") is not None:
         yield (sys.executable, "-m", "ziglang", "c++")
 
@@ -133,6 +138,8 @@ def _version(command: tuple[str, ...]) -> str | Exception:
     key = _stamp(command)
     if key and (known := _remembered(key)):
         return known
+    import subprocess
+
     try:
         done = subprocess.run(
             [*command, "--version"], capture_output=True, text=True, timeout=60, check=True,
@@ -147,6 +154,20 @@ def _version(command: tuple[str, ...]) -> str | Exception:
     return words
 
 
+def _which(name: str, path: str) -> str:
+    """The program of a name, empty for none. As `shutil.which`, which takes long to import."""
+    if sys.platform == "win32" or not path:
+        import shutil
+
+        return shutil.which(name, path=path or None) or ""
+    folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
+    for folder in folders:
+        found = os.path.join(folder, name)
+        if os.access(found, os.F_OK | os.X_OK) and not os.path.isdir(found):
+            return found
+    return ""
+
+
 _COMPILER = re.compile(r"(.+-)?(g\+\+|gcc|clang|clang\+\+)(-[0-9.]+)?")
 
 
@@ -157,7 +178,7 @@ def _stamp(command: tuple[str, ...]) -> str:
     """
     if len(command) != 1:
         return ""
-    path = os.path.realpath(shutil.which(command[0]) or "")
+    path = os.path.realpath(_which(command[0], os.environ.get("PATH", "")))
     if _COMPILER.fullmatch(os.path.basename(path)) is None:
         return ""
     try:
@@ -207,21 +228,30 @@ def cpu_features() -> str:
     """The processor's model and instruction sets, in the system's words."""
     base = f"{platform.system()} {platform.machine()}"
     try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
+        with open("/proc/cpuinfo", errors="replace") as file:
+            found = _features(file)
     except OSError:
         return f"{base} {platform.processor()} {_sysctl()}"
     wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags",
               "Features", "CPU implementer", "CPU part", "CPU variant", "isa")  # fmt: skip
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        # Only the first processor's: all of one machine run the same code.
-        found.setdefault(name.strip(), value.strip())
     return "\n".join([base, *(f"{k}: {found[k]}" for k in wanted if k in found)])
+
+
+def _features(lines: Iterable[str]) -> dict[str, str]:
+    """What is said of the first processor: all of one machine run the same code."""
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        if not name.strip() and found.keys() & {"flags", "Features", "isa"}:
+            break  # there may be hundreds
+        found.setdefault(name.strip(), value.strip())
+    return found
 
 
 def _sysctl() -> str:
     """What macOS knows of the processor; nothing elsewhere."""
+    import subprocess
+
     try:
         tried = subprocess.run(
             ["sysctl", "machdep.cpu", "hw.optional"], capture_output=True, text=True, check=False

@@ -22,6 +22,7 @@ from engine.frontend.lowering.shared import Dependencies, Key, Shared, custom_of
 from engine.frontend.operands.kinds import Kind
 from engine.frontend.operands.operand import Operand, Value, View
 from engine.frontend.operands.type_names import type_names
+from engine.frontend.parsing.captures import Captures
 from engine.frontend.parsing.parsed_function import ParsedFunction, parse_function
 from engine.frontend.parsing.signature import Signature, signature_of
 from engine.ir.nodes import Function
@@ -40,7 +41,9 @@ class Instances:
     taken over where everything that it was made from would be found the same again.
     """
 
-    def __init__(self, assertions: bool = False) -> None:
+    def __init__(self, assertions: bool = False, captures: list[Captures] | None = None) -> None:
+        # What was read from Python for all of them.
+        self.captures: list[Captures] = [] if captures is None else captures
         self.expressions: Mapping[type[ast.AST], ExpressionHandler] = EXPRESSIONS
         self.statements: Mapping[type[ast.AST], StatementHandler] = STATEMENTS
         self.assertions = assertions
@@ -134,7 +137,10 @@ class Instances:
             same = all(self._instance(c, None) == (made, set()) for c, made in needs.calls.items())
         except KernelError:
             return None  # told at the call, when it is lowered anew
-        return found.made if same else None
+        if not same:
+            return None
+        self.captures += needs.captures
+        return found.made
 
     def _keep(self, key: Key, made: Function, needs: Dependencies) -> None:
         """Offers an instance to other kernels."""
@@ -159,6 +165,8 @@ class Instances:
             self._parsed[func] = parse_function(func, text, is_kernel=False)
         parsed = self._parsed[func]
         needs.captures.append(parsed.scope.captures)
+        if not getattr(func, "library", False):
+            self.captures.append(parsed.scope.captures)
         return parsed
 
     def _lower(self, key: Key, needs: Dependencies) -> Function:
@@ -208,7 +216,7 @@ class Instances:
 
     def _inside(self, key: Key, primal: Function) -> Instances:
         """For the custom gradient of a function, which may call it: that call has none."""
-        inside = Instances(self.assertions)
+        inside = Instances(self.assertions, self.captures)
         inside._parsed, inside._signatures = self._parsed, self._signatures
         inside._active = self._active
         inside._overridden = self._overridden | {key}

@@ -12,6 +12,7 @@ from engine.frontend.functions.user_function import UserFunc
 from engine.frontend.lowering.instances import Instances
 from engine.frontend.lowering.rounds import lower_body
 from engine.frontend.operands.kinds import Kind, kind_of_type, user_type
+from engine.frontend.parsing.captures import Captures
 from engine.frontend.parsing.parsed_function import parse_function
 from engine.frontend.parsing.text import FunctionText
 from engine.ir.nodes import Function
@@ -24,11 +25,12 @@ def lower_kernel(
     text: FunctionText | None = None,
     *,
     assertions: bool = False,
+    captures: list[Captures] | None = None,
 ) -> Function:
     """The IR of a kernel. Raises KernelError with everything that is wrong with it.
 
     types: of the parameters that have none of their own. text: as the decorator found it.
-    assertions: whether `assert` is compiled.
+    assertions: whether `assert` is compiled. captures: gets what was read from Python.
     """
     parsed = parse_function(func, text, is_kernel=True)
     parsed = replace(parsed, annotated={**parsed.annotated, **(types or {})})
@@ -40,7 +42,10 @@ def lower_kernel(
                 f"parameter `{name}` may have any type here: arguments have to decide",
                 f"launch the kernel, or take an overload: `{parsed.scope.api}.overload(...)`",
             )
-    return lower_body(parsed, parsed.source.tree.name, parsed.annotated, Instances(assertions))
+    if captures is not None:
+        captures.append(parsed.scope.captures)
+    instances = Instances(assertions, captures)
+    return lower_body(parsed, parsed.source.tree.name, parsed.annotated, instances)
 
 
 def lower_function(function: UserFunc, kinds: Sequence[Kind]) -> Function:

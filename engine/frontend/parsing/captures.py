@@ -7,7 +7,7 @@ been found: an object, or for values, which may change or be equal, their number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -51,9 +51,16 @@ def snapshot(obj: Any) -> object:
 
 
 class Captures:
-    """Readings, in order, each with what it found."""
+    """Readings, in order, each with what it found.
 
-    def __init__(self) -> None:
+    owner: the function that they are for. text: that of its lines which were parsed; closed:
+    whether all that its static expressions give was known before.
+    """
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+        self.text = ""
+        self.closed = True
         self._readings: dict[Hashable, tuple[Callable[[], object], object]] = {}
 
     def read(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -61,6 +68,11 @@ class Captures:
         found = compute()
         self._readings.setdefault(key, (compute, snapshot(found)))
         return found
+
+    @property
+    def keys(self) -> Iterable[Hashable]:
+        """What was read."""
+        return self._readings.keys()
 
     def hold(self) -> bool:
         """Whether every reading would find the same now."""

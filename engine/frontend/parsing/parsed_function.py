@@ -15,7 +15,7 @@ from engine.frontend.parsing.fence import Rejected, fence
 from engine.frontend.parsing.local_variables import LocalPlan, plan_locals
 from engine.frontend.parsing.loop_names import separate_loops
 from engine.frontend.parsing.report import Report
-from engine.frontend.parsing.scope import Scope
+from engine.frontend.parsing.scope import MISSING, Scope
 from engine.frontend.parsing.source import Source, source_of, too_deep
 from engine.frontend.parsing.static_expressions import StaticExpressions, take_expressions
 from engine.frontend.parsing.text import FunctionText
@@ -63,6 +63,8 @@ def parse_function(
     report = Report(source)
     try:
         statics = take_expressions(source.tree, scope, text.statics if text else {})
+        scope.captures.text = "\n".join(source.lines)
+        scope.captures.closed = all(s.declared is not MISSING for s in statics.values())
         rejected = fence(source.tree, report)
         desugar(source.tree, rejected)
         if not statics:  # which name what loops count

@@ -27,7 +27,7 @@ class Scope:
 
     def __init__(self, func: Callable[..., Any]) -> None:
         func = inspect.unwrap(func)
-        self.captures = Captures()
+        self.captures = Captures(func)
         self.globals: dict[str, Any] = getattr(func, "__globals__", {})
         code = getattr(func, "__code__", None)
         cells = getattr(func, "__closure__", None) or ()

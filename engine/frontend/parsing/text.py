@@ -28,9 +28,9 @@ _STARTED = time.time()
 _MAX_VERSIONS = 8
 # Where a call begins and ends in the text of its function.
 Place = tuple[int, int, int | None, int | None]
-_FUTURE = 0
+FUTURE = 0
 for _name in __future__.all_feature_names:
-    _FUTURE |= getattr(__future__, _name).compiler_flag
+    FUTURE |= getattr(__future__, _name).compiler_flag
 
 
 class Version:
@@ -45,7 +45,7 @@ class Version:
 
     def _functions(self, code: CodeType) -> list[CodeType]:
         """The functions of that name and line."""
-        flags = code.co_flags & _FUTURE
+        flags = code.co_flags & FUTURE
         if flags not in self._codes:
             found: dict[tuple[str, int], list[CodeType]] = {}
             for c in _compiled("".join(self.lines), self.file, flags):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-import sysconfig
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from types import FrameType, ModuleType
 from typing import Any, TypeAlias
 
@@ -22,8 +22,15 @@ _INDEX = re.compile(r"\d+")
 _DEPTH = 3  # how far to look into lists, dictionaries, structs and objects
 _FRAMES = 16
 _VISITS = 200_000  # objects looked at, so that no program is slowed down by its data
-_LIBRARIES = tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
 _OTHERS = frozenset({"numpy", "engine", "builtins", "torch", "jax", "matplotlib", "scipy"})
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """The folders of Python and of installed packages."""
+    import sysconfig  # late: it reads how Python was built
+
+    return tuple({p for k, p in sysconfig.get_paths().items() if k.endswith(("lib", "stdlib"))})
 
 
 def variable_names(wanted: Collection[Key]) -> dict[Key, tuple[str, str]]:
@@ -45,7 +52,7 @@ def search_names(wanted: Collection[Key]) -> tuple[dict[Key, tuple[str, str]], i
     modules: list[dict[str, Any]] = []
     count = 0
     while frame is not None and count < _FRAMES:
-        if not is_own(frame) and not frame.f_code.co_filename.startswith(_LIBRARIES):
+        if not is_own(frame) and not frame.f_code.co_filename.startswith(_libraries()):
             count += 1
             if not any(m is frame.f_globals for m in modules):
                 modules.append(frame.f_globals)

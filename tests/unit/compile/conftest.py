@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.compile import cache
-from engine.compile.cpu import compiler, toolchain
+from engine.compile.cpu import libraries, toolchain
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +25,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 def forget() -> None:
     """Makes this process one that has loaded no kernel and found no compiler."""
-    compiler._loader.entries.clear()
-    compiler._loader.libraries.clear()
+    libraries.loader.entries.clear()
+    libraries.loader.libraries.clear()
     cache._open.cache_clear()
     toolchain._find.cache_clear()
 

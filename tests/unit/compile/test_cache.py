@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import time
@@ -24,7 +25,7 @@ def add(cache: Cache, key: str, data: bytes) -> Path:
         cache.add(built, {key: f"entry_{key}"})
     found = cache.find(key)
     assert found is not None
-    return found.path
+    return Path(found.path)
 
 
 def test_found_as_added(fresh: Path) -> None:
@@ -131,6 +132,29 @@ def test_the_least_recently_used_go_first(monkeypatch: pytest.MonkeyPatch) -> No
     add(cache, "f", b"f" * 9000)
     cache.trim()
     assert cache.find("f") is not None
+
+
+def test_what_is_remembered_goes_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = open_cache()
+    for k in "abc":
+        add(cache, k, k.encode() * 1000)
+        cache.remember(f"of {k}", json.dumps({"form": {"code": k}}))
+        assert cache.remembered(f"of {k}") == json.dumps({"form": {"code": k}})
+    for age, k in enumerate("abc"):
+        then = time.time() - 1000 + age
+        os.utime(cache.root / "kernels" / f"of {k}.json", (then, then))
+    (cache.root / "kernels" / "damaged.json").write_text("x")
+    cache.remembered("of a")  # used now
+    monkeypatch.setattr(cache_module, "_KERNELS", 3)
+    cache.trim()
+    assert [k for k in "abc" if cache.remembered(f"of {k}")] == ["a", "c"]
+    cache.find("a")  # so is its code
+    monkeypatch.setattr(config, "cache_limit_bytes", 2500)
+    cache.trim()
+    assert [k for k in "abc" if cache.remembered(f"of {k}")] == ["a"]
+    assert cache.remembered("damaged") is None
+    cache.clear()
+    assert cache.remembered("of a") is None
 
 
 def test_a_lock_is_not_waited_for_longer_than_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile import threads as threads_module
+from engine.ad import threads as threads_module
 from engine.compile.cpu import pool as pools
-from engine.compile.cpu import runner, schedule
+from engine.compile.cpu import runner, schedule, shared
 
 F = wp.array(dtype=float)
 N = 40_000
@@ -408,7 +408,7 @@ def test_without_a_pool_all_is_done_by_the_caller(
     def fails(*given: object) -> None:
         raise OSError("no such thing")
 
-    monkeypatch.setattr(pools, "load", fails)
+    monkeypatch.setattr(shared, "load", fails)
     monkeypatch.setattr(pools, "_holder", holder)
     with pytest.warns(UserWarning, match="run on one core.*no such thing"):
         assert gradients(kernel, arrays) == expected

@@ -67,7 +67,7 @@ def test_no_races(tmp_path: Path) -> None:
     source, program = tmp_path / "driver.cpp", tmp_path / "driver"
     source.write_text("#include <unistd.h>\n" + DRIVER)
     command = [*find_toolchain().command, "-std=c++17", "-O1", "-g", "-fsanitize=thread"]
-    command += ["-pthread", "-I", str(pool._SOURCE.parent)]
+    command += ["-pthread", "-I", str(Path(pool.__file__).parent / "native")]
     command += [word for folder in headers.CPU for word in ("-I", str(folder))]
     command += ["-o", str(program), str(source)]
     made = subprocess.run(command, capture_output=True, text=True, timeout=120)

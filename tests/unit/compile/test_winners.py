@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine as wp
-from engine.compile.cpu import runner
+from engine.compile.cpu import dealing, runner
 from tests.parts import _in_parts, cut
 
 pytestmark = pytest.mark.whole
@@ -147,7 +147,7 @@ def test_gradients_that_are_not_dealt_out_are_seen(
 ) -> None:
     x = values(3, 1024)
     whole = gradients(kernel, x, 0.1, 3)
-    monkeypatch.setattr(runner, "deal", lambda *args: [])
+    monkeypatch.setattr(dealing, "deal", lambda *args: [])
     monkeypatch.setattr(runner, "_in_parts", _in_parts)  # `--parts` would see it first
     with cut(1):
         assert gradients(kernel, x, 0.1, 3) != whole

@@ -1,0 +1,58 @@
+"""Plans of kernels: found where an earlier process left one, else lowered and compiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.compile.pipeline import Variants
+from engine.logger import log_warning
+from engine.runtime import modules, warm
+from engine.runtime.device import get_device
+from engine.runtime.plan import Plan
+
+if TYPE_CHECKING:
+    from engine.frontend import Captures
+    from engine.ir import nodes as n
+    from engine.ir.unassigned import UnassignedRead
+    from engine.runtime.kernel import Kernel
+
+
+def plan_of(kernel: Kernel) -> Plan:
+    """The plan of a kernel as it is now, with its code compiled. Raises KernelError."""
+    from engine.runtime.kernel import debugging, lower
+
+    backend, debug = get_device().backend, debugging(kernel)
+    # Of what is debugged other forms run, and what has no place is not kept.
+    place = None if debug or backend.kind != "cpu" else warm.place_of(kernel)
+    found = None if place is None else place.look()
+    if found is not None:
+        found.name = kernel.key
+        return Plan(kernel, found, backend)
+    captures: list[Captures] = []
+    plan = Plan(kernel, Variants(lower(kernel, captures)), backend)
+    plan.variants.name, plan.variants.debug = kernel.key, debug
+    warn_of_unassigned_reads(plan.variants.ir)
+    modules.compile_group(kernel.module, kernel, plan)
+    if place is not None:
+        place.keep(kernel, plan.variants, captures)
+    return plan
+
+
+# Reads that were warned of.
+_warned: set[UnassignedRead] = set()
+
+
+def warn_of_unassigned_reads(ir: n.Function) -> None:
+    """Warns, once for each place, where variables may be read before they have a value."""
+    from engine.ir.nodes import callees
+
+    for f in (ir, *callees(ir)):
+        for read in f.unassigned:
+            if read not in _warned:
+                text = (
+                    f"`{read.name}` may be read before it has a value: it is zero then, where "
+                    f"Python raises an error. Assign it on every path, or first: "
+                    f"`{read.name} = ...`"
+                )
+                log_warning(text, at=(read.span.file, read.span.line))
+                _warned.add(read)
