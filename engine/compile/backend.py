@@ -99,6 +99,10 @@ class Brief(Protocol):
     def go(self) -> Any:
         """Not None where `at_once` may be asked."""
 
+    @property
+    def any_arguments(self) -> bool:
+        """Whether it is the short way for all arguments alike."""
+
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
 
@@ -108,6 +112,29 @@ class Brief(Protocol):
         """The same, and announces the writes to arrays among the arguments before.
 
         Of an adjoint, `args` are without the gradients. None where nothing has happened.
+        """
+
+
+# A launch among others: how it is run, its arguments, and what `Backend.run` takes as `spare`.
+Step = tuple[Brief, bytes, "Callable[[], Entry] | None"]
+
+
+class Batch(Protocol):
+    """Launches that run one after another, as one.
+
+    limits: those of all of them.
+    """
+
+    limits: Limits
+
+    def fits(self) -> bool:
+        """Whether it may run; else each launch has to be run by itself."""
+
+    def run(self, tell: Callable[[int, Outcome], object], done: list[int]) -> None:
+        """Runs all of them, whose writes are announced.
+
+        tell: told of each that leaves something, by its number; where it raises, no more run.
+        done: holds how many have run.
         """
 
 
@@ -200,4 +227,9 @@ class Backend(ABC):
     ) -> Brief | None:  # fmt: skip
         """A short way to run launches like this one, without a journal; None for none."""
         del entry, dim, args, limits, marks
+        return None
+
+    def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
+        """Launches as one, each in its short way; None where that cannot be, or not yet."""
+        del steps, limits
         return None

@@ -27,6 +27,7 @@ from engine.compile.backend import (
     Limits,
     Marks,
     Outcome,
+    Step,
 )
 from engine.compile.pipeline import NONE, Names, Request, Variants
 from engine.compile.threads import Placed
@@ -235,6 +236,15 @@ class Executable:
         ):  # fmt: skip
             return brief.at_once(values, args, self._spare)
         return None
+
+    def step(self, dim: tuple[int, ...], args: bytes, limits: Limits) -> Step | None:
+        """A whole grid as one of many launches; None where it cannot be, or not yet."""
+        brief = self.briefs.get(dim)
+        if not brief or not brief.any_arguments or (brief.stack, brief.journal) != limits:
+            if self._entry is None or self._what[0].debug or self._serial:
+                return None
+            brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
+        return None if brief is None else (brief, args, self._spare)
 
     def tell(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False

@@ -19,6 +19,7 @@ from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.modules import force_load
+from engine.runtime.sequences import Noted, gathered
 
 
 class CaptureMode(IntEnum):
@@ -34,7 +35,8 @@ class Graph:
 
     def __init__(self, device: Device, outer: Graph | None = None) -> None:
         self.device = device
-        self._operations: list[tuple[Callable[[], object], recording.Recorder | None]] = []
+        self._operations: list[Noted] = []
+        self._steps: list[Noted] = []  # the same as it runs
         # Tapes that it records on, with what puts each back to how it was before; to be called
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
@@ -65,6 +67,7 @@ class Graph:
         assert self._token is not None
         token, self._token = self._token, None
         recording.graph.reset(token)
+        self._steps = gathered(self._operations)
 
     def _run(self) -> None:
         """Runs the operations. Tapes go on from where they are."""
@@ -75,7 +78,7 @@ class Graph:
             missed = (before, call_site(), "graph")
         token = recording.passed_over.set(missed)
         try:
-            for operation, tape in self._operations:
+            for operation, tape in self._steps:
                 if tape is not now:
                     recording.active.set(tape)
                     now = tape

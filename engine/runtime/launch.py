@@ -28,6 +28,7 @@ from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.recorded_launch import recorded_launch
+from engine.runtime.sequences import DeferredLaunch
 from engine.runtime.structs import Struct
 from engine.runtime.transfer import check_writable, clone
 
@@ -181,7 +182,10 @@ def _launch(
     if recording.graph.get() is not None:
         site, tape = call_site(3), recording.active.get() if record_tape else None
         kept = _kept(given) if plan.tables else []
-        recording.deferred(partial(_replay, call, kept, site, record_tape, gathered))
+        run = partial(_replay, call, kept, site, record_tape, gathered)
+        simple = gathered is None and not plan.tables
+        simple = simple and (record_tape or recording.active.get() is None)
+        recording.deferred(DeferredLaunch(call, run, simple, site))
         if tape is not None:
             tape.sketch_launch(call, site)
         return None

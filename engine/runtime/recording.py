@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
+    from engine.compile.backend import Limits
     from engine.runtime.array import array
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call, Plan
+    from engine.runtime.sequences import DeferredLaunch
 
 
 Written = Callable[[], None]
@@ -55,6 +57,14 @@ class Recorder(Protocol):
 
     def rewinding(self) -> Callable[[], None]:
         """What makes it forget all that is recorded from now on."""
+
+    def prepared(
+        self, launches: Sequence[DeferredLaunch], now: Limits, stale: Callable[[], None]
+    ) -> Sequence[Callable[[], object]]:
+        """What runs launches of a graph and records them, in as few calls as can be.
+
+        now: the limits of all of them. stale: to be called where all is to be prepared anew.
+        """
 
 
 class Deferring(Protocol):

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.backend import Backend, Brief, Entry, Journal, Limits, Marks, Outcome
+from engine.compile.backend import (
+    Backend,
+    Batch,
+    Brief,
+    Entry,
+    Journal,
+    Limits,
+    Marks,
+    Outcome,
+    Step,
+)
 
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
@@ -176,6 +186,11 @@ class Cpu(Backend):
         from engine.compile.cpu import brief
 
         return brief.brief(entry, dim, args, limits, marks)
+
+    def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
+        from engine.compile.cpu import batch
+
+        return batch.batch(steps, limits)
 
 
 CPU = Cpu()

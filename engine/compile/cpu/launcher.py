@@ -52,13 +52,16 @@ class Functions(NamedTuple):
     pack(kinds, values): the arguments as bytes. launch(run, values, args): announces the writes,
     runs the kernel; True where that left nothing, else its launch structure. back(run, values,
     args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
-    zeros for all of a contiguous array, and writes them; True.
+    zeros for all of a contiguous array, and writes them; True. many(steps, first, end): runs
+    launches whose writes are announced, one after another; True where they left nothing, else the
+    number of the first that did, and its launch structure.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
     launch: Callable[[int, list[Any], bytes], bytes | bool | None]
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
+    many: Callable[[int, int, int], bytes | bool]
 
 
 class _Maker:
@@ -101,19 +104,19 @@ class _Maker:
         calls = [ctypes.cast(getattr(ctypes.pythonapi, c), ctypes.c_void_p).value for c in _CALLS]
         words = [*calls, *map(id, objects)]
         table = struct.pack(f"<{len(words)}Q", *words)
-        found = (ctypes.c_void_p * 5)()
+        found = (ctypes.c_void_p * (len(Functions._fields) + 1))()
         entry = library[_ENTRY]
         entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
         entry.restype = None
         entry(table, len(table), ctypes.addressof(found))
-        if not all(found) or found[4] != size:
+        if not all(found) or found[-1] != size:
             return None
         new = ctypes.pythonapi["PyCFunction_NewEx"]
         new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         new.restype = ctypes.py_object
         methods = [
-            _Method(name, address, _FASTCALL, None)
-            for name, address in zip((b"pack", b"launch", b"back", b"clear"), found, strict=False)
+            _Method(name.encode(), address, _FASTCALL, None)
+            for name, address in zip(Functions._fields, found, strict=False)
         ]
         self._kept += [library, objects, methods]
         return Functions(*(new(ctypes.addressof(m), None, None) for m in methods))

@@ -1,0 +1,91 @@
+"""Small launches that run one after another, with arguments that stay: one call of compiled code.
+
+What they write is announced by whoever has them run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+
+from engine.compile.backend import NOTHING, Limits, Outcome, Step
+from engine.compile.cpu import launcher, runner, schedule
+from engine.compile.cpu.brief import Brief
+
+# Operations (about a nanosecond each) after which Python looks for Ctrl-C, and what is taken for a
+# launch of which nothing is known.
+SLICE, UNKNOWN, LEAST = 4_000_000, 500_000, 100
+_NUMBER = struct.Struct("<q")
+
+
+class Batch:
+    """Runs launches. limits: those of all of them."""
+
+    __slots__ = ("_at", "_ends", "_kept", "_many", "_most", "_steps", "limits")
+
+    def __init__(self, steps: Sequence[Step], limits: Limits, many: Callable[..., object]) -> None:
+        self.limits = limits
+        self._steps = steps
+        self._many = many
+        self._kept: list[object] = []
+        words, self._ends, cost = [], [], 0
+        self._most = 0
+        begins: dict[bytes, int] = {}
+        for number, (brief, args, _) in enumerate(steps):
+            assert isinstance(brief, Brief)
+            code, template, bound, work = brief.parts()
+            if template not in begins:
+                begins[template] = self._address(template)
+            words += [code, self._address(args + bound), begins[template]]
+            self._most = max(self._most, work)
+            cost += max(brief.cost, LEAST)
+            if cost >= SLICE or number == len(steps) - 1:
+                self._ends.append(number + 1)
+                cost = 0
+        memory = (ctypes.c_int64 * len(words))(*words)
+        self._kept.append(memory)
+        self._at = ctypes.addressof(memory)
+
+    def _address(self, data: bytes) -> int:
+        memory = ctypes.create_string_buffer(data, max(len(data), 1))
+        self._kept.append(memory)
+        return ctypes.addressof(memory)
+
+    def fits(self) -> bool:
+        """Whether none of them is to be cut: tests set what is."""
+        return self._most < schedule.LEAST
+
+    def run(self, tell: Callable[[int, Outcome], object], done: list[int]) -> None:
+        """See `engine.compile.backend.Batch`."""
+        first = 0
+        for end in self._ends:
+            while first < end:
+                came = self._many(self._at, first, end)
+                if came is True:
+                    first = end
+                else:
+                    assert isinstance(came, bytes)
+                    (first,) = _NUMBER.unpack_from(came)
+                    done[0] = first
+                    left = self._left(first, came)
+                    if left is not NOTHING:
+                        tell(first, left)
+                    first += 1
+                done[0] = first
+
+    def _left(self, number: int, came: bytes) -> Outcome:
+        brief, args, spare = self._steps[number]
+        assert isinstance(brief, Brief)
+        args += brief.parts()[2]
+        state = runner.Launch.from_buffer_copy(came, _NUMBER.size)
+        return runner.ended(state, args, None, self.limits, spare)
+
+
+def batch(steps: Sequence[Step], limits: Limits) -> Batch | None:
+    """Launches as one; None where that cannot be, or not yet."""
+    functions = launcher.maker.functions
+    if functions is None:
+        launcher.maker.ask(ctypes.sizeof(runner.Launch))
+        return None
+    return Batch(steps, limits, functions.many)

@@ -1,0 +1,220 @@
+"""Launches that a graph has captured, one after another, as one call of compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Literal
+
+from engine import config
+from engine.compile.backend import Batch, Limits, Outcome, Step
+from engine.compile.cpu import CPU
+from engine.diagnostics.site import Site
+from engine.runtime import recording
+from engine.runtime.array import array
+from engine.runtime.execute import Executable
+from engine.runtime.guards import objection
+from engine.runtime.plan import Call
+from engine.runtime.storage import Storage, announced
+from engine.runtime.watch import watchers
+
+Operation = Callable[[], object]
+MANY = 200  # launches that have run one by one
+
+
+class DeferredLaunch:
+    """A launch that a graph has captured. run: runs it, and tells all who listen.
+
+    simple: whether it takes just the arguments of `call`, as they are, and is not kept off tapes.
+    """
+
+    __slots__ = ("call", "run", "simple", "site")
+
+    def __init__(self, call: Call, run: Operation, simple: bool, site: Site | None) -> None:
+        self.call = call
+        self.run = run
+        self.simple = simple
+        self.site = site
+
+    def __call__(self) -> None:
+        self.run()
+
+
+class Writes:
+    """The memory that several launches write, in their order."""
+
+    __slots__ = ("_by",)
+
+    def __init__(self, arrays: Iterable[array]) -> None:
+        by: dict[Storage, list[tuple[int, int]]] = {}
+        for a in arrays:
+            by.setdefault(a.storage, []).append((a.lo, a.hi))
+        self._by = [(s, len(found), tuple(dict.fromkeys(found))) for s, found in by.items()]
+
+    def are_free(self) -> bool:
+        """Whether there is nothing to be said against any of them."""
+        for storage, _, _ in self._by:  # a generator takes twice the time
+            if storage.guard is not None or not storage.writable:
+                return False
+        return True
+
+    def announce(self) -> None:
+        """Announces all of them, where nobody else is told of writes."""
+        for storage, count, ranges in self._by:
+            if storage._hold is None:
+                storage.version += count  # all that it would do
+                continue
+            for lo, hi in ranges:
+                storage.before_write(lo, hi)
+            storage.version += count - len(ranges)
+
+    def meet(self, read: dict[Storage, tuple[int, int]]) -> bool:
+        """Whether they may change what is read, by memory."""
+        for storage, _, ranges in self._by:
+            known = read.get(storage)
+            if known is not None and any(lo < known[1] and known[0] < hi for lo, hi in ranges):
+                return True
+        return False
+
+
+def limits() -> Limits:
+    """What launches may save at present."""
+    return Limits(config.stack_limit_bytes, config.journal_limit_bytes)
+
+
+def is_quiet() -> bool:
+    """Whether nobody listens to launches and writes, but for tapes."""
+    return not (
+        recording.observers or recording.bystanders or watchers or config.print_launches
+        or config.verify_fp or announced()
+    )  # fmt: skip
+
+
+def as_step(executable: Executable, call: Call, now: Limits) -> Step | None:
+    """A launch as one of several; None where it cannot be, or not yet."""
+    plan = call.plan
+    if plan.backend is not CPU:
+        return None
+    for i in plan.writes:
+        a = call.values[i]
+        if a is not None and not a.is_contiguous and objection(a) is not None:
+            return None
+    return executable.step(call.dim, call.blob, now)
+
+
+def as_one(steps: Sequence[Step], now: Limits) -> Batch | None:
+    """Launches as one call; None where that cannot be, or not yet."""
+    return CPU.batch(steps, now)
+
+
+class _Part:
+    """Launches off any tape that run in one call."""
+
+    __slots__ = ("_batch", "_operations", "_writes")
+
+    def __init__(self, operations: Sequence[DeferredLaunch], batch: Batch) -> None:
+        self._operations = operations
+        self._batch = batch
+        calls = [o.call for o in operations]
+        self._writes = Writes(a for c in calls for i in c.plan.writes
+                              if (a := c.values[i]) is not None)  # fmt: skip
+
+    def __call__(self) -> None:
+        if is_quiet() and self._batch.fits() and self._writes.are_free():
+            self._writes.announce()
+            self._batch.run(self._tell, [0])
+            return
+        for operation in self._operations:
+            operation()
+
+    def _tell(self, number: int, came: Outcome) -> None:
+        call = self._operations[number].call
+        call.plan.forward.tell(came, call.dim)
+
+
+class Several:
+    """Captured launches that follow each other, off any tape or on one."""
+
+    __slots__ = ("_limits", "_operations", "_parts", "_ran", "_tape")
+
+    def __init__(
+        self, operations: Sequence[DeferredLaunch], tape: recording.Recorder | None
+    ) -> None:
+        self._operations = operations
+        self._tape = tape
+        self._parts: Sequence[Operation] | None = None
+        self._limits = Limits(0, 0)
+        self._ran = 0
+
+    def __call__(self) -> None:
+        parts = self._parts
+        if parts is None or self._limits != limits():
+            parts = self._prepared()
+        if parts is None:
+            self._ran += len(self._operations)
+            parts = self._operations
+        for part in parts:
+            part()
+
+    def forget(self) -> None:
+        """Has it prepared anew: what it was prepared for has changed."""
+        self._parts = None
+
+    def _prepared(self) -> Sequence[Operation] | None:
+        """The launches, as few calls as can be; None where that is not known yet."""
+        if not self._ran or (CPU.functions is None and self._ran < MANY):
+            return None
+        now = limits()
+        if as_one((), now) is None or not is_quiet():
+            return None
+        tape = self._tape
+        self._parts = (
+            _parts(self._operations, now) if tape is None
+            else tape.prepared(self._operations, now, self.forget)
+        )  # fmt: skip
+        self._limits = now
+        return self._parts
+
+
+def _parts(operations: Sequence[DeferredLaunch], now: Limits) -> Sequence[Operation]:
+    parts: list[Operation] = []
+    some: list[DeferredLaunch] = []
+    steps: list[Step] = []
+
+    def close() -> None:
+        batch = as_one(tuple(steps), now) if some else None
+        parts.extend(some if batch is None else [_Part(tuple(some), batch)])
+        some.clear()
+        steps.clear()
+
+    for operation in operations:
+        step = as_step(operation.call.plan.forward, operation.call, now)
+        if step is None:
+            close()
+            parts.append(operation)
+        else:
+            some.append(operation)
+            steps.append(step)
+    close()
+    return parts
+
+
+Noted = tuple[Operation, "recording.Recorder | None"]
+
+
+def gathered(operations: Sequence[Noted]) -> list[Noted]:
+    """The operations of a graph, launches that follow each other as one."""
+    out: list[Noted] = []
+    for tape, group in groupby(operations, _kind):
+        found = list(group)
+        if tape is not False and len(found) > 1:
+            out.append((Several(tuple(o for o, _ in found), tape), tape))  # type: ignore[misc]
+        else:
+            out += found
+    return out
+
+
+def _kind(noted: Noted) -> recording.Recorder | Literal[False] | None:
+    """The tape of a launch that can be one of several; False where it cannot."""
+    operation, tape = noted
+    return tape if operation.__class__ is DeferredLaunch and operation.simple else False

@@ -1,0 +1,362 @@
+"""Launches that a captured graph records on a tape in one call, and their backward pass in another.
+
+What is the same each time the graph runs is worked out once. Records are made where somebody looks
+at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from engine import config
+from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
+from engine.runtime.array import array
+from engine.runtime.guards import Guard
+from engine.runtime.plan import Selection
+from engine.runtime.sequences import (
+    DeferredLaunch,
+    Operation,
+    Writes,
+    as_one,
+    as_step,
+    is_quiet,
+    limits,
+)
+from engine.runtime.storage import Hold, Storage
+from engine.tape.records import LaunchRecord, Record
+
+if TYPE_CHECKING:
+    from engine.tape.replayed import ReplayedTape
+
+_NOBODY: frozenset[str] = frozenset()
+_MOST = 256  # parts of one memory that launches of one call hold or write
+Place = tuple[Storage, int, int]
+
+
+class _Order:
+    """What launches of one call hold, write and may read again, by memory.
+
+    A hold is taken before all of them run, or after all writes are announced. That is as if each
+    launch ran by itself where no range of bytes is held again after it was written and written
+    again after that, and none is written that an earlier launch may read again.
+    """
+
+    def __init__(self) -> None:
+        # For each range: whether it was held first, written first, and then the other.
+        self._known: dict[Storage, dict[tuple[int, int], str]] = {}
+        self.read: dict[Storage, tuple[int, int]] = {}
+
+    def fits(self, launch: _Launch) -> bool:
+        """Whether a launch may follow the others; takes note of it, either way."""
+        return (
+            not any(self._reads(a) for a in launch.writes)
+            and all(self._note(a, "held") for a in launch.held)
+            and all(self._note(a, "written") for a in launch.writes)
+            and self._watch(launch.watched)
+        )
+
+    def held(self) -> tuple[list[Place], list[Place]]:
+        """What is held before writes are announced, and after that."""
+        before, after = [], []
+        for storage, ranges in self._known.items():
+            for (lo, hi), how in ranges.items():
+                if how.startswith("held"):
+                    before.append((storage, lo, hi))
+                elif how == "written held":
+                    after.append((storage, lo, hi))
+        return before, after
+
+    def _reads(self, a: array) -> bool:
+        known = self.read.get(a.storage)
+        return known is not None and a.lo < known[1] and known[0] < a.hi
+
+    def _watch(self, arrays: Sequence[array]) -> bool:
+        for a in arrays:
+            lo, hi = self.read.get(a.storage, (a.lo, a.hi))
+            self.read[a.storage] = (min(a.lo, lo), max(a.hi, hi))
+        return True
+
+    def _note(self, a: array, what: str) -> bool:
+        ranges = self._known.setdefault(a.storage, {})
+        mine = (a.lo, a.hi)
+        for (lo, hi), how in ranges.items():
+            if (lo, hi) != mine and lo < a.hi and a.lo < hi and how != what:
+                return False
+        how = ranges.get(mine, "")
+        if " " in how:
+            return how.endswith(what)
+        if not how.endswith(what):
+            ranges[mine] = f"{how} {what}".strip()
+        return len(ranges) <= _MOST
+
+
+class _Launch:
+    """A launch that is recorded, as it is each time."""
+
+    __slots__ = ("aliased", "call", "held", "selection", "site", "step", "watched", "writes")
+
+    def __init__(self, operation: DeferredLaunch, now: Limits) -> None:
+        call = self.call = operation.call
+        plan, values = call.plan, call.values
+        self.site = operation.site
+        self.aliased = plan.aliased(values) if plan.pairs else _NOBODY
+        self.selection: Selection = plan.select(values, self.aliased)
+        self.step: Step | None = None
+        if not self.selection.recorded:
+            self.step = as_step(self.selection.executable, call, now)
+        self.held = _arrays(values, plan.held)
+        self.writes = _arrays(values, plan.writes)
+        self.watched = _arrays(values, self.selection.watched)
+
+
+def _arrays(values: Sequence[Any], places: Sequence[int]) -> list[array]:
+    return [values[i] for i in places if values[i] is not None]
+
+
+class _Back:
+    """How a piece goes backward. grads: arrays with their gradients. numbers: of the launches."""
+
+    __slots__ = ("batch", "grads", "numbers", "writes")
+
+    def __init__(
+        self, batch: Batch, grads: dict[int, tuple[array, array]], numbers: list[int],
+        writes: Writes,
+    ) -> None:  # fmt: skip
+        self.batch = batch
+        self.grads = tuple(grads.values())
+        self.numbers = numbers
+        self.writes = writes
+
+    def is_ready(self, now: Limits) -> bool:
+        """Whether it adds to the gradients that arrays have now."""
+        if self.batch.limits != now or not (self.batch.fits() and self.writes.are_free()):
+            return False
+        for a, g in self.grads:  # noqa: SIM110  # a generator takes twice the time
+            if a._grad is not g and a.grad is not g:
+                return False
+        return True
+
+
+class Piece:
+    """Launches of a graph that one call runs and records, on one tape."""
+
+    def __init__(
+        self, tape: ReplayedTape, launches: Sequence[_Launch], operations: Sequence[Operation],
+        order: _Order, batch: Batch, stale: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._tape = tape
+        self._operations = operations
+        self._stale = stale
+        self._batch = batch
+        self._order = order
+        self.launches = launches
+        self._writes = Writes(a for x in launches for a in x.writes)
+        self._before, self._after = order.held()
+        places = {p: k for k, p in enumerate((*self._before, *self._after))}
+        # Of each launch, where its holds are.
+        self.slots = [
+            [None if (a := x.call.values[i]) is None else places[a.storage, a.lo, a.hi]
+             for i in x.call.plan.held]
+            for x in launches
+        ]  # fmt: skip
+        floats = {id(a): a for x in launches for p in x.call.plan.floats
+                  if (a := x.call.values[p.index]) is not None}  # fmt: skip
+        self.floats = tuple(floats.values())
+        # What decides how launches are recorded.
+        self._flags = tuple((a, _asks(a)) for a in self.floats)
+        kernels = {x.call.plan.kernel for x in launches}
+        self._kernels = tuple((k, k.enable_backward) for k in kernels)
+        self._back: _Back | None = None
+
+    def _is_same(self) -> bool:
+        """Whether each is recorded, and goes backward, as it did."""
+        for a, asks in self._flags:
+            if (a._flag and (a._origin is None or a.requires_grad)) is not asks:
+                return False
+        return all(k.enable_backward is asks for k, asks in self._kernels)
+
+    def __call__(self) -> None:
+        tape, missed = self._tape, True
+        if self._is_same():
+            missed = not (
+                is_quiet() and tape.is_alone() and self._batch.fits() and self._writes.are_free()
+                and not self._writes.meet(tape._overwrites._read)
+            )  # fmt: skip
+        else:
+            self._stale()
+        if missed:
+            for operation in self._operations:
+                operation()
+            return
+        holds = [s.hold(lo, hi) for s, lo, hi in self._before]
+        self._writes.announce()
+        holds += [s.hold(lo, hi) for s, lo, hi in self._after]
+        tape._overwrites.watched(self._order.read)
+        done = [0]
+        try:
+            self._batch.run(partial(self._tell, done), done)
+        finally:
+            tape.keep(Replay(self, holds, done[0]))
+
+    def _tell(self, done: list[int], number: int, came: Outcome) -> None:
+        launch = self.launches[number]
+
+        def ran(journal: Journal | None) -> None:
+            assert journal is None
+            done[0] = number + 1
+
+        launch.selection.executable.tell(came, launch.call.dim, ran)
+
+    def back(self) -> _Back | None:
+        """What runs all of it backward now; None where each record has to look."""
+        if not self._is_same():
+            return None
+        now = limits()
+        if self._back is None or not self._back.is_ready(now):
+            self._back = self._prepared_back(now)
+        return self._back
+
+    def _prepared_back(self, now: Limits) -> _Back | None:
+        steps: list[Step] = []
+        numbers: list[int] = []
+        grads: dict[int, tuple[array, array]] = {}
+        written: list[array] = []
+        for number in range(len(self.launches) - 1, -1, -1):
+            launch = self.launches[number]
+            selection, call = launch.selection, launch.call
+            if not selection.useful:
+                if selection.wrt & call.plan.variants.written:
+                    return None  # which is told
+                continue
+            adjoint = selection.adjoint
+            if adjoint is None or call.dim not in selection.cleared:
+                return None
+            parts = [call.blob]
+            for i in selection.gradients:
+                a = call.values[i]
+                if id(a) not in grads:
+                    grad = None if a._shared is not None else a.grad
+                    if grad is None:
+                        return None
+                    grads[id(a)] = (a, grad)
+                grad = grads[id(a)][1]
+                parts.append(grad._packed)
+                written.append(grad)
+            step = adjoint.step(call.dim, b"".join(parts), now)
+            if step is None:
+                return None
+            steps.append(step)
+            numbers.append(number)
+        batch = as_one(steps, now)
+        found = None if batch is None else _Back(batch, grads, numbers, Writes(written))
+        return found if found is not None and found.is_ready(now) else None
+
+
+class Replay:
+    """What one run of a piece recorded. holds: on what its inputs contained. count: its launches.
+
+    stacks: memory that threads of the last backward pass saved, by launch, where there is any.
+    """
+
+    __slots__ = ("count", "holds", "piece", "stacks")
+
+    def __init__(self, piece: Piece, holds: Sequence[Hold], count: int) -> None:
+        self.piece = piece
+        self.holds = holds
+        self.count = count
+        self.stacks: dict[int, int] = {}
+
+    def records(self) -> Iterator[Record]:
+        """The records that it stands for."""
+        holds, piece = self.holds, self.piece
+        for number in range(self.count):
+            x = piece.launches[number]
+            call = x.call
+            record = LaunchRecord(
+                call.plan, call.dim, call.values, call.blob, call.inputs, x.site, x.aliased,
+                x.selection,
+            )  # fmt: skip
+            record.held = [None if k is None else holds[k] for k in piece.slots[number]]
+            record.stack_bytes = self.stacks.get(number, 0)
+            yield record
+
+    def back(self) -> _Back | None:
+        """What runs all of it backward; None where each record has to look."""
+        return self.piece.back() if self.count == len(self.piece.launches) else None
+
+    def backward(self, back: _Back) -> None:
+        """Runs it so."""
+        self.stacks = {}
+        back.writes.announce()
+        back.batch.run(partial(self._tell, back), [0])
+
+    def _tell(self, back: _Back, number: int, came: Outcome) -> None:
+        number = back.numbers[number]
+        launch = self.piece.launches[number]
+        adjoint = launch.selection.adjoint
+        assert adjoint is not None
+        self.stacks[number] = adjoint.tell(came, launch.call.dim).stack_bytes
+
+
+def _asks(a: array) -> bool:
+    """Whether it counts as one with a gradient (see `Plan.select`)."""
+    return a._flag and (a._origin is None or a.requires_grad)
+
+
+def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
+    """What runs replays backward, as one call each; None where each record has to look.
+
+    Nothing happens here.
+    """
+    if not is_quiet() or Guard.made or config.overwrites == "present":
+        return None
+    found = []
+    for r in replays:
+        back = r.back()
+        if back is None:
+            return None
+        if array.retains and any(a.retain_grad and a.requires_grad for a in r.piece.floats):
+            return None
+        found.append(back)
+    return found
+
+
+def pieces(
+    tape: ReplayedTape, operations: Sequence[DeferredLaunch], now: Limits,
+    stale: Callable[[], None],
+) -> list[Operation]:  # fmt: skip
+    """Captured launches on a tape, in as few calls as can be."""
+    out: list[Operation] = []
+    some: list[tuple[_Launch, DeferredLaunch]] = []
+    order = _Order()
+
+    def close() -> None:
+        nonlocal order
+        if some:
+            launches = [x for x, _ in some]
+            batch = as_one([x.step for x in launches if x.step is not None], now)
+            mine = [o for _, o in some]
+            out.extend(
+                mine if batch is None else [Piece(tape, launches, mine, order, batch, stale)]
+            )
+        some.clear()
+        order = _Order()
+
+    for operation in operations:
+        launch = _Launch(operation, now)
+        alone = launch.step is None or not _Order().fits(launch)
+        if alone or not order.fits(launch):
+            order = _Order()  # it has taken note of one more
+            for x, _ in some:
+                order.fits(x)
+            close()
+            order.fits(launch)
+        if alone:
+            out.append(operation)
+            order = _Order()
+        else:
+            some.append((launch, operation))
+    close()
+    return out
