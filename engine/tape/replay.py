@@ -35,61 +35,82 @@ _MOST = 256  # parts of one memory that launches of one call hold or write
 Place = tuple[Storage, int, int]
 
 
+class _Range:
+    """What launches of one call do to a range of bytes, in this order."""
+
+    __slots__ = ("held", "held_again", "written")
+
+    def __init__(self) -> None:
+        self.held = self.written = self.held_again = False
+
+    def hold(self) -> None:
+        if self.written:
+            self.held_again = True
+        else:
+            self.held = True
+
+
 class _Order:
     """What launches of one call hold, write and may read again, by memory.
 
-    A hold is taken before all of them run, or after all writes are announced. That is as if each
-    launch ran by itself where no range of bytes is held again after it was written and written
-    again after that, and none is written that an earlier launch may read again.
+    A hold is taken before all of them run and anything is announced, or after that. It is as if
+    each launch ran by itself where no range is written after it was held again, and none that an
+    earlier launch may read again.
+
+    read: what that is. holds: of each launch, the ranges that it holds, and whether again.
     """
 
     def __init__(self) -> None:
-        # For each range: whether it was held first, written first, and then the other.
-        self._known: dict[Storage, dict[tuple[int, int], str]] = {}
+        self._known: dict[Storage, dict[tuple[int, int], _Range]] = {}
         self.read: dict[Storage, tuple[int, int]] = {}
+        self.holds: list[list[tuple[Place, bool]]] = []
 
     def fits(self, launch: _Launch) -> bool:
         """Whether a launch may follow the others; takes note of it, either way."""
-        return (
-            not any(self._reads(a) for a in launch.writes)
-            and all(self._note(a, "held") for a in launch.held)
-            and all(self._note(a, "written") for a in launch.writes)
-            and self._watch(launch.watched)
-        )
+        if any(self._reads(a) for a in launch.writes):
+            return False
+        holds = []
+        for a in launch.held:
+            found = self._range(a, writing=False)
+            if found is None:
+                return False
+            found.hold()
+            holds.append(((a.storage, a.lo, a.hi), found.held_again))
+        for a in launch.writes:
+            found = self._range(a, writing=True)
+            if found is None or found.held_again:
+                return False
+            found.written = True
+        for a in launch.watched:
+            lo, hi = self.read.get(a.storage, (a.lo, a.hi))
+            self.read[a.storage] = (min(a.lo, lo), max(a.hi, hi))
+        self.holds.append(holds)
+        return True
 
     def held(self) -> tuple[list[Place], list[Place]]:
         """What is held before writes are announced, and after that."""
-        before, after = [], []
-        for storage, ranges in self._known.items():
-            for (lo, hi), how in ranges.items():
-                if how.startswith("held"):
-                    before.append((storage, lo, hi))
-                elif how == "written held":
-                    after.append((storage, lo, hi))
-        return before, after
+        all_of_it = [(s, *ends, r) for s, ranges in self._known.items()
+                     for ends, r in ranges.items()]  # fmt: skip
+        return (
+            [(s, lo, hi) for s, lo, hi, r in all_of_it if r.held],
+            [(s, lo, hi) for s, lo, hi, r in all_of_it if r.held_again],
+        )
 
     def _reads(self, a: array) -> bool:
         known = self.read.get(a.storage)
         return known is not None and a.lo < known[1] and known[0] < a.hi
 
-    def _watch(self, arrays: Sequence[array]) -> bool:
-        for a in arrays:
-            lo, hi = self.read.get(a.storage, (a.lo, a.hi))
-            self.read[a.storage] = (min(a.lo, lo), max(a.hi, hi))
-        return True
-
-    def _note(self, a: array, what: str) -> bool:
+    def _range(self, a: array, writing: bool) -> _Range | None:
+        """That of an array; None where others meet it, unless all do the same."""
         ranges = self._known.setdefault(a.storage, {})
         mine = (a.lo, a.hi)
-        for (lo, hi), how in ranges.items():
-            if (lo, hi) != mine and lo < a.hi and a.lo < hi and how != what:
-                return False
-        how = ranges.get(mine, "")
-        if " " in how:
-            return how.endswith(what)
-        if not how.endswith(what):
-            ranges[mine] = f"{how} {what}".strip()
-        return len(ranges) <= _MOST
+        if mine not in ranges and len(ranges) >= _MOST:
+            return None
+        for ends, r in ranges.items():
+            if ends != mine and ends[0] < a.hi and a.lo < ends[1]:
+                if (r.held if writing else r.written) or r.held_again:
+                    return None
+        return ranges.setdefault(mine, _Range())
 
 
 class _Launch:
@@ -154,13 +175,12 @@ class Piece:
         self.launches = launches
         self._writes = Writes(a for x in launches for a in x.writes)
         self._before, self._after = order.held()
-        places = {p: k for k, p in enumerate((*self._before, *self._after))}
+        before = {p: k for k, p in enumerate(self._before)}
+        after = {p: k for k, p in enumerate(self._after, len(before))}
         # Of each launch, where its holds are.
-        self.slots = [
-            [None if (a := x.call.values[i]) is None else places[a.storage, a.lo, a.hi]
-             for i in x.call.plan.held]
-            for x in launches
-        ]  # fmt: skip
+        self._slots = [
+            [(after if again else before)[place] for place, again in holds] for holds in order.holds
+        ]
         floats = {id(a): a for x in launches for p in x.call.plan.floats
                   if (a := x.call.values[p.index]) is not None}  # fmt: skip
         self.floats = tuple(floats.values())
@@ -208,6 +228,12 @@ class Piece:
             done[0] = number + 1
 
         launch.selection.executable.tell(came, launch.call.dim, ran)
+
+    def held(self, number: int, holds: Sequence[Hold]) -> list[Hold | None]:
+        """What a launch holds, of the holds of a run."""
+        call = self.launches[number].call
+        mine = (holds[k] for k in self._slots[number])
+        return [None if call.values[i] is None else next(mine) for i in call.plan.held]
 
     def back(self) -> _Back | None:
         """What runs all of it backward now; None where each record has to look."""
@@ -278,7 +304,7 @@ class Replay:
                 call.plan, call.dim, call.values, call.blob, call.inputs, x.site, x.aliased,
                 x.selection,
             )  # fmt: skip
-            record.held = [None if k is None else holds[k] for k in piece.slots[number]]
+            record.held = piece.held(number, holds)
             record.stack_bytes = self.stacks.get(number, 0)
             yield record
 

@@ -39,7 +39,7 @@ class Batch:
                 begins[template] = self._address(template)
             words += [code, self._address(args + bound), begins[template]]
             self._most = max(self._most, work)
-            cost += max(brief.cost, LEAST)
+            cost += UNKNOWN if brief.cost is None else max(brief.cost, LEAST)
             if cost >= SLICE or number == len(steps) - 1:
                 self._ends.append(number + 1)
                 cost = 0

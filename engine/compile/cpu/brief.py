@@ -23,7 +23,7 @@ _UNCHECKED = ctypes.CFUNCTYPE(None)
 class Brief:
     """Runs a kernel over a grid that is not cut.
 
-    stack, journal: the limits of all its runs. cost: operations of one, 0 where that is unknown.
+    stack, journal: the limits of all its runs. cost: operations of one, None where that is unknown.
     """
 
     __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
@@ -46,7 +46,7 @@ class Brief:
         self._layout = layout
         self._work = work
         most = None if entry.threads is None else entry.threads.most
-        self.cost = work if most is None else prod(dim) * most
+        self.cost: int | None = (work or None) if most is None else prod(dim) * most
         # Of many runs: what runs it without Python, once that is there.
         self.go: Callable[[int, list[Any], bytes], bytes | bool | None] | None = None
         self._words: launcher.Words | None = None
