@@ -137,6 +137,25 @@ def overwriting(n: int) -> Program:
     return p
 
 
+def outdated(n: int) -> Program:
+    """An array that is written again after a launch has read it, once."""
+    p, tape = Program(), wp.Tape()
+    x, y, z, loss = made(n), made(n), made(n), wp.zeros(1, dtype=float, requires_grad=True)
+    p.arrays, p.tapes = [x, y, z, loss], [tape]
+
+    def block() -> None:
+        wp.launch(add, n, [x, 0.5])
+        wp.launch(add, n, [x, 0.25])
+        with tape:
+            wp.launch(scale, n, [x, y, 2.0])
+            wp.launch(scale, n, [z, x, 0.5])
+            wp.launch(total, n, [y, loss])
+        tape.backward(loss)
+
+    p.captured(block)
+    return p
+
+
 def rollout(layout: str) -> Callable[[int], Program]:
     def program(n: int) -> Program:
         p, tape, steps = Program(), wp.Tape(), 9
@@ -170,7 +189,7 @@ def rollout(layout: str) -> Callable[[int], Program]:
     return program
 
 
-PROGRAMS = [several, training, overwriting, *map(rollout, ("arrays", "rows", "turns"))]
+PROGRAMS = [several, training, overwriting, outdated, *map(rollout, ("arrays", "rows", "turns"))]
 
 
 def seen(make: Callable[[int], Program], n: int, look: bool) -> list[Any]:
