@@ -115,8 +115,9 @@ class Brief(Protocol):
         """
 
 
-# A launch among others: how it is run, its arguments, and what `Backend.run` takes as `spare`.
-Step = tuple[Brief, bytes, "Callable[[], Entry] | None"]
+# A launch or write among others: how it is run, which its backend knows, its arguments, and what
+# `Backend.run` takes as `spare`.
+Step = tuple[Any, bytes, "Callable[[], Entry] | None"]
 
 
 class Batch(Protocol):

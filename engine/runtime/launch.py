@@ -17,6 +17,7 @@ from engine.lang.types import is_float
 from engine.logger import log_info
 from engine.runtime import finite, recording, relinks
 from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
@@ -28,7 +29,6 @@ from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
 from engine.runtime.recorded_launch import recorded_launch
-from engine.runtime.sequences import DeferredLaunch
 from engine.runtime.structs import Struct
 from engine.runtime.transfer import check_writable, clone
 

@@ -14,9 +14,9 @@ from engine.diagnostics.site import Site
 if TYPE_CHECKING:
     from engine.compile.backend import Limits
     from engine.runtime.array import array
+    from engine.runtime.deferred import DeferredLaunch
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call, Plan
-    from engine.runtime.sequences import DeferredLaunch
 
 
 Written = Callable[[], None]

@@ -1,43 +1,28 @@
-"""Launches that a graph has captured, one after another, as one call of compiled code."""
+"""What a graph has captured, one after another, as one call of compiled code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal
+
+import numpy as np
 
 from engine import config
 from engine.compile.backend import Batch, Limits, Outcome, Step
 from engine.compile.cpu import CPU
-from engine.diagnostics.site import Site
 from engine.runtime import recording
 from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Operation
+from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
 from engine.runtime.guards import objection
 from engine.runtime.plan import Call
 from engine.runtime.storage import Storage, announced
 from engine.runtime.watch import watchers
 
-Operation = Callable[[], object]
+Simple = DeferredLaunch | DeferredWrite
 MANY = 200  # launches that have run one by one
-
-
-class DeferredLaunch:
-    """A launch that a graph has captured. run: runs it, and tells all who listen.
-
-    simple: whether it takes just the arguments of `call`, as they are, and is not kept off tapes.
-    """
-
-    __slots__ = ("call", "run", "simple", "site")
-
-    def __init__(self, call: Call, run: Operation, simple: bool, site: Site | None) -> None:
-        self.call = call
-        self.run = run
-        self.simple = simple
-        self.site = site
-
-    def __call__(self) -> None:
-        self.run()
 
 
 class Writes:
@@ -107,17 +92,38 @@ def as_one(steps: Sequence[Step], now: Limits) -> Batch | None:
     return CPU.batch(steps, now)
 
 
+def _written(operation: Simple) -> list[array]:
+    if isinstance(operation, DeferredWrite):
+        return [operation.dest]
+    call = operation.call
+    return [a for i in call.plan.writes if (a := call.values[i]) is not None]
+
+
+def _write_as_step(operation: DeferredWrite) -> Step | None:
+    """A write as one of several; None where it cannot be."""
+    dest, src, element = operation.dest, operation.src, operation.element
+    info = dest._info
+    if not dest.is_contiguous or dest.device is not HOST or info.linked or not dest.size:
+        return None
+    if src is not None:
+        same = src.is_contiguous and src.device is HOST and src._info.kind == info.kind
+        return CPU.copying(dest.ptr, src.ptr, dest.hi - dest.lo) if same else None
+    if element is not info.zero and not isinstance(element, (int, float, np.generic)):
+        return None  # it may be changed meanwhile
+    one = array._allocate((1,), dest._ir.element, True, HOST)
+    one._put(element)
+    return CPU.filling(dest.ptr, CPU.read(one.ptr, info.size), dest.size)
+
+
 class _Part:
-    """Launches off any tape that run in one call."""
+    """Operations off any tape that run in one call."""
 
     __slots__ = ("_batch", "_operations", "_writes")
 
-    def __init__(self, operations: Sequence[DeferredLaunch], batch: Batch) -> None:
+    def __init__(self, operations: Sequence[Simple], batch: Batch) -> None:
         self._operations = operations
         self._batch = batch
-        calls = [o.call for o in operations]
-        self._writes = Writes(a for c in calls for i in c.plan.writes
-                              if (a := c.values[i]) is not None)  # fmt: skip
+        self._writes = Writes(a for o in operations for a in _written(o))
 
     def __call__(self) -> None:
         if is_quiet() and self._batch.fits() and self._writes.are_free():
@@ -128,18 +134,18 @@ class _Part:
             operation()
 
     def _tell(self, number: int, came: Outcome) -> None:
-        call = self._operations[number].call
+        operation = self._operations[number]
+        assert isinstance(operation, DeferredLaunch)  # others leave nothing
+        call = operation.call
         call.plan.forward.tell(came, call.dim)
 
 
 class Several:
-    """Captured launches that follow each other, off any tape or on one."""
+    """Captured launches that follow each other on a tape, or off any, and other writes there."""
 
     __slots__ = ("_limits", "_operations", "_parts", "_ran", "_tape")
 
-    def __init__(
-        self, operations: Sequence[DeferredLaunch], tape: recording.Recorder | None
-    ) -> None:
+    def __init__(self, operations: Sequence[Simple], tape: recording.Recorder | None) -> None:
         self._operations = operations
         self._tape = tape
         self._parts: Sequence[Operation] | None = None
@@ -170,15 +176,15 @@ class Several:
         tape = self._tape
         self._parts = (
             _parts(self._operations, now) if tape is None
-            else tape.prepared(self._operations, now, self.forget)
+            else tape.prepared(self._operations, now, self.forget)  # type: ignore[arg-type]
         )  # fmt: skip
         self._limits = now
         return self._parts
 
 
-def _parts(operations: Sequence[DeferredLaunch], now: Limits) -> Sequence[Operation]:
+def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation]:
     parts: list[Operation] = []
-    some: list[DeferredLaunch] = []
+    some: list[Simple] = []
     steps: list[Step] = []
 
     def close() -> None:
@@ -188,7 +194,10 @@ def _parts(operations: Sequence[DeferredLaunch], now: Limits) -> Sequence[Operat
         steps.clear()
 
     for operation in operations:
-        step = as_step(operation.call.plan.forward, operation.call, now)
+        if isinstance(operation, DeferredWrite):
+            step = _write_as_step(operation)
+        else:
+            step = as_step(operation.call.plan.forward, operation.call, now)
         if step is None:
             close()
             parts.append(operation)
@@ -203,7 +212,7 @@ Noted = tuple[Operation, "recording.Recorder | None"]
 
 
 def gathered(operations: Sequence[Noted]) -> list[Noted]:
-    """The operations of a graph, launches that follow each other as one."""
+    """The operations of a graph, those that may run in one call as one."""
     out: list[Noted] = []
     for tape, group in groupby(operations, _kind):
         found = list(group)
@@ -215,6 +224,8 @@ def gathered(operations: Sequence[Noted]) -> list[Noted]:
 
 
 def _kind(noted: Noted) -> recording.Recorder | Literal[False] | None:
-    """The tape of a launch that can be one of several; False where it cannot."""
+    """The tape of what can be one of several; False where it cannot."""
     operation, tape = noted
+    if operation.__class__ is DeferredWrite and tape is None:
+        return None
     return tape if operation.__class__ is DeferredLaunch and operation.simple else False

@@ -14,6 +14,7 @@ from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import describe
+from engine.runtime.deferred import DeferredWrite
 from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.guards import in_one_place, objection
@@ -43,14 +44,19 @@ def check_writable(dest: array) -> None:
                    help="make a copy of it first: clone(a)")  # fmt: skip
 
 
-def _later(dest: array, write: Callable[[], object]) -> bool:
-    """Notes a write where a graph is captured, to be checked again each time it runs."""
+def _later(
+    dest: array, write: Callable[[], object], src: array | None = None, element: Any = None
+) -> bool:
+    """Notes a write where a graph is captured, to be checked again each time it runs.
+
+    src: what is copied; None where all elements become `element`.
+    """
 
     def checked() -> None:
         check_writable(dest)
         write()
 
-    return deferred(checked)
+    return deferred(DeferredWrite(dest, src, element, checked))
 
 
 def fill(dest: array, value: Any, what: str) -> None:
@@ -60,7 +66,10 @@ def fill(dest: array, value: Any, what: str) -> None:
     check_writable(dest)
     if graph.get() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
-    elif _later(dest, lambda: _fill(dest, element, what)) and (tape := active.get()) is not None:
+    elif (
+        _later(dest, lambda: _fill(dest, element, what), None, element)
+        and (tape := active.get()) is not None
+    ):
         tape.sketch_write(dest, None, what)
 
 
@@ -252,7 +261,7 @@ def copy(
             src = clone(src)
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
-    if not _later(dest, lambda: _copy(dest, src)):
+    if not _later(dest, lambda: _copy(dest, src), src):
         _copy(dest, src)
     elif (tape := active.get()) is not None:
         tape.sketch_write(dest, src, "copy")
@@ -433,7 +442,7 @@ def stop_gradient(src: array) -> array:
 
 
 def _cut_off(dest: array, src: array, meant: bool) -> None:
-    if _later(dest, lambda: _cut_off(dest, src, meant)):
+    if _later(dest, lambda: _cut_off(dest, src, meant), src):
         return
     reading((src,))
     for b in bystanders:

@@ -13,17 +13,10 @@ from typing import TYPE_CHECKING, Any
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
 from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.guards import Guard
 from engine.runtime.plan import Selection
-from engine.runtime.sequences import (
-    DeferredLaunch,
-    Operation,
-    Writes,
-    as_one,
-    as_step,
-    is_quiet,
-    limits,
-)
+from engine.runtime.sequences import Writes, as_one, as_step, is_quiet, limits
 from engine.runtime.storage import Hold, Storage
 from engine.tape.records import LaunchRecord, Record
 
@@ -195,7 +188,10 @@ class Piece:
         for a, asks in self._flags:
             if (a._flag and (a._origin is None or a.requires_grad)) is not asks:
                 return False
-        return all(k.enable_backward is asks for k, asks in self._kernels)
+        for k, asks in self._kernels:  # noqa: SIM110  # generators take twice the time
+            if k.enable_backward is not asks:
+                return False
+        return True
 
     def __call__(self) -> None:
         tape, missed = self._tape, True

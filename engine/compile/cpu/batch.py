@@ -11,12 +11,42 @@ from collections.abc import Callable, Sequence
 
 from engine.compile.backend import NOTHING, Limits, Outcome, Step
 from engine.compile.cpu import launcher, runner, schedule
-from engine.compile.cpu.brief import Brief
 
 # Operations (about a nanosecond each) after which Python looks for Ctrl-C, and what is taken for a
 # launch of which nothing is known.
 SLICE, UNKNOWN, LEAST = 4_000_000, 500_000, 100
 _NUMBER = struct.Struct("<q")
+
+
+class Write:
+    """How memory is filled or copied: what a `Brief` is of a kernel."""
+
+    __slots__ = ("_code", "cost")
+
+    def __init__(self, code: int, nbytes: int) -> None:
+        self._code = code
+        self.cost = nbytes // 4
+
+    def parts(self) -> tuple[int, bytes, bytes, int]:
+        """See `Brief.parts`."""
+        return self._code, runner.template((1,), Limits(0, 0)), b"", 0
+
+
+def filling(address: int, item: bytes, count: int) -> Step | None:
+    """Elements that all become the same; None where that cannot be, or not yet."""
+    functions = launcher.maker.functions
+    if functions is None:
+        return None
+    args = struct.pack("<3q", address, count, len(item)) + item
+    return Write(functions.fill, len(item) * count), args, None
+
+
+def copying(to: int, of: int, nbytes: int) -> Step | None:
+    """Bytes that are copied; None where that cannot be, or not yet."""
+    functions = launcher.maker.functions
+    if functions is None:
+        return None
+    return Write(functions.copy, nbytes), struct.pack("<3q", to, of, nbytes), None
 
 
 class Batch:
@@ -33,7 +63,6 @@ class Batch:
         self._most = 0
         begins: dict[bytes, int] = {}
         for number, (brief, args, _) in enumerate(steps):
-            assert isinstance(brief, Brief)
             code, template, bound, work = brief.parts()
             if template not in begins:
                 begins[template] = self._address(template)
@@ -76,7 +105,6 @@ class Batch:
 
     def _left(self, number: int, came: bytes) -> Outcome:
         brief, args, spare = self._steps[number]
-        assert isinstance(brief, Brief)
         args += brief.parts()[2]
         state = runner.Launch.from_buffer_copy(came, _NUMBER.size)
         return runner.ended(state, args, None, self.limits, spare)

@@ -54,7 +54,8 @@ class Functions(NamedTuple):
     args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
     zeros for all of a contiguous array, and writes them; True. many(steps, first, end): runs
     launches whose writes are announced, one after another; True where they left nothing, else the
-    number of the first that did, and its launch structure.
+    number of the first that did, and its launch structure. fill, copy: addresses of steps that
+    are no kernels.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -62,6 +63,8 @@ class Functions(NamedTuple):
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int], bytes | bool]
+    fill: int
+    copy: int
 
 
 class _Maker:
@@ -116,10 +119,11 @@ class _Maker:
         new.restype = ctypes.py_object
         methods = [
             _Method(name.encode(), address, _FASTCALL, None)
-            for name, address in zip(Functions._fields, found, strict=False)
+            for name, address in zip(Functions._fields[:5], found, strict=False)
         ]
         self._kept += [library, objects, methods]
-        return Functions(*(new(ctypes.addressof(m), None, None) for m in methods))
+        made = [new(ctypes.addressof(m), None, None) for m in methods]
+        return Functions(*made, *found[5:7])
 
 
 def _fits() -> bool:

@@ -96,6 +96,46 @@ def several(n: int) -> Program:
     return p
 
 
+def writes(n: int) -> Program:
+    """Fills and copies of all kinds, alone and beside launches."""
+    p = Program()
+    x, y, z = made(n + 2), made(n + 2, 3), made(n + 2)
+    vectors = wp.zeros((n, 2), dtype=wp.vec3)
+    numbers, halves = wp.zeros(n, dtype=int), wp.zeros(n, dtype=wp.float16)
+    doubles, flags = wp.zeros(n, dtype=wp.float64), wp.zeros(n, dtype=bool)
+    p.arrays = [x, y, z, vectors, numbers, halves, doubles, flags]
+    changing = wp.vec3(1.0, 2.0, 3.0)
+
+    def block() -> None:
+        wp.copy(z, x)
+        wp.launch(add, n, [x, 0.25])
+        wp.copy(x[1:], x[:-1])  # onto itself
+        wp.copy(x, y)
+        wp.copy(y, z)
+        y.fill_(0.5)
+        x[1 : n + 1].fill_(-0.0)
+        wp.copy(doubles, x[:n])
+        vectors.zero_()
+        vectors[:, 0].fill_(2.5)
+        wp.launch(add, n, [z, -0.5])
+        vectors.fill_(changing)
+        vectors[:1].fill_(float("nan"))
+        numbers.fill_(-7)
+        numbers[1:].fill_(2**31 - 1)
+        halves.fill_(1.0 / 3.0)
+        flags.fill_(True)
+        flags[1:].fill_(False)
+        doubles[1:].fill_(float("inf"))
+        wp.copy(z[:-1], z[1:])
+        wp.copy(z, z)
+        x[0] = 4.0
+        wp.clone(z, requires_grad=False)
+
+    p.captured(block)
+    changing[0] = 5.0
+    return p
+
+
 def training(n: int) -> Program:
     """A tape that is recorded and run backward, and an update."""
     p, tape = Program(), wp.Tape()
@@ -189,7 +229,14 @@ def rollout(layout: str) -> Callable[[int], Program]:
     return program
 
 
-PROGRAMS = [several, training, overwriting, outdated, *map(rollout, ("arrays", "rows", "turns"))]
+PROGRAMS = [
+    several,
+    writes,
+    training,
+    overwriting,
+    outdated,
+    *map(rollout, ("arrays", "rows", "turns")),
+]
 
 
 def seen(make: Callable[[int], Program], n: int, look: bool) -> list[Any]:
@@ -201,7 +248,7 @@ def seen(make: Callable[[int], Program], n: int, look: bool) -> list[Any]:
     other = wp.Tape()  # holds what the graphs overwrite
     with other:
         for a in p.arrays:
-            if a.ndim == 1:
+            if a.ndim == 1 and a.dtype is wp.float32:
                 wp.launch(total, a.size, [a, wp.zeros(1, dtype=float, requires_grad=True)])
     for k in range(RUNS):
         for graph in p.graphs:
@@ -292,7 +339,7 @@ def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         p = several(7)
         for _ in range(2):
             wp.capture_launch(p.graphs[0])
-        assert count.taken() == [24, 2]
+        assert count.taken() == [27]
         p = overwriting(7)
         for _ in range(3):
             wp.capture_launch(p.graphs[0])

@@ -273,6 +273,25 @@ object* many(object*, object* const* given, int64_t n) {
     return py.yes;
 }
 
+// Steps that are no kernels. fill: an address, a number of elements, the bytes of one, its bytes.
+// copy: to where, from where, and bytes.
+void fill(const unsigned char* args, eng_launch*) {
+    int64_t told[3];
+    memcpy(told, args, sizeof told);
+    unsigned char* to = reinterpret_cast<unsigned char*>(static_cast<intptr_t>(told[0]));
+    const int64_t all = told[1] * told[2];
+    int64_t done = told[2];
+    memcpy(to, args + sizeof told, done);
+    for (; done < all; done *= 2) memcpy(to + done, to, done < all - done ? done : all - done);
+}
+
+void copy(const unsigned char* args, eng_launch*) {
+    int64_t told[3];
+    memcpy(told, args, sizeof told);
+    memmove(reinterpret_cast<void*>(static_cast<intptr_t>(told[0])),
+            reinterpret_cast<const void*>(static_cast<intptr_t>(told[1])), told[2]);
+}
+
 }  // namespace
 
 // Takes the table, and gives the functions that Python makes objects of.
@@ -285,5 +304,7 @@ void eng_launcher(const void* table, int64_t size, void** functions) {
     functions[2] = reinterpret_cast<void*>(&back);
     functions[3] = reinterpret_cast<void*>(&clear);
     functions[4] = reinterpret_cast<void*>(&many);
-    functions[5] = reinterpret_cast<void*>(sizeof(eng_launch));
+    functions[5] = reinterpret_cast<void*>(&fill);
+    functions[6] = reinterpret_cast<void*>(&copy);
+    functions[7] = reinterpret_cast<void*>(sizeof(eng_launch));
 }
