@@ -188,6 +188,8 @@ def _array_like(make: Any, data: Any, dest: array) -> array:
 
 def assign(dest: array, src: Any) -> None:
     """Copies an array, or anything that an array can be made from, to `dest`."""
+    if src.__class__ is np.ndarray and _take(dest, src):
+        return
     from engine.runtime.array import array
 
     if follows(src):
@@ -197,6 +199,21 @@ def assign(dest: array, src: Any) -> None:
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
         src = src.reshape(dest.shape)
     copy(dest, src)
+
+
+def _take(dest: array, src: np.ndarray[Any, Any]) -> bool:
+    """Copies numbers that are as `dest` has them, where nobody listens; else False."""
+    if dest.storage.device is not HOST or dest._info.opaque or bystanders:
+        return False
+    view = dest._parts
+    if src.dtype is not view.dtype or src.shape != view.shape:
+        return False
+    if graph.get() is not None or active.get() is not None:
+        return False
+    check_writable(dest)
+    dest.storage.before_write(dest.lo, dest.hi)
+    view[...] = src
+    return True
 
 
 def copy(
