@@ -18,7 +18,7 @@ from engine.ir.nodes import Function
 from engine.logger import log_warning
 from engine.runtime import watch
 from engine.runtime.array import array
-from engine.runtime.execute import Executable, foreseen
+from engine.runtime.execute import Executable, foreseen, run_adjoints
 from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan, Selection
@@ -443,6 +443,36 @@ class LaunchRecord(Record):
         finally:
             for a, before in zip(changed, kept, strict=True):
                 a._parts[...] = before
+
+
+def run_all_ready(records: Sequence[LaunchRecord]) -> bool:
+    """Runs records backward that are ready, from the last on; False where nothing has run.
+
+    In as few calls of compiled code as can be.
+    """
+    if config.verify_fp:
+        return False
+    order = records[::-1]
+    jobs: list[Any] = []
+    found: Selection | None = None
+    dim: tuple[int, ...] = ()
+    job = None
+    for r in order:
+        if r.selection is not found or r.dim != dim:
+            found, dim = r.selection, r.dim
+            assert found.adjoint is not None
+            job = found.adjoint.job(dim)
+        jobs += (job if r.journal is None else None, r.values, r.blob)
+        r.stack_bytes = 0
+
+    def left(number: int, came: bytes) -> None:
+        r = order[number]
+        adjoint = r.selection.adjoint
+        assert adjoint is not None
+        outcome = adjoint.left(r.dim, r.values, r.blob, came)
+        r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
+
+    return run_adjoints(jobs, lambda number: order[number].run_ready(), left)
 
 
 def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:

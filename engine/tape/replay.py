@@ -124,6 +124,10 @@ class _Launch:
         self.writes = _arrays(values, plan.writes)
         self.watched = _arrays(values, self.selection.watched)
 
+    def arrays(self) -> list[array]:
+        """All of them."""
+        return _arrays(self.call.values, [p.index for p in self.call.plan.array_params])
+
 
 def _arrays(values: Sequence[Any], places: Sequence[int]) -> list[array]:
     return [values[i] for i in places if values[i] is not None]
@@ -177,6 +181,8 @@ class Piece:
         floats = {id(a): a for x in launches for p in x.call.plan.floats
                   if (a := x.call.values[p.index]) is not None}  # fmt: skip
         self.floats = tuple(floats.values())
+        wholes = {id(w): w for x in launches for a in x.arrays() for w in (a._whole or a,)}
+        self.arrays = tuple(wholes.values())  # whose gradients `Tape.zero` clears
         # What decides how launches are recorded.
         self._flags = tuple((a, _asks(a)) for a in self.floats)
         kernels = {x.call.plan.kernel for x in launches}

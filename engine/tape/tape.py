@@ -105,7 +105,7 @@ class Tape(ReplayedTape):
                 recording.active.set(None)
 
     def _left(self) -> None:
-        if not self._overwrites.are_none():
+        if self._unmade is None or not self._overwrites.are_none():
             self._overwrites.left(self.records)
         if self._captures:
             self._captures.left(self._scopes.scopes, lambda: self.memory)
@@ -338,7 +338,8 @@ class Tape(ReplayedTape):
         if captured:  # now that what gets a cotangent requires a gradient
             self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
-        restored = self._restored()
+        known = self._unmade is None  # first, since most tapes are recorded where they run
+        restored = self._overwrites.needed(self.records) if known else self._restored()
         watch = self._captures.watch(self.records) if captured else None
         token = recording.active.set(None)
         done = False
@@ -351,7 +352,7 @@ class Tape(ReplayedTape):
             for a, cotangent in all_seeds:
                 seed(a, cotangent)
                 self._seeded[id(a)] = a
-            if restored or captured or not self._replay_backward():
+            if known or restored or captured or not self._replay_backward():
                 run_backward(self.records, restored, before, watch)
             done = True
             if self._verifies():
@@ -438,9 +439,11 @@ class Tape(ReplayedTape):
         """Sets the gradients of all arrays on the tape to zero."""
         if recording.deferred(self.zero):
             return
-        replays = self._replays()
-        more = [a for r in replays for a in r.piece.floats] + list(self._seeded.values())
-        clear(() if replays else self.records, more)
+        replays = () if self._unmade is None else self._replays()
+        if replays:
+            clear((), [a for r in replays for a in (*r.piece.arrays, *self._seeded.values())])
+        else:
+            clear(self.records, self._seeded.values())
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""

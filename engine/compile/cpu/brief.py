@@ -105,6 +105,19 @@ class Brief:
         if not came:
             return None
         assert isinstance(came, bytes)
+        return self.left(values, args, came, spare)
+
+    @property
+    def job(self) -> int | None:
+        """Where it says what `Functions.backs` is to do, of an adjoint; None where it cannot."""
+        if self._work >= schedule.LEAST or self._marks is None or not self._marks.gradients:
+            return None
+        return None if self._words is None else self._words.at
+
+    def left(
+        self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome:
+        """What came of a run without Python that left something: its launch structure."""
         marks = self._marks
         if marks is not None and marks.gradients:
             args += b"".join([values[i]._grad._packed for i in marks.places])

@@ -29,6 +29,7 @@ _CALLS = (
     "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", "PyLong_AsLongLong",
     "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs", "Py_IncRef",
     "Py_DecRef", "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyErr_CheckSignals",
 )  # fmt: skip
 _NAMES = ("_ir", "_packed", "storage", "is_contiguous", "writable", "guard", "_hold", "version",
           "before_write", "lo", "hi", "_grad")  # fmt: skip
@@ -54,8 +55,9 @@ class Functions(NamedTuple):
     args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
     zeros for all of a contiguous array, and writes them; True. many(steps, first, end): runs
     launches whose writes are announced, one after another; True where they left nothing, else the
-    number of the first that did, and its launch structure. fill, copy: addresses of steps that
-    are no kernels.
+    number of the first that did, and its launch structure. backs(jobs, first): the same as `back`
+    for many, each a run, values and arguments; the number of one that has not run where Python has
+    to look at it. fill, copy: addresses of steps that are no kernels.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
@@ -63,6 +65,7 @@ class Functions(NamedTuple):
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
     many: Callable[[int, int, int], bytes | bool]
+    backs: Callable[[list[Any], int], bytes | bool | int]
     fill: int
     copy: int
 
@@ -119,11 +122,11 @@ class _Maker:
         new.restype = ctypes.py_object
         methods = [
             _Method(name.encode(), address, _FASTCALL, None)
-            for name, address in zip(Functions._fields[:5], found, strict=False)
+            for name, address in zip(Functions._fields[:6], found, strict=False)
         ]
         self._kept += [library, objects, methods]
         made = [new(ctypes.addressof(m), None, None) for m in methods]
-        return Functions(*made, *found[5:7])
+        return Functions(*made, *found[6:8])
 
 
 def _fits() -> bool:
