@@ -100,9 +100,23 @@ int64_t append(object* a, unsigned char* to, int64_t size) {
     return fits ? size + n : -1;
 }
 
+// Whether nobody holds what a storage contains; a hold that is gone is forgotten.
+bool is_free(object* storage) {
+    object* hold = py.get(storage, py.hold);
+    if (!hold) return false;
+    bool free = hold == py.none;
+    if (!free) {
+        object* held = py.call(hold, static_cast<object*>(nullptr));  // a weak reference
+        free = held == py.none && py.set(storage, py.hold, py.none) == 0;
+        if (held) py.drop(held);
+    }
+    py.drop(hold);
+    return free;
+}
+
 // `Storage.before_write` of an array. False where that raised an error.
 bool announce(object* a, object* storage) {
-    if (is(storage, py.hold, py.none)) {
+    if (is_free(storage)) {
         object* version = py.get(storage, py.version);
         if (!version) return false;
         object* next = py.from_long(py.as_long(version) + 1);
