@@ -238,6 +238,11 @@ class Executable:
             return brief.at_once(values, args, self._spare)
         return None
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is there to be run."""
+        return self._entry is not None
+
     def step(self, dim: tuple[int, ...], args: bytes, limits: Limits) -> Step | None:
         """A whole grid as one of many launches; None where it cannot be, or not yet."""
         brief = self.briefs.get(dim)

@@ -41,9 +41,13 @@ class Graph:
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
-        self._root: Graph = self if outer is None else outer._root
+        self._outer: Graph | None = None if outer is None else outer._root
         # While it captures.
         self._token: Token[recording.Deferring | None] | None = None
+
+    @property
+    def _root(self) -> Graph:
+        return self if self._outer is None else self._outer
 
     def add(self, operation: Callable[[], object]) -> None:
         """Notes an operation, and the tape that is active."""

@@ -59,11 +59,11 @@ class Recorder(Protocol):
         """What makes it forget all that is recorded from now on."""
 
     def prepared(
-        self, launches: Sequence[DeferredLaunch], now: Limits, stale: Callable[[], None]
-    ) -> Sequence[Callable[[], object]]:
+        self, launches: Sequence[DeferredLaunch], now: Limits
+    ) -> Sequence[Callable[[], object]] | None:
         """What runs launches of a graph and records them, in as few calls as can be.
 
-        now: the limits of all of them. stale: to be called where all is to be prepared anew.
+        None where that is not known yet. now: the limits of all of them.
         """
 
 

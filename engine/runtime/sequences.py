@@ -140,14 +140,21 @@ class _Part:
         call.plan.forward.tell(came, call.dim)
 
 
+class _Stale:
+    """What a part of a sequence gives where it has to be prepared anew."""
+
+
+STALE = _Stale()
+
+
 class Several:
     """Captured launches that follow each other on a tape, or off any, and other writes there."""
 
-    __slots__ = ("_limits", "_operations", "_parts", "_ran", "_tape")
+    __slots__ = ("_limits", "_operations", "_parts", "_ran", "_taped")
 
-    def __init__(self, operations: Sequence[Simple], tape: recording.Recorder | None) -> None:
+    def __init__(self, operations: Sequence[Simple], taped: bool) -> None:
         self._operations = operations
-        self._tape = tape
+        self._taped = taped
         self._parts: Sequence[Operation] | None = None
         self._limits = Limits(0, 0)
         self._ran = 0
@@ -160,11 +167,8 @@ class Several:
             self._ran += len(self._operations)
             parts = self._operations
         for part in parts:
-            part()
-
-    def forget(self) -> None:
-        """Has it prepared anew: what it was prepared for has changed."""
-        self._parts = None
+            if part() is STALE:
+                self._parts = None
 
     def _prepared(self) -> Sequence[Operation] | None:
         """The launches, as few calls as can be; None where that is not known yet."""
@@ -173,16 +177,21 @@ class Several:
         now = limits()
         if as_one((), now) is None or not is_quiet():
             return None
-        tape = self._tape
+        tape = recording.active.get() if self._taped else None
         self._parts = (
             _parts(self._operations, now) if tape is None
-            else tape.prepared(self._operations, now, self.forget)  # type: ignore[arg-type]
+            else tape.prepared(self._operations, now)  # type: ignore[arg-type]
         )  # fmt: skip
         self._limits = now
         return self._parts
 
 
-def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation]:
+def is_compiled(executable: Executable | None) -> bool:
+    """Whether a launch has compiled it."""
+    return executable is not None and executable.is_compiled
+
+
+def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation] | None:
     parts: list[Operation] = []
     some: list[Simple] = []
     steps: list[Step] = []
@@ -196,6 +205,8 @@ def _parts(operations: Sequence[Simple], now: Limits) -> Sequence[Operation]:
     for operation in operations:
         if isinstance(operation, DeferredWrite):
             step = _write_as_step(operation)
+        elif not is_compiled(operation.call.plan._forward):
+            return None  # the runs so far ended before it
         else:
             step = as_step(operation.call.plan.forward, operation.call, now)
         if step is None:
@@ -217,7 +228,7 @@ def gathered(operations: Sequence[Noted]) -> list[Noted]:
     for tape, group in groupby(operations, _kind):
         found = list(group)
         if tape is not False and len(found) > 1:
-            out.append((Several(tuple(o for o, _ in found), tape), tape))  # type: ignore[misc]
+            out.append((Several(tuple(o for o, _ in found), tape is not None), tape))  # type: ignore[misc]
         else:
             out += found
     return out

@@ -6,22 +6,28 @@ at them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine import config
 from engine.compile.backend import Batch, Journal, Limits, Outcome, Step
+from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, Operation
 from engine.runtime.guards import Guard
 from engine.runtime.plan import Selection
-from engine.runtime.sequences import Writes, as_one, as_step, is_quiet, limits
+from engine.runtime.sequences import (
+    STALE,
+    Writes,
+    as_one,
+    as_step,
+    is_compiled,
+    is_quiet,
+    limits,
+)
 from engine.runtime.storage import Hold, Storage
 from engine.tape.records import LaunchRecord, Record
-
-if TYPE_CHECKING:
-    from engine.tape.replayed import ReplayedTape
 
 _NOBODY: frozenset[str] = frozenset()
 _MOST = 256  # parts of one memory that launches of one call hold or write
@@ -158,15 +164,13 @@ class _Back:
 
 
 class Piece:
-    """Launches of a graph that one call runs and records, on one tape."""
+    """Launches of a graph that one call runs and records, on the tape that is active."""
 
     def __init__(
-        self, tape: ReplayedTape, launches: Sequence[_Launch], operations: Sequence[Operation],
-        order: _Order, batch: Batch, stale: Callable[[], None],
+        self, launches: Sequence[_Launch], operations: Sequence[Operation], order: _Order,
+        batch: Batch,
     ) -> None:  # fmt: skip
-        self._tape = tape
         self._operations = operations
-        self._stale = stale
         self._batch = batch
         self._order = order
         self.launches = launches
@@ -181,13 +185,14 @@ class Piece:
         floats = {id(a): a for x in launches for p in x.call.plan.floats
                   if (a := x.call.values[p.index]) is not None}  # fmt: skip
         self.floats = tuple(floats.values())
-        wholes = {id(w): w for x in launches for a in x.arrays() for w in (a._whole or a,)}
-        self.arrays = tuple(wholes.values())  # whose gradients `Tape.zero` clears
+        wholes = [a if a._whole is None else a._whole for x in launches for a in x.arrays()]
+        self.arrays = tuple({id(a): a for a in wholes}.values())  # as records have them
         # What decides how launches are recorded.
         self._flags = tuple((a, _asks(a)) for a in self.floats)
         kernels = {x.call.plan.kernel for x in launches}
         self._kernels = tuple((k, k.enable_backward) for k in kernels)
         self._back: _Back | None = None
+        self._alone: Limits | None = None  # with which adjoints have to run one by one
 
     def _is_same(self) -> bool:
         """Whether each is recorded, and goes backward, as it did."""
@@ -199,19 +204,16 @@ class Piece:
                 return False
         return True
 
-    def __call__(self) -> None:
-        tape, missed = self._tape, True
-        if self._is_same():
-            missed = not (
-                is_quiet() and tape.is_alone() and self._batch.fits() and self._writes.are_free()
-                and not self._writes.meet(tape._overwrites._read)
-            )  # fmt: skip
-        else:
-            self._stale()
-        if missed:
+    def __call__(self) -> object:
+        tape: Any = recording.active.get()
+        same = self._is_same()
+        if not (
+            same and is_quiet() and tape.is_alone() and self._batch.fits()
+            and self._writes.are_free() and not self._writes.meet(tape._overwrites._read)
+        ):  # fmt: skip
             for operation in self._operations:
                 operation()
-            return
+            return None if same else STALE
         holds = [s.hold(lo, hi) for s, lo, hi in self._before]
         self._writes.announce()
         holds += [s.hold(lo, hi) for s, lo, hi in self._after]
@@ -221,6 +223,7 @@ class Piece:
             self._batch.run(partial(self._tell, done), done)
         finally:
             tape.keep(Replay(self, holds, done[0]))
+        return None
 
     def _tell(self, done: list[int], number: int, came: Outcome) -> None:
         launch = self.launches[number]
@@ -243,7 +246,7 @@ class Piece:
             return None
         now = limits()
         if self._back is None or not self._back.is_ready(now):
-            self._back = self._prepared_back(now)
+            self._back = None if self._alone == now else self._prepared_back(now)
         return self._back
 
     def _prepared_back(self, now: Limits) -> _Back | None:
@@ -274,6 +277,7 @@ class Piece:
                 written.append(grad)
             step = adjoint.step(call.dim, b"".join(parts), now)
             if step is None:
+                self._alone = now
                 return None
             steps.append(step)
             numbers.append(number)
@@ -333,12 +337,19 @@ def _asks(a: array) -> bool:
     return a._flag and (a._origin is None or a.requires_grad)
 
 
+def _is_guarded(a: array) -> bool:
+    grad = a.existing_grad if a.requires_grad else None
+    return grad is not None and grad.storage.guard is not None
+
+
 def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
     """What runs replays backward, as one call each; None where each record has to look.
 
     Nothing happens here.
     """
-    if not is_quiet() or Guard.made or config.overwrites == "present":
+    if not is_quiet() or config.overwrites == "present":
+        return None
+    if Guard.made and any(_is_guarded(a) for r in replays for a in r.piece.arrays):
         return None
     found = []
     for r in replays:
@@ -351,11 +362,8 @@ def may_go_back(replays: Sequence[Replay]) -> Sequence[_Back] | None:
     return found
 
 
-def pieces(
-    tape: ReplayedTape, operations: Sequence[DeferredLaunch], now: Limits,
-    stale: Callable[[], None],
-) -> list[Operation]:  # fmt: skip
-    """Captured launches on a tape, in as few calls as can be."""
+def pieces(operations: Sequence[DeferredLaunch], now: Limits) -> list[Operation] | None:
+    """Captured launches on a tape, in as few calls as can be; None where that is not known yet."""
     out: list[Operation] = []
     some: list[tuple[_Launch, DeferredLaunch]] = []
     order = _Order()
@@ -366,14 +374,14 @@ def pieces(
             launches = [x for x, _ in some]
             batch = as_one([x.step for x in launches if x.step is not None], now)
             mine = [o for _, o in some]
-            out.extend(
-                mine if batch is None else [Piece(tape, launches, mine, order, batch, stale)]
-            )
+            out.extend(mine if batch is None else [Piece(launches, mine, order, batch)])
         some.clear()
         order = _Order()
 
     for operation in operations:
         launch = _Launch(operation, now)
+        if not (launch.selection.recorded or is_compiled(launch.selection.executable)):
+            return None  # the runs so far ended before it
         alone = launch.step is None or not _Order().fits(launch)
         if alone or not order.fits(launch):
             order = _Order()  # it has taken note of one more

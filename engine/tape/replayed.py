@@ -90,13 +90,13 @@ class ReplayedTape:
     # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
 
     def prepared(
-        self, launches: Sequence[DeferredLaunch], now: Limits, stale: Callable[[], None]
-    ) -> Sequence[Operation]:
+        self, launches: Sequence[DeferredLaunch], now: Limits
+    ) -> Sequence[Operation] | None:
         """What runs launches of a graph and records them, in as few calls as can be.
 
-        now: the limits of all of them. stale: to be called where all is to be prepared anew.
+        None where that is not known yet. now: the limits of all of them.
         """
-        return pieces(self, launches, now, stale)
+        return pieces(launches, now)
 
     def sketch_launch(self, call: Call, site: Site | None) -> None:
         """Notes a launch that a graph has captured, and that has not run."""
