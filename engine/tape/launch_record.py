@@ -462,8 +462,8 @@ def run_all_ready(records: Sequence[LaunchRecord]) -> bool:
             found, dim = r.selection, r.dim
             assert found.adjoint is not None
             job = found.adjoint.job(dim)
-        jobs += (job if r.journal is None else None, r.values, r.blob)
-        r.stack_bytes = 0
+        by_itself = r.journal is not None or r.stack_bytes  # as it left something before
+        jobs += (None if by_itself else job, r.values, r.blob)
 
     def left(number: int, came: bytes) -> None:
         r = order[number]
