@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Token
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.diagnostics.site import call_site
 from engine.lang.types import is_integer
@@ -19,7 +19,9 @@ from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.modules import force_load
-from engine.runtime.sequences import Noted, gathered
+
+if TYPE_CHECKING:
+    from engine.runtime.sequences import Noted
 
 
 class CaptureMode(IntEnum):
@@ -71,6 +73,8 @@ class Graph:
         assert self._token is not None
         token, self._token = self._token, None
         recording.graph.reset(token)
+        from engine.runtime.sequences import gathered  # only what captures needs it
+
         self._steps = gathered(self._operations)
 
     def _run(self) -> None:
