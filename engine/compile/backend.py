@@ -101,6 +101,19 @@ class Brief(Protocol):
     def go(self) -> Any:
         """Not None where `at_once` may be asked."""
 
+    @property
+    def any_arguments(self) -> bool:
+        """Whether it is the short way for all arguments alike."""
+
+    @property
+    def job(self) -> int | None:
+        """What of an adjoint is told to who runs many; None where it has to run by itself."""
+
+    def left(
+        self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome:
+        """What came of one of many that left something."""
+
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
 
@@ -110,6 +123,30 @@ class Brief(Protocol):
         """The same, and announces the writes to arrays among the arguments before.
 
         Of an adjoint, `args` are without the gradients. None where nothing has happened.
+        """
+
+
+# A launch or write among others: how it is run, which its backend knows, its arguments, and what
+# `Backend.run` takes as `spare`.
+Step = tuple[Any, bytes, "Callable[[], Entry] | None"]
+
+
+class Batch(Protocol):
+    """Launches that run one after another, as one.
+
+    limits: those of all of them.
+    """
+
+    limits: Limits
+
+    def fits(self) -> bool:
+        """Whether it may run; else each launch has to be run by itself."""
+
+    def run(self, tell: Callable[[int, Outcome], object], done: list[int]) -> None:
+        """Runs all of them, whose writes are announced.
+
+        tell: told of each that leaves something, by its number; where it raises, no more run.
+        done: holds how many have run.
         """
 
 
@@ -207,4 +244,9 @@ class Backend(ABC):
     ) -> Brief | None:  # fmt: skip
         """A short way to run launches like this one, without a journal; None for none."""
         del entry, dim, args, limits, marks
+        return None
+
+    def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
+        """Launches as one, each in its short way; None where that cannot be, or not yet."""
+        del steps, limits
         return None

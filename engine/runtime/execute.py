@@ -27,7 +27,9 @@ from engine.compile.backend import (
     Limits,
     Marks,
     Outcome,
+    Step,
 )
+from engine.compile.cpu import CPU
 from engine.compile.pipeline import NONE, Names, Request, Variants
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
@@ -232,6 +234,36 @@ class Executable:
             return brief.at_once(values, args, self._spare)
         return None
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is there to be run."""
+        return self._entry is not None
+
+    def step(self, dim: tuple[int, ...], args: bytes, limits: Limits) -> Step | None:
+        """A whole grid as one of many launches; None where it cannot be, or not yet."""
+        brief = self.briefs.get(dim)
+        if not brief or not brief.any_arguments or (brief.stack, brief.journal) != limits:
+            if self._entry is None or self._what[0].debug or self._serial:
+                return None
+            brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
+        return None if brief is None else (brief, args, self._spare)
+
+    def job(self, dim: tuple[int, ...]) -> int | None:
+        """Of an adjoint: what `run_adjoints` is told of it; None where it runs by itself."""
+        brief = self.briefs.get(dim)
+        if (
+            brief and brief.go is not None and brief.stack == config.stack_limit_bytes
+            and brief.journal == config.journal_limit_bytes
+        ):  # fmt: skip
+            return brief.job
+        return None
+
+    def left(self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes) -> Outcome:
+        """What came of one of several adjoints that left something."""
+        brief = self.briefs[dim]
+        assert brief
+        return brief.left(values, args, came, self._spare)
+
     def tell(
         self, came: Outcome, dim: tuple[int, ...], done: Done | None = None, quiet: bool = False
     ) -> Execution:
@@ -361,6 +393,33 @@ class Executable:
         if faults and not watchers:
             raise LaunchError(*map(diagnostic, faults))
         return ended
+
+
+def run_adjoints(
+    jobs: list[Any], alone: Callable[[int], object], left: Callable[[int, bytes], object]
+) -> bool:
+    """Runs adjoints of launches one after another, in few calls; False where that cannot be.
+
+    jobs: for each three items: what `job` says of it, arguments as values, and as bytes. alone:
+    called with the number of one that has to run by itself. left: the same, of one that left
+    something, with what `left` is told of that.
+    """
+    functions = CPU.functions
+    if functions is None or watchers or writes_watched or watching.get() is not None:
+        return False
+    first, end = 0, len(jobs) // 3
+    while first < end:
+        came = functions.backs(jobs, first)
+        if came is True:
+            break
+        if came.__class__ is int:
+            first = came
+            alone(first)
+        else:
+            first = int.from_bytes(came[:8], "little")
+            left(first, came[8:])
+        first += 1
+    return True
 
 
 def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Token
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.diagnostics.site import call_site
 from engine.lang.types import is_integer
@@ -19,6 +19,9 @@ from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.launch_errors import fail
 from engine.runtime.modules import force_load
+
+if TYPE_CHECKING:
+    from engine.runtime.sequences import Noted
 
 
 class CaptureMode(IntEnum):
@@ -34,14 +37,19 @@ class Graph:
 
     def __init__(self, device: Device, outer: Graph | None = None) -> None:
         self.device = device
-        self._operations: list[tuple[Callable[[], object], recording.Recorder | None]] = []
+        self._operations: list[Noted] = []
+        self._steps: list[Noted] = []  # the same as it runs
         # Tapes that it records on, with what puts each back to how it was before; to be called
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
-        self._root: Graph = self if outer is None else outer._root
+        self._outer: Graph | None = None if outer is None else outer._root
         # While it captures.
         self._token: Token[recording.Deferring | None] | None = None
+
+    @property
+    def _root(self) -> Graph:
+        return self if self._outer is None else self._outer
 
     def add(self, operation: Callable[[], object]) -> None:
         """Notes an operation, and the tape that is active."""
@@ -65,6 +73,9 @@ class Graph:
         assert self._token is not None
         token, self._token = self._token, None
         recording.graph.reset(token)
+        from engine.runtime.sequences import gathered  # only what captures needs it
+
+        self._steps = gathered(self._operations)
 
     def _run(self) -> None:
         """Runs the operations. Tapes go on from where they are."""
@@ -75,7 +86,7 @@ class Graph:
             missed = (before, call_site(), "graph")
         token = recording.passed_over.set(missed)
         try:
-            for operation, tape in self._operations:
+            for operation, tape in self._steps:
                 if tape is not now:
                     recording.active.set(tape)
                     now = tape

@@ -17,6 +17,7 @@ from engine.lang.types import is_float
 from engine.logger import log_info
 from engine.runtime import recording
 from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch
 from engine.runtime.device import DEVICES, DeviceLike, get_device
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
@@ -183,7 +184,10 @@ def _launch(
     if recording.graph.get() is not None:
         site, tape = call_site(3), recording.active.get() if record_tape else None
         kept = _kept(given) if plan.tables else []
-        recording.deferred(partial(_replay, call, kept, site, record_tape, gathered))
+        run = partial(_replay, call, kept, site, record_tape, gathered)
+        simple = gathered is None and not plan.tables
+        simple = simple and (record_tape or recording.active.get() is None)
+        recording.deferred(DeferredLaunch(call, run, simple, site))
         if tape is not None:
             tape.sketch_launch(call, site)
         return None

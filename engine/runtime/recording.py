@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
+    from engine.compile.backend import Limits
     from engine.runtime.array import array
+    from engine.runtime.deferred import DeferredLaunch
     from engine.runtime.kernel import Kernel
     from engine.runtime.plan import Call, Plan
 
@@ -55,6 +57,14 @@ class Recorder(Protocol):
 
     def rewinding(self) -> Callable[[], None]:
         """What makes it forget all that is recorded from now on."""
+
+    def prepared(
+        self, launches: Sequence[DeferredLaunch], now: Limits
+    ) -> Sequence[Callable[[], object]] | None:
+        """What runs launches of a graph and records them, in as few calls as can be.
+
+        None where that is not known yet. now: the limits of all of them.
+        """
 
 
 class Deferring(Protocol):

@@ -14,6 +14,7 @@ from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import describe
+from engine.runtime.deferred import DeferredWrite
 from engine.runtime.device import HOST, DeviceLike, get_device
 from engine.runtime.foreign import follows, plain, shared
 from engine.runtime.guards import in_one_place, objection
@@ -43,14 +44,19 @@ def check_writable(dest: array) -> None:
                    help="make a copy of it first: clone(a)")  # fmt: skip
 
 
-def _later(dest: array, write: Callable[[], object]) -> bool:
-    """Notes a write where a graph is captured, to be checked again each time it runs."""
+def _later(
+    dest: array, write: Callable[[], object], src: array | None = None, element: Any = None
+) -> bool:
+    """Notes a write where a graph is captured, to be checked again each time it runs.
+
+    src: what is copied; None where all elements become `element`.
+    """
 
     def checked() -> None:
         check_writable(dest)
         write()
 
-    return deferred(checked)
+    return deferred(DeferredWrite(dest, src, element, checked))
 
 
 def fill(dest: array, value: Any, what: str) -> None:
@@ -60,7 +66,10 @@ def fill(dest: array, value: Any, what: str) -> None:
     check_writable(dest)
     if graph.get() is None:  # first, since gradients are filled again and again
         _fill(dest, element, what)
-    elif _later(dest, lambda: _fill(dest, element, what)) and (tape := active.get()) is not None:
+    elif (
+        _later(dest, lambda: _fill(dest, element, what), None, element)
+        and (tape := active.get()) is not None
+    ):
         tape.sketch_write(dest, None, what)
 
 
@@ -179,6 +188,8 @@ def _array_like(make: Any, data: Any, dest: array) -> array:
 
 def assign(dest: array, src: Any) -> None:
     """Copies an array, or anything that an array can be made from, to `dest`."""
+    if src.__class__ is np.ndarray and _take(dest, src):
+        return
     from engine.runtime.array import array
 
     if follows(src):
@@ -188,6 +199,21 @@ def assign(dest: array, src: Any) -> None:
     if src.shape != dest.shape and src.size == dest.size and src.is_contiguous:
         src = src.reshape(dest.shape)
     copy(dest, src)
+
+
+def _take(dest: array, src: np.ndarray[Any, Any]) -> bool:
+    """Copies numbers that are as `dest` has them, where nobody listens; else False."""
+    if dest.storage.device is not HOST or dest._info.opaque or bystanders:
+        return False
+    view = dest._parts
+    if src.dtype is not view.dtype or src.shape != view.shape:
+        return False
+    if graph.get() is not None or active.get() is not None:
+        return False
+    check_writable(dest)
+    dest.storage.before_write(dest.lo, dest.hi)
+    view[...] = src
+    return True
 
 
 def copy(
@@ -252,7 +278,7 @@ def copy(
             src = clone(src)
         src, dest = _part(src, src_offset, n), _part(dest, dest_offset, n)
     check_writable(dest)
-    if not _later(dest, lambda: _copy(dest, src)):
+    if not _later(dest, lambda: _copy(dest, src), src):
         _copy(dest, src)
     elif (tape := active.get()) is not None:
         tape.sketch_write(dest, src, "copy")
@@ -433,7 +459,7 @@ def stop_gradient(src: array) -> array:
 
 
 def _cut_off(dest: array, src: array, meant: bool) -> None:
-    if _later(dest, lambda: _cut_off(dest, src, meant)):
+    if _later(dest, lambda: _cut_off(dest, src, meant), src):
         return
     reading((src,))
     for b in bystanders:

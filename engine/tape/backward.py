@@ -18,8 +18,11 @@ from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import bystanders, reading
 from engine.runtime.transfer import check_writable
+from engine.tape.launch_record import run_all_ready
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
+
+FEW = 4  # records that run backward one by one
 
 
 def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
@@ -178,8 +181,9 @@ def run_backward(
         prefetch(requests)
     waiting = _retained(records) if array.retains else []
     if plain and not (restored or waiting or before or watch):
-        for record in reversed(records):
-            record.run_ready()  # type: ignore[attr-defined]
+        if len(records) < FEW or not run_all_ready(records):  # type: ignore[arg-type]
+            for record in reversed(records):
+                record.run_ready()  # type: ignore[attr-defined]
         return
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:

@@ -16,7 +16,7 @@ from engine.diagnostics.site import Site
 from engine.logger import log_warning
 from engine.runtime import faults
 from engine.runtime.array import array
-from engine.runtime.execute import Executable, foreseen
+from engine.runtime.execute import Executable, foreseen, run_adjoints
 from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan, Selection
@@ -447,6 +447,36 @@ class LaunchRecord(Record):
         finally:
             for a, before in zip(changed, kept, strict=True):
                 a._parts[...] = before
+
+
+def run_all_ready(records: Sequence[LaunchRecord]) -> bool:
+    """Runs records backward that are ready, from the last on; False where nothing has run.
+
+    In as few calls of compiled code as can be.
+    """
+    if config.verify_fp:
+        return False
+    order = records[::-1]
+    jobs: list[Any] = []
+    found: Selection | None = None
+    dim: tuple[int, ...] = ()
+    job = None
+    for r in order:
+        if r.selection is not found or r.dim != dim:
+            found, dim = r.selection, r.dim
+            assert found.adjoint is not None
+            job = found.adjoint.job(dim)
+        by_itself = r.journal is not None or r.stack_bytes  # as it left something before
+        jobs += (None if by_itself else job, r.values, r.blob)
+
+    def left(number: int, came: bytes) -> None:
+        r = order[number]
+        adjoint = r.selection.adjoint
+        assert adjoint is not None
+        outcome = adjoint.left(r.dim, r.values, r.blob, came)
+        r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
+
+    return run_adjoints(jobs, lambda number: order[number].run_ready(), left)
 
 
 def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:

@@ -119,6 +119,17 @@ class Overwrites:
                     self._watch(a)
         return found
 
+    def watched(self, more: Mapping[Storage, tuple[int, int]]) -> None:
+        """Takes note of what launches may read again, that overwrite nothing of it."""
+        read = self._read
+        for storage, (lo, hi) in more.items():
+            known = read.get(storage, (lo, hi))
+            read[storage] = (min(lo, known[0]), max(hi, known[1]))
+
+    def are_none(self) -> bool:
+        """Whether surely nothing was overwritten that a record may read again."""
+        return not (self.changes or self._missed or self.journaled) and config.overwrites in MODES
+
     def writing(self, dest: array, name: str, position: int, loose: bool) -> list[Change]:
         """The same for a write from the host. loose: whether it has no record."""
         found: list[Change] = []
@@ -193,7 +204,7 @@ class Overwrites:
         tape than the present ones.
         """
         self.mixed = None
-        if not (self.changes or self._missed or self.journaled) and config.overwrites in MODES:
+        if self.are_none():
             return _NEEDS_NOTHING
         if mode() == "present":
             return {}

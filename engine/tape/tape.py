@@ -19,7 +19,7 @@ from engine.runtime.array import array
 from engine.runtime.device import get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
-from engine.runtime.plan import Call, Plan
+from engine.runtime.plan import Plan
 from engine.runtime.recording import Written
 from engine.tape import access
 from engine.tape.backward import check_loss, check_seeds, lying_seeds, run_backward
@@ -28,13 +28,14 @@ from engine.tape.gradients import Gradients, clear, gradient_of, seed
 from engine.tape.memory import MemoryUse, memory_of
 from engine.tape.overwrites import Overwrites, mode
 from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteRecord, Record
-from engine.tape.restoration import Change, Restoration
+from engine.tape.replayed import ReplayedTape
+from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
 
 _NOBODY: frozenset[str] = frozenset()
 
 
-class Tape:
+class Tape(ReplayedTape):
     """Records what happens in a `with` block, so that gradients can be computed.
 
     ::
@@ -74,10 +75,6 @@ class Tape:
                 self._captures = Captures(self.records, self, late=True)
             self._captures.join(self.records)
 
-    def _restored(self) -> Mapping[int, Sequence[Restoration]]:
-        """What a backward pass would restore now, by position among the records."""
-        return self._overwrites.needed(self.records)
-
     def _verifies(self) -> bool:
         """Whether to mark what is read, and to warn where it is written."""
         return config.verify_autograd_array_access
@@ -108,7 +105,8 @@ class Tape:
                 recording.active.set(None)
 
     def _left(self) -> None:
-        self._overwrites.left(self.records)
+        if self._unmade is None or not self._overwrites.are_none():
+            self._overwrites.left(self.records)
         if self._captures:
             self._captures.left(self._scopes.scopes, lambda: self.memory)
 
@@ -211,35 +209,6 @@ class Tape:
             self._append(OverwriteRecord(dest, what, call_site()))
         return partial(self._overwrites.wrote, changes) if changes else None
 
-    # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
-
-    def sketch_launch(self, call: Call, site: Site | None) -> None:
-        """Notes a launch that a graph has captured, and that has not run."""
-        plan, values = call.plan, call.values
-        aliased = plan.aliased(values)
-        selection = plan.select(values, aliased)
-        self.records.append(LaunchRecord(
-            plan, call.dim, values, call.blob, call.inputs, site, aliased, selection
-        ))  # fmt: skip
-
-    def sketch_write(self, dest: array, src: array | None, what: str) -> None:
-        """The same for a copy, or for a fill where `src` is None."""
-        if src is not None and (dest.requires_grad or src.requires_grad):
-            self.records.append(CopyRecord(dest, src, call_site()))
-        elif dest.requires_grad:
-            self.records.append(OverwriteRecord(dest, what, call_site()))
-
-    def rewinding(self) -> Callable[[], None]:
-        """What makes the tape forget all that is recorded from now on."""
-        return partial(self._rewind, len(self.records))
-
-    def _rewind(self, count: int) -> None:
-        self._captures.forget()
-        self.records = self.records[:count]
-        self._overwrites = self._overwrites.until(count)
-        if self._stack is not None:
-            self._stack = self._stack.until(count)
-
     def record_launch(
         self,
         kernel: Kernel,
@@ -320,12 +289,12 @@ class Tape:
     def record_scope_begin(self, scope_name: str, metadata: dict[str, Any] | None = None) -> int:
         """Opens a named group of records. Returns its index."""
         recording.deferred(lambda: self.record_scope_begin(scope_name, metadata))
-        return self._scopes.begin(scope_name, metadata, len(self.records))
+        return self._scopes.begin(scope_name, metadata, self._count())
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """Closes the group that was opened last; an empty one is forgotten."""
         recording.deferred(lambda: self.record_scope_end(remove_scope_if_empty))
-        if not self._scopes.end(len(self.records), remove_scope_if_empty):
+        if not self._scopes.end(self._count(), remove_scope_if_empty):
             raise self._misused("ended tape scope, but scope not present",
                                 help="open one with `record_scope_begin(name)` first")  # fmt: skip
 
@@ -369,7 +338,8 @@ class Tape:
         if captured:  # now that what gets a cotangent requires a gradient
             self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
-        restored = self._overwrites.needed(self.records)
+        known = self._unmade is None  # first, since most tapes are recorded where they run
+        restored = self._overwrites.needed(self.records) if known else self._restored()
         watch = self._captures.watch(self.records) if captured else None
         token = recording.active.set(None)
         done = False
@@ -382,7 +352,8 @@ class Tape:
             for a, cotangent in all_seeds:
                 seed(a, cotangent)
                 self._seeded[id(a)] = a
-            run_backward(self.records, restored, before, watch)
+            if known or restored or captured or not self._replay_backward():
+                run_backward(self.records, restored, before, watch)
             done = True
             if self._verifies():
                 access.forget(self.records)
@@ -468,7 +439,11 @@ class Tape:
         """Sets the gradients of all arrays on the tape to zero."""
         if recording.deferred(self.zero):
             return
-        clear(self.records, self._seeded.values())
+        replays = () if self._unmade is None else self._replays()
+        if replays:
+            clear((), [a for r in replays for a in (*r.piece.arrays, *self._seeded.values())])
+        else:
+            clear(self.records, self._seeded.values())
 
     def reset(self) -> None:
         """Forgets all records and scopes, and sets the gradients to zero."""
@@ -479,7 +454,7 @@ class Tape:
             access.forget(self.records)
         self._captures.forget()
         self._former = WeakSet((*self._former, *self._arrays()))
-        self.records = []
+        self._set([])
         self._overwrites = Overwrites()
         self._stack = None
         self._seeded = {}

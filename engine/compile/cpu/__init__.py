@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.backend import Backend, Brief, Entry, Journal, Limits, Marks, Outcome
+from engine.compile.backend import (
+    Backend,
+    Batch,
+    Brief,
+    Entry,
+    Journal,
+    Limits,
+    Marks,
+    Outcome,
+    Step,
+)
 
 if TYPE_CHECKING:
     from engine.ir.nodes import Function
@@ -181,6 +191,23 @@ class Cpu(Backend):
         from engine.compile.cpu import brief
 
         return brief.brief(entry, dim, args, limits, marks)
+
+    def filling(self, address: int, item: bytes, count: int) -> Step | None:
+        """`count` elements that all become the bytes of `item`, as a step of a batch."""
+        from engine.compile.cpu import batch
+
+        return batch.filling(address, item, count)
+
+    def copying(self, to: int, of: int, nbytes: int) -> Step | None:
+        """Bytes that are copied, as a step of a batch."""
+        from engine.compile.cpu import batch
+
+        return batch.copying(to, of, nbytes)
+
+    def batch(self, steps: Sequence[Step], limits: Limits) -> Batch | None:
+        from engine.compile.cpu import batch
+
+        return batch.batch(steps, limits)
 
 
 CPU = Cpu()

@@ -23,11 +23,12 @@ _UNCHECKED = ctypes.CFUNCTYPE(None)
 class Brief:
     """Runs a kernel over a grid that is not cut.
 
-    stack, journal: the limits of all its runs.
+    stack, journal: the limits of all its runs. cost: operations of one, None where that is unknown.
     """
 
     __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
-                 "_template", "_words", "_work", "go", "journal", "stack", "threads")  # fmt: skip
+                 "_template", "_words", "_work", "cost", "go", "journal", "stack",
+                 "threads")  # fmt: skip
 
     def __init__(
         self, entry: Entry, dim: tuple[int, ...], limits: Limits, threads: Threads | None,
@@ -44,6 +45,8 @@ class Brief:
         self._template = runner.template(dim, limits)
         self._layout = layout
         self._work = work
+        most = None if entry.threads is None else entry.threads.most
+        self.cost: int | None = (work or None) if most is None else prod(dim) * most
         # Of many runs: what runs it without Python, once that is there.
         self.go: Callable[[int, list[Any], bytes], bytes | bool | None] | None = None
         self._words: launcher.Words | None = None
@@ -51,6 +54,19 @@ class Brief:
         self._left = MANY
         # Structures that no thread uses: a list gives and takes one at a time.
         self._idle: list[tuple[bytearray, object]] = []
+
+    def parts(self) -> tuple[int, bytes, bytes, int]:
+        """What a run needs: the code's address, its launch structure, arguments that follow those
+
+        of each run, and the work that decides whether it is cut.
+        """
+        address = ctypes.cast(self._entry.code, ctypes.c_void_p).value or 0
+        return address, self._template, self._bound, self._work
+
+    @property
+    def any_arguments(self) -> bool:
+        """Whether it is the short way for all arguments alike."""
+        return self._layout is None
 
     def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
         """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
@@ -89,6 +105,19 @@ class Brief:
         if not came:
             return None
         assert isinstance(came, bytes)
+        return self.left(values, args, came, spare)
+
+    @property
+    def job(self) -> int | None:
+        """Where it says what `Functions.backs` is to do, of an adjoint; None where it cannot."""
+        if self._work >= schedule.LEAST or self._marks is None or not self._marks.gradients:
+            return None
+        return None if self._words is None else self._words.at
+
+    def left(
+        self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome:
+        """What came of a run without Python that left something: its launch structure."""
         marks = self._marks
         if marks is not None and marks.gradients:
             args += b"".join([values[i]._grad._packed for i in marks.places])

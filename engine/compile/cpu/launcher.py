@@ -27,6 +27,7 @@ _CALLS = (
     "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", "PyLong_AsLongLong",
     "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs", "Py_IncRef",
     "Py_DecRef", "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyErr_CheckSignals",
 )  # fmt: skip
 _NAMES = ("_ir", "_packed", "storage", "is_contiguous", "writable", "guard", "_hold", "version",
           "before_write", "lo", "hi", "_grad")  # fmt: skip
@@ -50,13 +51,21 @@ class Functions(NamedTuple):
     pack(kinds, values): the arguments as bytes. launch(run, values, args): announces the writes,
     runs the kernel; True where that left nothing, else its launch structure. back(run, values,
     args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
-    zeros for all of a contiguous array, and writes them; True.
+    zeros for all of a contiguous array, and writes them; True. many(steps, first, end): runs
+    launches whose writes are announced, one after another; True where they left nothing, else the
+    number of the first that did, and its launch structure. backs(jobs, first): the same as `back`
+    for many, each a run, values and arguments; the number of one that has not run where Python has
+    to look at it. fill, copy: addresses of steps that are no kernels.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
     launch: Callable[[int, list[Any], bytes], bytes | bool | None]
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
+    many: Callable[[int, int, int], bytes | bool]
+    backs: Callable[[list[Any], int], bytes | bool | int]
+    fill: int
+    copy: int
 
 
 class _Maker:
@@ -102,22 +111,23 @@ class _Maker:
         calls = [ctypes.cast(getattr(ctypes.pythonapi, c), ctypes.c_void_p).value for c in _CALLS]
         words = [*calls, *map(id, objects)]
         table = struct.pack(f"<{len(words)}Q", *words)
-        found = (ctypes.c_void_p * 5)()
+        found = (ctypes.c_void_p * (len(Functions._fields) + 1))()
         entry = library[_ENTRY]
         entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
         entry.restype = None
         entry(table, len(table), ctypes.addressof(found))
-        if not all(found) or found[4] != size:
+        if not all(found) or found[-1] != size:
             return None
         new = ctypes.pythonapi["PyCFunction_NewEx"]
         new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         new.restype = ctypes.py_object
         methods = [
-            _Method(name, address, _FASTCALL, None)
-            for name, address in zip((b"pack", b"launch", b"back", b"clear"), found, strict=False)
+            _Method(name.encode(), address, _FASTCALL, None)
+            for name, address in zip(Functions._fields[:6], found, strict=False)
         ]
         self._kept += [library, objects, methods]
-        return Functions(*(new(ctypes.addressof(m), None, None) for m in methods))
+        made = [new(ctypes.addressof(m), None, None) for m in methods]
+        return Functions(*made, *found[6:8])
 
 
 def _fits() -> bool:

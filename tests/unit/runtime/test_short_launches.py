@@ -440,3 +440,23 @@ def test_zeros(stride: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 frozen.flags.writeable = False
                 wp.array(frozen, dtype=float, copy=False).zero_()
     assert all(x == found[0] for x in found)
+
+
+def test_holds_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch forgets a hold that nobody has any more; one that somebody has gets a copy."""
+    found = []
+    for short in (False, *WAYS):
+        with way(monkeypatch, short):
+            x, y = made(4), made(4)
+            for k in range(6):
+                kept = y.storage.hold(y.lo, y.hi) if k % 2 else None
+                if not k % 2:
+                    y.storage.hold(y.lo, y.hi)  # gone at once
+                version = y.storage.version
+                wp.launch(scale, 4, [x, y, float(k)])
+                found.append((y.storage._hold, y.storage.version - version, y.numpy().tobytes()))
+                if kept is not None:
+                    assert kept.storage is None
+                    found.append(kept.read(y.ptr, y.shape, y.strides, np.float32).tobytes())
+    each = len(found) // (1 + len(WAYS))
+    assert all(found[k : k + each] == found[:each] for k in range(0, len(found), each))

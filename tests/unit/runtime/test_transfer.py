@@ -5,6 +5,7 @@ import pytest
 
 import engine as wp
 from engine import LaunchError
+from engine.runtime import transfer
 
 
 def code(error):
@@ -27,6 +28,52 @@ def test_fill_refuses(dtype, value):
     with pytest.raises(LaunchError) as e:
         wp.zeros(2, dtype=dtype).fill_(value)
     assert code(e) == "E202"
+
+
+def test_assign_of_numpy_arrays_as_of_arrays(monkeypatch):
+    """Numbers as the array has them are copied as they are: the same as by an array of them."""
+    kinds = [wp.float32, wp.float64, wp.float16, wp.int8, wp.uint64, wp.bool, wp.vec3, wp.mat22]
+    found = []
+    for plain in (True, False):
+        if plain:
+            monkeypatch.setattr(transfer, "_take", lambda dest, src: False)
+        else:
+            monkeypatch.undo()
+        for kind in kinds:
+            for n, step in ((0, 1), (1, 1), (7, 1), (7, 3)):
+                whole = wp.zeros(n * step + 2, dtype=kind)
+                a = whole[1 : 1 + n * step : step] if step > 1 else whole[1 : 1 + n]
+                hold, version = a.storage.hold(a.lo, a.hi), a.storage.version
+                shape = a._parts.shape
+                data = (np.arange(2 * np.prod(shape)) % 5 - 1).astype(a._parts.dtype)
+                a.assign(data[::2].reshape(shape))
+                found.append((whole.numpy().tobytes(), a.storage.version - version))
+                was = hold.read(a.ptr, a.shape, a.strides, np.uint8)
+                found.append((was.tobytes(), hold.storage is None))
+                values = a.numpy()
+                a.assign(values[::-1])  # of its own memory
+                found.append(whole.numpy().tobytes())
+        x = wp.zeros(3, requires_grad=True)
+        new = np.array([np.nan, -0.0, np.inf], np.float32)
+        with wp.Tape() as tape:
+            x.assign(new)
+        found.append(([r.name for r in tape.records], x.numpy().tobytes()))
+        with wp.ScopedCapture() as capture:
+            x.assign(new[::-1])
+        found.append(x.numpy().tobytes())
+        wp.capture_launch(capture.graph)
+        found.append(x.numpy().tobytes())
+        frozen = np.ones(3, np.float32)
+        frozen.flags.writeable = False
+        for dest in (
+            wp.array(frozen, copy=False),
+            wp.array(np.broadcast_to(new[:1], 3), copy=False),
+        ):
+            with pytest.raises(LaunchError) as e:
+                dest.assign(new)
+            found.append(e.value.diagnostics[0].message)
+    half = len(found) // 2
+    assert found[:half] == found[half:]
 
 
 def test_assign():

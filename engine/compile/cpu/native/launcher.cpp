@@ -32,6 +32,7 @@ struct python_t {
     void (*clear)();
     void* (*save)();
     void (*restore)(void*);
+    int (*signals)();
     // objects
     object *none, *yes, *array, *real, *integer;
     object *type_of, *packed, *storage, *contiguous, *writable, *guard, *hold, *version, *announce,
@@ -57,6 +58,12 @@ struct run_t {
     int64_t bound_size;
     int64_t count;
     int64_t marked[1];
+};
+
+struct step_t {
+    void (*entry)(const unsigned char*, eng_launch*);
+    const unsigned char* args;
+    const eng_launch* begin;
 };
 
 object* nothing() {
@@ -93,9 +100,23 @@ int64_t append(object* a, unsigned char* to, int64_t size) {
     return fits ? size + n : -1;
 }
 
+// Whether nobody holds what a storage contains; a hold that is gone is forgotten.
+bool is_free(object* storage) {
+    object* hold = py.get(storage, py.hold);
+    if (!hold) return false;
+    bool free = hold == py.none;
+    if (!free) {
+        object* held = py.call(hold, static_cast<object*>(nullptr));  // a weak reference
+        free = held == py.none && py.set(storage, py.hold, py.none) == 0;
+        if (held) py.drop(held);
+    }
+    py.drop(hold);
+    return free;
+}
+
 // `Storage.before_write` of an array. False where that raised an error.
 bool announce(object* a, object* storage) {
-    if (is(storage, py.hold, py.none)) {
+    if (is_free(storage)) {
         object* version = py.get(storage, py.version);
         if (!version) return false;
         object* next = py.from_long(py.as_long(version) + 1);
@@ -245,6 +266,139 @@ object* clear(object*, object* const* given, int64_t n) {
     return py.yes;
 }
 
+// many(steps, first, end): runs launches whose writes are announced, one after another. True where
+// they left nothing, else the number of the first that did, and what its launch structure holds.
+object* many(object*, object* const* given, int64_t n) {
+    if (n != 3) return nothing();
+    const step_t* steps = words<step_t>(given[0]);
+    const int64_t first = py.as_long(given[1]), end = py.as_long(given[2]);
+    struct { int64_t number; eng_launch state; } left;
+    bool quiet = true;
+    void* thread = py.save();
+    for (int64_t k = first; k < end && quiet; ++k) {
+        const step_t& s = steps[k];
+        left.number = k;
+        left.state = *s.begin;
+        s.entry(s.args, &left.state);
+        quiet = memcmp(&left.state, s.begin, sizeof left.state) == 0;
+    }
+    py.restore(thread);
+    if (!quiet) return py.bytes(reinterpret_cast<const char*>(&left), sizeof left);
+    py.keep(py.yes);
+    return py.yes;
+}
+
+// The adjoints of a chunk of jobs: as `back` does each, but announced together.
+struct chunk_t {
+    static constexpr int64_t JOBS = 64, BYTES = 1 << 15;
+    int64_t count = 0, used = 0, known = 0;
+    const run_t* runs[JOBS];
+    int64_t at[JOBS];
+    object* grads[JOBS * MARKED];
+    unsigned char args[BYTES];
+
+    // Takes one more: 1 where it did, 0 where it cannot, -1 where an announcement raised an error.
+    int add(const run_t& r, object* values, object* blob) {
+        const int64_t n = py.bytes_size(blob), first = known;
+        if (count == JOBS || n < 0 || r.count > MARKED) return 0;
+        const int64_t begin = (used + 15) / 16 * 16;
+        if (begin + MOST > BYTES || n + r.bound_size > MOST) return 0;
+        memcpy(args + begin, py.bytes_data(blob), n);
+        int64_t size = n;
+        object* storages[MARKED];
+        int64_t got = 0;
+        bool fits = true, raised = false;
+        for (; got < r.count && fits; ++got) {
+            object* a = py.list_item(values, r.marked[got]);
+            object* g = grads[known++] = a ? py.get(a, py.grad) : nullptr;
+            storages[got] = g && g != py.none ? py.get(g, py.storage) : nullptr;
+            fits = storages[got] != nullptr;
+            if (fits) size = append(g, args + begin, size);
+            fits = fits && size >= 0;
+        }
+        fits = fits && size + r.bound_size <= MOST;
+        for (int64_t i = 0; i < got && fits && !raised; ++i) {
+            raised = !announce(grads[first + i], storages[i]);
+        }
+        for (int64_t i = 0; i < got; ++i) if (storages[i]) py.drop(storages[i]);
+        if (!fits || raised) {
+            for (; known > first; --known) if (grads[known - 1]) py.drop(grads[known - 1]);
+            return raised ? -1 : 0;
+        }
+        memcpy(args + begin + size, r.bound, r.bound_size);
+        runs[count] = &r;
+        at[count++] = begin;
+        used = begin + size + r.bound_size;
+        return 1;
+    }
+
+    // Runs them. The number of the first that left something, with that; else how many there are.
+    int64_t run(eng_launch& state) {
+        int64_t k = 0;
+        void* thread = py.save();
+        for (; k < count; ++k) {
+            state = *runs[k]->begin;
+            runs[k]->entry(args + at[k], &state);
+            if (memcmp(&state, runs[k]->begin, sizeof state) != 0) break;
+        }
+        py.restore(thread);
+        for (; known; --known) py.drop(grads[known - 1]);
+        return k;
+    }
+};
+
+// backs(jobs, first): runs adjoints from number `first` on, each a run, values and arguments among
+// the jobs. True where all have run and left nothing; the number of one that Python has to look at,
+// which has not run; or that of one that left something, and what its launch structure holds.
+object* backs(object*, object* const* given, int64_t n) {
+    if (n != 2) return nothing();
+    const int64_t all = py.list_size(given[0]) / 3;
+    int64_t k = py.as_long(given[1]);
+    struct { int64_t number; eng_launch state; } left;
+    while (k < all) {
+        chunk_t chunk;
+        int took = 1;
+        for (int64_t j = k; j < all; ++j) {
+            object* const at = py.list_item(given[0], 3 * j);
+            const run_t* r = at == py.none ? nullptr : words<run_t>(at);
+            object* const values = py.list_item(given[0], 3 * j + 1);
+            took = r ? chunk.add(*r, values, py.list_item(given[0], 3 * j + 2)) : 0;
+            if (took != 1) break;
+        }
+        const int64_t done = chunk.run(left.state);
+        k += done;
+        if (took < 0) return nullptr;
+        if (py.error()) py.clear();
+        if (done < chunk.count) {
+            left.number = k;
+            return py.bytes(reinterpret_cast<const char*>(&left), sizeof left);
+        }
+        if (py.signals() != 0) return nullptr;
+        if (done == 0) return py.from_long(k);
+    }
+    py.keep(py.yes);
+    return py.yes;
+}
+
+// Steps that are no kernels. fill: an address, a number of elements, the bytes of one, its bytes.
+// copy: to where, from where, and bytes.
+void fill(const unsigned char* args, eng_launch*) {
+    int64_t told[3];
+    memcpy(told, args, sizeof told);
+    unsigned char* to = reinterpret_cast<unsigned char*>(static_cast<intptr_t>(told[0]));
+    const int64_t all = told[1] * told[2];
+    int64_t done = told[2];
+    memcpy(to, args + sizeof told, done);
+    for (; done < all; done *= 2) memcpy(to + done, to, done < all - done ? done : all - done);
+}
+
+void copy(const unsigned char* args, eng_launch*) {
+    int64_t told[3];
+    memcpy(told, args, sizeof told);
+    memmove(reinterpret_cast<void*>(static_cast<intptr_t>(told[0])),
+            reinterpret_cast<const void*>(static_cast<intptr_t>(told[1])), told[2]);
+}
+
 }  // namespace
 
 // Takes the table, and gives the functions that Python makes objects of.
@@ -256,5 +410,9 @@ void eng_launcher(const void* table, int64_t size, void** functions) {
     functions[1] = reinterpret_cast<void*>(&launch);
     functions[2] = reinterpret_cast<void*>(&back);
     functions[3] = reinterpret_cast<void*>(&clear);
-    functions[4] = reinterpret_cast<void*>(sizeof(eng_launch));
+    functions[4] = reinterpret_cast<void*>(&many);
+    functions[5] = reinterpret_cast<void*>(&backs);
+    functions[6] = reinterpret_cast<void*>(&fill);
+    functions[7] = reinterpret_cast<void*>(&copy);
+    functions[8] = reinterpret_cast<void*>(sizeof(eng_launch));
 }

@@ -1,0 +1,128 @@
+"""A tape's part in captured graphs: launches that run there later, and what they have recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from engine import config
+from engine.compile.backend import Limits
+from engine.diagnostics.site import Site, call_site
+from engine.runtime.array import array
+from engine.runtime.deferred import DeferredLaunch, Operation
+from engine.runtime.plan import Call
+from engine.tape.capture import Captures
+from engine.tape.overwrites import MODES, Overwrites
+from engine.tape.records import CopyRecord, LaunchRecord, OverwriteRecord, Record
+from engine.tape.replay import Replay, may_go_back, pieces
+from engine.tape.restoration import Restoration
+from engine.tape.scopes import ScopeStack
+
+
+class ReplayedTape:
+    """The records of a tape. Those of graphs are made where somebody looks at them."""
+
+    records: list[Record]
+    _captures: Captures
+    _overwrites: Overwrites
+    _stack: ScopeStack | None
+    # Records, and what follows them; where the tape has no list of all of them.
+    _unmade: tuple[list[Record], list[Replay]] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """The records, made now."""
+        unmade = self.__dict__.get("_unmade") if name == "records" else None
+        if unmade is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        records, replays = unmade
+        made = [*records, *(record for r in replays for record in r.records())]
+        self._set(made)
+        return made
+
+    def _set(self, records: list[Record]) -> None:
+        self._unmade = None
+        self.records = records
+
+    def _count(self) -> int:
+        """How many records there are."""
+        if self._unmade is None:
+            return len(self.records)
+        records, replays = self._unmade
+        return len(records) + sum(r.count for r in replays)
+
+    def keep(self, replay: Replay) -> None:
+        """Notes what a graph has run and recorded."""
+        if not replay.count:
+            return
+        if self._unmade is None:
+            self._unmade = (self.records, [])
+            del self.records
+        self._unmade[1].append(replay)
+
+    def is_alone(self) -> bool:
+        """Whether its records are for itself, and taken as they are by default."""
+        return not (
+            self._captures or config.verify_autograd_array_access or config.overwrites == "present"
+            or config.overwrites not in MODES or config.tape_snapshots != "lazy"
+            or config.snapshot_exposed_bytes
+        )  # fmt: skip
+
+    def _replays(self) -> Sequence[Replay]:
+        """What its records are made of, where none of them was looked at; else nothing."""
+        return () if self._unmade is None or self._unmade[0] else self._unmade[1]
+
+    def _replay_backward(self) -> bool:
+        """Runs all records backward where that takes few calls; False where nothing has run."""
+        replays = self._replays()
+        backs = may_go_back(replays) if replays and self.is_alone() else None
+        if backs is None:
+            return False
+        for replay, back in zip(reversed(replays), reversed(backs), strict=True):
+            replay.backward(back)
+        return True
+
+    def _restored(self) -> Mapping[int, Sequence[Restoration]]:
+        """What a backward pass would restore now, by position among the records."""
+        found = self._overwrites
+        return found.needed(() if found.are_none() else self.records)
+
+    # ---- what graphs capture: it is there to be looked at, and made anew when the graph runs
+
+    def prepared(
+        self, launches: Sequence[DeferredLaunch], now: Limits
+    ) -> Sequence[Operation] | None:
+        """What runs launches of a graph and records them, in as few calls as can be.
+
+        None where that is not known yet. now: the limits of all of them.
+        """
+        return pieces(launches, now)
+
+    def sketch_launch(self, call: Call, site: Site | None) -> None:
+        """Notes a launch that a graph has captured, and that has not run."""
+        plan, values = call.plan, call.values
+        aliased = plan.aliased(values)
+        selection = plan.select(values, aliased)
+        self.records.append(LaunchRecord(
+            plan, call.dim, values, call.blob, call.inputs, site, aliased, selection
+        ))  # fmt: skip
+
+    def sketch_write(self, dest: array, src: array | None, what: str) -> None:
+        """The same for a copy, or for a fill where `src` is None."""
+        if src is not None and (dest.requires_grad or src.requires_grad):
+            self.records.append(CopyRecord(dest, src, call_site()))
+        elif dest.requires_grad:
+            self.records.append(OverwriteRecord(dest, what, call_site()))
+
+    def rewinding(self) -> Callable[[], None]:
+        """What makes the tape forget all that is recorded from now on."""
+        return partial(self._rewind, self._count())
+
+    def _rewind(self, count: int) -> None:
+        self._captures.forget()
+        unmade = self._unmade
+        known = self.records if unmade is None or count > len(unmade[0]) else unmade[0]
+        self._set(known[:count])
+        self._overwrites = self._overwrites.until(count)
+        if self._stack is not None:
+            self._stack = self._stack.until(count)

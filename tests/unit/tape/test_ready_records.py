@@ -1,0 +1,192 @@
+"""Backward passes of many records in few calls, against each record by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.compile.cpu import CPU, launcher, schedule
+from engine.diagnostics import EngineError
+from engine.runtime.storage import watchers
+from tests.unit.runtime.sequences import add, record, step
+from tests.unit.runtime.test_short_launches import (
+    NATIVE,
+    in_place,
+    made,
+    scale,
+    total,
+    turns,
+    way,
+)
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
+
+Made = tuple[wp.Tape, Any, list[Any]]  # a tape, its loss, its arrays
+
+
+def chain(n: int) -> Made:
+    """More than one chunk of launches."""
+    x, v = ([made(n) for _ in range(151)] for _ in "xv")
+    loss, tape = wp.zeros(1, dtype=float, requires_grad=True), wp.Tape()
+    with tape:
+        for t in range(150):
+            wp.launch(step, n, [x[t], v[t], 0.1], [x[t + 1], v[t + 1]])
+        wp.launch(total, n, [x[150], loss])
+    return tape, loss, [*x, *v, loss]
+
+
+def mixed(n: int) -> Made:
+    """Views, whose gradients are views; journals; loops, whose form depends on numbers."""
+    whole, y, z = made(2 * n), made(n), made(n)
+    loss, tape = wp.zeros(1, dtype=float, requires_grad=True), wp.Tape()
+    with tape:
+        for k in range(3):
+            wp.launch(scale, n, [whole[:n], y, 2.0])
+            wp.launch(total, n, [y, loss])
+            wp.launch(turns, n, [whole[n:], z, 3 + k])
+            wp.launch(total, n, [z, loss])
+        wp.launch(in_place, n, [z])
+        wp.launch(total, n, [z, loss])
+    return tape, loss, [whole, y, z, loss]
+
+
+def apart(n: int) -> Made:
+    """No record overwrites what another one reads."""
+    whole, loss, tape = made(2 * n), wp.zeros(1, dtype=float, requires_grad=True), wp.Tape()
+    ys = [made(n) for _ in range(6)]
+    with tape:
+        for k, y in enumerate(ys):
+            wp.launch(turns if k % 2 else scale, n, [whole[:n], y, 3 + k if k % 2 else 0.5])
+            wp.launch(total, n, [y, loss])
+            if k == 3:
+                wp.launch(in_place, n, [y])
+    return tape, loss, [whole, loss, *ys]
+
+
+def seen(make: Callable[[int], Made], n: int) -> list[Any]:
+    tape, loss, arrays = make(n)
+    holds, out = [], []
+    for k in range(5):
+        grad = arrays[0].grad
+        if k % 2:  # somebody remembers a gradient
+            holds.append(grad.storage.hold(grad.lo, grad.hi))
+        if k == 3:
+            arrays[1].grad = wp.full(arrays[1].shape, 2.0, dtype=float)
+        version = grad.storage.version
+        tape.backward(loss)
+        out.append(grad.storage.version - version)
+        out.append([a.grad.numpy().tobytes() for a in arrays])
+        out.append([r.stack_bytes for r in tape.records])
+    out += [h.read(grad.ptr, grad.shape, grad.strides, np.float32).tobytes() for h in holds]
+    return out
+
+
+@pytest.mark.parametrize("n", [1, 7, 33])
+@pytest.mark.parametrize("make", [chain, mixed, apart])
+def test_the_same_bits(
+    make: Callable[[int], Made], n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for short in (False, "native", "native"):
+        with way(monkeypatch, short):
+            found.append(seen(make, n))
+    assert found[0] == found[1] == found[2]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What calls for many records gave."""
+    assert NATIVE is not None
+    came: list[Any] = []
+    backs = NATIVE.backs
+
+    def call(jobs: list[Any], first: int) -> Any:
+        came.append(backs(jobs, first))
+        return came[-1]
+
+    functions = NATIVE._replace(backs=call)
+    monkeypatch.setattr(launcher.maker, "functions", functions)
+    monkeypatch.setattr(CPU, "functions", functions)
+    return came
+
+
+def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)
+    with way(monkeypatch, "native"):
+        came = counted(monkeypatch)
+        tape, loss, arrays = chain(5)
+        for _ in range(3):
+            tape.backward(loss)
+        assert came[-1] is True
+        del came[:]
+        arrays[200].grad = None
+        arrays[200].requires_grad = True  # its gradient has to be made
+        tape.backward(loss)
+        assert [x for x in came if x is not True]
+        del came[:]
+        told: list[Any] = []
+        watchers.append(lambda *what: told.append(what))
+        try:
+            tape.backward(loss)
+        finally:
+            watchers.pop()
+        assert not came
+        assert len(told) > 300
+
+
+def test_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adjoints that run out of stack go on in the form that saves less, or end with an error."""
+    found = []
+    for short in (False, "native"):
+        with way(monkeypatch, short):
+            x, ys = made(4), [made(4) for _ in range(7)]
+            with wp.Tape() as tape:
+                for k, y in enumerate(ys):
+                    wp.launch(
+                        turns if k % 3 == 1 else scale, 4, [x, y, 2000 if k % 3 == 1 else 2.0]
+                    )
+            out: list[Any] = []
+            for limit in (1 << 20, 1 << 20, 1 << 20, 12000, 12000, 16, 1 << 20):
+                monkeypatch.setattr(wp.config, "stack_limit_bytes", limit)
+                tape.zero()
+                try:
+                    tape.backward(grads={y: np.ones(4, np.float32) for y in ys})
+                except EngineError as e:
+                    out.append(e.diagnostics[0].notes)
+                out.append((x.grad.numpy().tobytes(), [r.stack_bytes for r in tape.records]))
+            found.append(out)
+    for a, b in zip(*found, strict=True):
+        assert a == b
+
+
+def test_large_ones_between_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LEAST", 400_000)
+    found = []
+    for short, threads in ((False, 1), ("native", 1), ("native", 2), ("native", 7)):
+        monkeypatch.setattr(wp.config, "num_threads", threads)
+        with way(monkeypatch, short):
+            x, y, z = made(150_000), made(150_000), made(5)
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(scale, 5, [x[:5], z, 2.0])
+                wp.launch(scale, 150_000, [x, y, 0.5])
+                wp.launch(total, 150_000, [y, loss])
+                wp.launch(total, 5, [z, loss])
+                wp.launch(total, 1, [z, loss])
+            for _ in range(4):
+                tape.backward(loss)
+            found.append(x.grad.numpy().tobytes())
+    assert all(f == found[0] for f in found)
+
+
+def test_records_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    with way(monkeypatch, "native"):
+        tape, loss, _ = chain(3)
+        before = record(tape)
+        for _ in range(3):
+            tape.backward(loss)
+        assert record(tape) == before
+    wp.launch(add, 1, [loss, 1.0])
