@@ -16,10 +16,10 @@ from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch, DeferredWrite, Operation
 from engine.runtime.device import HOST
 from engine.runtime.execute import Executable
+from engine.runtime.faults import watchers
 from engine.runtime.guards import objection
 from engine.runtime.plan import Call
 from engine.runtime.storage import Storage, announced
-from engine.runtime.watch import watchers
 
 Simple = DeferredLaunch | DeferredWrite
 MANY = 200  # launches that have run one by one
