@@ -31,6 +31,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 from engine import config, hooks
+from engine import late as _late  # noqa: F401  (the first: it notes when)
 
 if TYPE_CHECKING:
     from engine import autograd

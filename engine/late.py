@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+STARTED = time.time()  # when the engine began to be loaded: the first of its modules does this
 
 
 def late(package: str, modules: Mapping[str, str]) -> None:

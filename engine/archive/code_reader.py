@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast, get_args
 
+from engine import builtins as _operations  # fills the table of operations, which IR names
 from engine.archive.code_writer import STATEMENTS, fields_of, is_tuple
 from engine.archive.data import (
     ArchiveError,
@@ -29,6 +30,7 @@ from engine.runtime.device import HOST
 from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan
 
+assert _operations
 _DEEPEST = 200  # blocks in blocks
 _FORMAT = re.compile(r"|%[-+ #0]{0,4}[0-9]{0,2}(?:\.[0-9]{1,2})?[a-zA-Z]|:[^{}\n]{0,16}")
 _LONG = re.compile(r"[0-9]{3}")

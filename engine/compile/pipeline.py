@@ -125,6 +125,8 @@ class Variants:
             return None
         if form == "forward":
             return self._remembered.form
+        if not self.answers.holds():
+            return None
         said = self.answers.get(["form", form, *key], dict)
         try:
             return None if said is None else Kept(said)
@@ -134,6 +136,8 @@ class Variants:
     def _keep(self, form: Form, key: Key, fn: Function, entry: Entry) -> None:
         """Leaves a form that was compiled to later processes."""
         if self.answers.save is None or form not in ("adjoint", "recorded") or fn is self.ir:
+            return
+        if not self.answers.holds():
             return
         said = None if ad.inlined_size(self.ir) >= LONG else form_of(fn, entry)
         if said is not None:

@@ -45,6 +45,8 @@ class Answers:
     def __init__(self) -> None:
         self.said: dict[str, Any] = {}
         self.save: Callable[[], None] | None = None
+        # Whether what is compiled now is compiled as the kernel was that is kept.
+        self.holds: Callable[[], bool] = bool
 
     def get(self, question: Sequence[object], kind: type) -> Any:
         """The answer, if it is of a kind; None where nobody has asked."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import time
 
 from engine.compile.cache import Cache
+from engine.late import STARTED
 
 # What is younger than this may have been written since this process read it.
 _YOUNG = 2.0
-_STARTED = time.time()
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What decides what a kernel compiles to, and what launches ask of it.
 _ROOMS = ("ad", "alias", "builtins", "codegen", "compile", "diagnostics", "frontend", "ir", "lang",
@@ -39,7 +38,7 @@ def _digest(cache: Cache) -> str | None:
     _look(_ROOT, files, False)
     for room in _ROOMS:
         _look(f"{_ROOT}/{room}", files, True)
-    if max(max(info.st_mtime, info.st_ctime) for _, info in files) > _STARTED - _YOUNG:
+    if max(max(info.st_mtime, info.st_ctime) for _, info in files) > STARTED - _YOUNG:
         return None
     files.sort()
     stamp = hashlib.sha256()

@@ -5,6 +5,7 @@ Works on the arguments as kernels read them, so that it serves every form and ev
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import struct
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.classes import dataclass
 from engine.codegen.layout import arg_offsets
+from engine.compile.remembered import Damaged
 from engine.lang.strided import Elements, byte_range, may_meet, overlaps_itself
 from engine.lang.types import ArrayType, ScalarType, Type, is_integer
 
@@ -122,7 +124,8 @@ class Threads:
     @functools.cached_property
     def collected(self) -> Collected:
         if self._look is not None:
-            return self._look()
+            with contextlib.suppress(Damaged):
+                return self._look()
         from engine.ad.threads import collect
 
         return collect(self.fn)

@@ -43,6 +43,7 @@ class Graph:
         # where a run begins to record there.
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
+        self._has_run = False
         self._outer: Graph | None = None if outer is None else outer._root
         # While it captures.
         self._token: Token[recording.Deferring | None] | None = None
@@ -100,6 +101,10 @@ class Graph:
 
     def _replay(self) -> None:
         """Runs it on tapes as they were before the capture."""
+        if not self._has_run:  # what tapes have is what was noted, and has not happened
+            self._has_run = True
+            for rewind in self._rewinds.values():
+                rewind()
         self._waiting = dict(self._rewinds)
         self._run()
 

@@ -38,6 +38,7 @@ class Place:
     ) -> None:
         self.key = key
         self._cache, self._meaning, self._given = cache, meaning, given
+        self._settings = _settings()
 
     def look(self) -> Variants | None:
         """The kernel, if an earlier process left it here, and its code is in the cache."""
@@ -48,7 +49,7 @@ class Place:
         made = Variants(found)
         if not made.is_there(CPU):
             return None
-        made.answers.save = partial(self._write, found.said)
+        made.answers.save, made.answers.holds = partial(self._write, found.said), self.holds
         return made
 
     def keep(self, kernel: Kernel, variants: Variants, captures: list[Captures]) -> None:
@@ -63,12 +64,25 @@ class Place:
             return
         said = remembered.said_of(variants, variants.entry(CPU, "forward"), self._given)
         if said is not None:
-            variants.answers.save = partial(self._write, said)
+            variants.answers.save, variants.answers.holds = partial(self._write, said), self.holds
             self._write(said)
+
+    def holds(self) -> bool:
+        """Whether all settings and the compiler are those of the key, as far as can be told."""
+        try:
+            return _settings() == self._settings
+        except (EngineError, OSError):
+            return False
 
     def _write(self, said: dict[str, Any]) -> None:
         with contextlib.suppress(OSError, RuntimeError):  # another thread may note an answer
             self._cache.remember(self.key, json.dumps(said))
+
+
+def _settings() -> tuple[object, ...]:
+    """What code depends on besides the text of kernels and of the engine. Raises EngineError."""
+    compiler = find_toolchain().key
+    return compiler, config.atomics, config.precise_math, config.debug_info
 
 
 def place_of(kernel: Kernel) -> Place | None:
@@ -86,13 +100,13 @@ def place_of(kernel: Kernel) -> Place | None:
     if meaning is None:
         return None
     try:
-        cache, compiler = open_cache(), find_toolchain().key
+        cache, settings = open_cache(), _settings()
         own_text = sources.digest(cache)
     except (EngineError, OSError):
         return None  # told when something is compiled
     if own_text is None:
         return None
-    settings = (_SCHEMA, config.atomics, config.precise_math, config.debug_info, kernel.key)
-    whole = (own_text, compiler, sys.version, np.__version__, settings, meaning.parts)
+    versions = (_SCHEMA, sys.version, np.__version__)
+    whole = (own_text, versions, settings, kernel.key, meaning.parts)
     key = hashlib.sha256(repr(whole).encode("utf-8", "surrogatepass")).hexdigest()
     return Place(cache, key, meaning, given)

@@ -87,21 +87,24 @@ class Batch:
 
     def run(self, tell: Callable[[int, Outcome], object], done: list[int]) -> None:
         """See `engine.compile.backend.Batch`."""
-        first = 0
+        first, cell = 0, ctypes.c_int64(0)
+        progress = ctypes.addressof(cell)
         for end in self._ends:
             while first < end:
-                came = self._many(self._at, first, end)
+                try:
+                    came = self._many(self._at, first, end, progress)
+                finally:  # Ctrl-C is told of here, after what has run
+                    done[0] = cell.value
                 if came is True:
                     first = end
                 else:
                     assert isinstance(came, bytes)
                     (first,) = _NUMBER.unpack_from(came)
-                    done[0] = first
                     left = self._left(first, came)
                     if left is not NOTHING:
                         tell(first, left)
                     first += 1
-                done[0] = first
+                    done[0] = cell.value = first
 
     def _left(self, number: int, came: bytes) -> Outcome:
         brief, args, spare = self._steps[number]

@@ -42,6 +42,7 @@ _ALWAYS = ("config", "types")  # modules of the engine that each program has loa
 _DEEPEST = 8
 _LONGEST = 64  # items of a table that are looked at
 _UNKNOWN = ("?",)
+_PLAIN_KINDS = (type, ModuleType, enum.EnumMeta)
 
 
 class Unclear(Exception):
@@ -120,6 +121,8 @@ class Meaning:
 
     def _told_function(self, f: Any, text: FunctionText | None) -> object:
         raw = inspect.unwrap(f)
+        if _is_signed(f):
+            raise Unclear
         lines = None if text is None else text.lines
         if not isinstance(raw, FunctionType) or text is None or lines is None:
             raise Unclear
@@ -292,9 +295,9 @@ class Meaning:
 
     def _member(self, owner: object, word: str, value: object, seen: _Seen, depth: int) -> object:
         before = self._unknown
-        if isinstance(owner, type) and not isinstance(value, (enum.Enum, type, UserFunc)):
-            if hasattr(type(value), "__get__"):
-                value = object()  # what asks for it gets something else
+        own = isinstance(owner, type) and not isinstance(value, (enum.Enum, type, UserFunc))
+        if (own and hasattr(type(value), "__get__")) or not _is_looked_up(owner, word):
+            value = object()  # what asks for it gets something else
         out = self._value(value, seen, depth + 1)
         self._told[id(owner), word] = before == self._unknown
         self._unknown = before  # who reads the owner has not read all that is in it
@@ -351,6 +354,17 @@ def _of_engine(engine: ModuleType, word: str) -> object:
     return MISSING if stubs and stubs.BUILTINS.get(word, MISSING) is value else value
 
 
+def _is_looked_up(owner: object, word: str) -> bool:
+    """Whether a module or class gives what is in it: nothing of its own kind comes in between."""
+    kind = type(owner)
+    if kind in _PLAIN_KINDS:
+        return True
+    base = type if isinstance(owner, type) else ModuleType
+    return kind.__getattribute__ is base.__getattribute__ and not any(
+        word in vars(c) for c in kind.__mro__ if c not in (*_PLAIN_KINDS, object)
+    )
+
+
 def _name(word: str) -> str:
     """A word as Python has it as a name: letters may be written in several ways."""
     if word.isascii():
@@ -379,6 +393,15 @@ def _is_plain(pattern: Pattern) -> bool:
         _is_plain(x) if isinstance(x, Pattern) else isinstance(x, (*_VALUES, ArrayType))
         for x in pattern.items
     )
+
+
+def _is_signed(f: Any) -> bool:
+    """Whether a function, or one that it wraps, says itself what its parameters are."""
+    while f is not None:
+        if "__signature__" in getattr(f, "__dict__", ()):
+            return True
+        f = getattr(f, "__wrapped__", None)
+    return False
 
 
 def _own(code: CodeType) -> set[str]:

@@ -14,7 +14,6 @@ import ast
 import inspect
 import linecache
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from importlib.machinery import SourceFileLoader
@@ -22,8 +21,8 @@ from types import CodeType
 from typing import Any
 
 from engine.classes import dataclass
+from engine.late import STARTED
 
-_STARTED = time.time()
 # Texts of one file that are remembered.
 _MAX_VERSIONS = 8
 # Where a call begins and ends in the text of its function.
@@ -164,7 +163,7 @@ def _touched(file: str) -> bool:
     """Whether a file was written after the program began."""
     entry = linecache.cache.get(file)
     when = entry[1] if entry is not None and len(entry) > 1 else None
-    return isinstance(when, (int, float)) and when >= _STARTED
+    return isinstance(when, (int, float)) and when >= STARTED
 
 
 def _source_lines(file: str, names: dict[str, Any]) -> list[str]:

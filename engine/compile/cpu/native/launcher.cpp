@@ -266,11 +266,13 @@ object* clear(object*, object* const* given, int64_t n) {
     return py.yes;
 }
 
-// many(steps, first, end): runs launches whose writes are announced, one after another. True where
-// they left nothing, else the number of the first that did, and what its launch structure holds.
+// many(steps, first, end, progress): runs launches whose writes are announced, one after another.
+// True where they left nothing, else the number of the first that did, and what its launch structure
+// holds. progress: where the number of those is written that have run and left nothing.
 object* many(object*, object* const* given, int64_t n) {
-    if (n != 3) return nothing();
+    if (n != 4) return nothing();
     const step_t* steps = words<step_t>(given[0]);
+    int64_t* const progress = words<int64_t>(given[3]);
     const int64_t first = py.as_long(given[1]), end = py.as_long(given[2]);
     struct { int64_t number; eng_launch state; } left;
     bool quiet = true;
@@ -281,6 +283,7 @@ object* many(object*, object* const* given, int64_t n) {
         left.state = *s.begin;
         s.entry(s.args, &left.state);
         quiet = memcmp(&left.state, s.begin, sizeof left.state) == 0;
+        *progress = k + quiet;
     }
     py.restore(thread);
     if (!quiet) return py.bytes(reinterpret_cast<const char*>(&left), sizeof left);
