@@ -54,6 +54,9 @@ class _Descent:
     def step(self, grad: Sequence[array]) -> None:
         """Changes the parameters, given the gradient of each. Nothing is recorded on a tape.
 
+        In a captured graph the number of the step (`t`) is that of the capture, as all Python
+        numbers are: what is corrected for it is each time corrected as then.
+
         Raises UtilityError (a LaunchError and a RuntimeError) where no parameters are set or the
         gradients are not as many, with TypeError and ValueError among its bases for the wrong
         type or shape.

@@ -334,3 +334,19 @@ def test_work_of_the_host_is_captured():
     points.assign([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]])
     wp.capture_launch(capture.graph)
     assert near.list() == [1, 1]
+
+
+@pytest.mark.parametrize("clear", ["reset", "zero"])
+def test_a_tape_that_is_cleared_first_has_nothing_to_clear(clear):
+    """At the first launch of a graph nothing has been recorded: gradients of others stay."""
+    x, loss = floats(1.0, 2.0, 3.0, requires_grad=True), wp.zeros(1, requires_grad=True)
+    x.grad.fill_(10.0)
+    tape = wp.Tape()
+    with wp.ScopedCapture() as capture:
+        getattr(tape, clear)()
+        with tape:
+            wp.launch(total, 3, [x, loss])
+        tape.backward(loss)
+    for grads in ([11, 11, 11], [1, 1, 1], [1, 1, 1]):
+        wp.capture_launch(capture.graph)
+        assert x.grad.list() == grads

@@ -8,6 +8,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,9 @@ class Counted:
         assert NATIVE is not None
         many = NATIVE.many
 
-        def counted(at: int, first: int, end: int) -> Any:
+        def counted(at: int, first: int, end: int, progress: int) -> Any:
             self.calls.append(end - first)
-            return many(at, first, end)
+            return many(at, first, end, progress)
 
         functions = NATIVE._replace(many=counted)
         monkeypatch.setattr(launcher.maker, "functions", functions)
@@ -341,8 +342,9 @@ def test_bounds_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
         assert faults
 
 
-def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends a long sequence between two launches."""
+@pytest.mark.parametrize("taped", [False, True])
+def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, taped: bool) -> None:
+    """It ends a long sequence between two launches; the tape has a record of each that ran."""
 
     @wp.kernel
     def slow(x: F):
@@ -353,8 +355,9 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
         x[1] = x[1] + 1.0
 
     x = wp.zeros(2, dtype=float)
+    tape = wp.Tape()
     with way(monkeypatch, "native"):
-        with wp.ScopedCapture() as capture:
+        with wp.ScopedCapture() as capture, tape if taped else nullcontext():
             for _ in range(3000):
                 wp.launch(slow, 1, [x])
         small = wp.zeros(2, dtype=float)
@@ -374,6 +377,8 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         assert 0 < x.numpy()[1] < 3000
+        if taped:
+            assert 0 <= x.numpy()[1] - len(tape.records) <= 1
         assert time.perf_counter() - began < 2.0
 
 
