@@ -2,9 +2,10 @@
 
     extern "C" __global__ void SYMBOL(eng::block_t<BYTES> args, eng_launch L)
 
-runs the threads L.begin to L.end, each CUDA thread those that lie a grid of blocks apart. All
-memory that a thread needs beside its arguments is the launcher's, in frames of one size (see
-`native/cuda/block.h`): a thread that exceeds its frame is abandoned and leaves an error.
+runs the threads L.begin to L.end, each CUDA thread those that lie a grid of blocks apart. What a
+thread saves is in its own memory where it is little, else in frames of one size that are the
+launcher's (see `native/cuda/block.h`): a thread that exceeds its frame is abandoned and leaves an
+error.
 
 Threads run in no order, so that every update of memory is atomic. What one thread does to another
 through memory is therefore not reversed as it happened, which is what the CPU promises.
@@ -17,9 +18,13 @@ from collections.abc import Sequence
 from engine.codegen import headers, snippets
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
+from engine.codegen.frames import Frames, frames_of
 from engine.codegen.layout import SLOT, arg_offsets
 from engine.codegen.spelling import local
 from engine.ir import nodes as n
+
+# Bytes of saved values that a thread keeps in its own memory, where they are known to be so few.
+LOCAL = 4096
 
 CUDA = Dialect(
     name="cuda",
@@ -62,9 +67,17 @@ def _run(e: Emitter) -> list[str]:
         out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
     body: list[str] = []
     if facts.context:
+        size = local_stack(frames_of(e.fn))
+        if size is None:
+            out.append("    const eng::frame_t stack = eng::stack_of(L, eng::lane());")
+        else:
+            out += [
+                f"    alignas(8) unsigned char saved[{max(size, SLOT)}];",
+                f"    const eng::frame_t stack{{saved, 0, {size}}};",
+            ]
         body += [
             "if (eng::skips(L, k)) continue;",
-            f"eng::ctx_t ctx = eng::enter<{_flag(facts.reads)}>(L, k, eng::lane());",
+            f"eng::ctx_t ctx = eng::enter<{_flag(facts.reads)}>(L, k, stack);",
         ]
     if facts.axes:
         body += [f"int64_t c[{facts.axes}];", f"eng::coordinates<{facts.axes}>(L, k, c);"]
@@ -73,14 +86,22 @@ def _run(e: Emitter) -> list[str]:
     body.append(f"{e.call(e.fn, [local(p) for p in e.fn.params])};")
     if facts.context:
         body.append(f"eng::leave<{_flag(facts.writes)}>(L, k, ctx);")
+    # The last thread of an adjoint comes first, where there is an order.
+    first, turns = ("L.end - 1 - eng::lane()", "k >= L.begin; k -=") if e.fn.adjoints else (
+        "L.begin + eng::lane()", "k < L.end; k +=")  # fmt: skip
     return [
         *out,
         "    const int64_t step = eng::lanes();",
-        "    for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {",
+        f"    for (int64_t k = {first}; {turns} step) {{",
         *(f"        {line}" for line in body),
         "    }",
         "}",
     ]
+
+
+def local_stack(frames: Frames) -> int | None:
+    """Bytes of a stack in the thread's own memory; None where the launcher provides it."""
+    return frames.stack if frames.stack is not None and frames.stack <= LOCAL else None
 
 
 def _entry(e: Emitter, symbol: str) -> list[str]:

@@ -88,6 +88,19 @@ class Marks(NamedTuple):
     gradients: bool
 
 
+@dataclass(frozen=True)
+class Properties:
+    """What a GPU is. arch: of its machine code, as the compiler names it."""
+
+    name: str
+    arch: str
+    sm_count: int
+    total_memory: int
+    shared_memory: int
+    uuid: str
+    pci_bus_id: str
+
+
 class Brief(Protocol):
     """A short way to run small launches that are alike.
 
@@ -160,6 +173,22 @@ class Backend(ABC):
     kind: ClassVar[str]
     on_host: ClassVar[bool] = False
 
+    # ---- the device
+
+    @property
+    def properties(self) -> Properties | None:
+        """What the device is; None of the host."""
+        return None
+
+    @property
+    def free_memory(self) -> int | None:
+        """Bytes of its memory that nobody has; None of the host."""
+        return None
+
+    def synchronize(self) -> None:
+        """Waits for all that the device has to do."""
+        return
+
     # ---- code
 
     @abstractmethod
@@ -200,6 +229,12 @@ class Backend(ABC):
         owner: what must live as long as the array or a view of it does. strides: in bytes, None for
         elements side by side in the order of rows.
         """
+
+    def geometry(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> Any:
+        """Where elements lie, as an array of NumPy: to be sliced, not to be read or written."""
+        return self.view(owner, address, shape, strides, dtype, True)
 
     @abstractmethod
     def owner_of(self, view: Any) -> object | None:

@@ -29,7 +29,8 @@ Operation = Callable[[Any], Any]
 def _opaque(a: array) -> np.ndarray[Any, Any]:
     """The elements as NumPy values without components, so that axes match."""
     kind = np.dtype((np.void, a._ir.element.size))
-    seen: np.ndarray[Any, Any] = a.storage.view(a.ptr, a.shape, a.strides, kind)
+    backend = a.storage.device.backend
+    seen: np.ndarray[Any, Any] = backend.geometry(a.storage, a.ptr, a.shape, a.strides, kind)
     return seen
 
 
@@ -124,15 +125,31 @@ def reshape(a: array, shape: Any) -> array:
     target = tuple(operator.index(n) for n in dims)
 
     def operation(v: Any) -> Any:
-        out = v.reshape(target)
-        if v.size and out.__array_interface__["data"] != v.__array_interface__["data"]:
+        try:
+            return reshaped(v, target)
+        except ValueError:
             raise fail(
                 "E206", f"an array with strides {v.strides} cannot be viewed as shape {target}",
                 help="make it contiguous first: a.contiguous()",
-            )  # fmt: skip
-        return out
+            ) from None  # fmt: skip
 
     return apply_linked(a, operation)
+
+
+def reshaped(v: Any, target: tuple[int, ...]) -> Any:
+    """A view in another shape. Raises ValueError where strides forbid it: nothing is read."""
+    if _RESHAPES:
+        return v.reshape(target, copy=False)
+    out = v.view()
+    try:
+        out.shape = target
+    except AttributeError:
+        raise ValueError from None
+    return out
+
+
+# NumPy 2.1 can be told to make no copy.
+_RESHAPES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 def transpose(a: array, axes: Any) -> array:

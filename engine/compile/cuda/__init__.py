@@ -1,19 +1,24 @@
-"""CUDA: text and machine code. Devices come later: nothing can be allocated or run yet.
-
-No device of this kind is registered, so that users meet none of this.
-"""
+"""CUDA: text and machine code by NVRTC, memory and launches by CuPy."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.classes import dataclass
 from engine.codegen import cuda, headers
+from engine.codegen.facts import LINEAR, Facts, facts_of
+from engine.codegen.frames import Frames, frames_of
 from engine.codegen.spelling import identifier
-from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome
+from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome, Properties
 from engine.compile.cache import open_cache
-from engine.compile.cuda import nvrtc
+from engine.compile.cuda import memory, nvrtc
+from engine.compile.cuda.gpu import Gpu
+from engine.compile.cuda.view import View, geometry
 from engine.compile.failure import failure
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.ir.nodes import Function
@@ -23,20 +28,68 @@ from engine.locks import Lock
 _SYMBOL = "ENGINE_ENTRY"
 
 
-class Cuda(Backend):
-    """GPUs of one architecture.
+@dataclass(frozen=True, eq=False)
+class Code:
+    """What runs a kernel. module: machine code or PTX, which may hold other kernels, too."""
 
-    An entry's code is that of a module (bytes), which holds the entry point `symbol` and those of
-    kernels that were compiled with it. It is kept in memory alone. arch: `sm_90` for machine code,
-    `compute_90` for PTX.
+    module: bytes
+    symbol: str
+    facts: Facts
+    frames: Frames
+    is_adjoint: bool
+
+    @property
+    def linear(self) -> bool:
+        """Whether it asks for the thread's number in the whole grid."""
+        return LINEAR in self.facts.tids
+
+
+class Cuda(Backend):
+    """One GPU, or an architecture to compile for.
+
+    arch: `sm_90` for machine code, `compute_90` for PTX; that of the GPU where left out.
     """
 
     kind = "cuda"
 
-    def __init__(self, arch: str = "sm_90") -> None:
-        self.arch = arch
+    def __init__(self, arch: str = "", gpu: Gpu | None = None) -> None:
+        self._arch = arch
+        self._gpu = gpu
         self._lock = Lock()
         self._entries: dict[str, Entry] = {}
+        self._modules: dict[bytes, Any] = {}
+        self._functions: dict[tuple[bytes, str], Any] = {}
+        self._helpers: dict[str, Any] = {}
+        self._scratch: tuple[Any, int] | None = None
+        # Bytes of journal frames that were enough for kernels whose text does not tell.
+        self.guesses: dict[str, int] = {}
+
+    @property
+    def gpu(self) -> Gpu:
+        """What runs there. Raises LaunchError (E208) where there is none."""
+        if self._gpu is None:
+            raise LaunchError(
+                Diagnostic("E208", "this is an architecture, not a GPU", help='use device="cpu"')
+            )
+        return self._gpu
+
+    @property
+    def properties(self) -> Properties | None:
+        return None if self._gpu is None else self._gpu.properties
+
+    @property
+    def free_memory(self) -> int | None:
+        return None if self._gpu is None else self._gpu.free_memory
+
+    def synchronize(self) -> None:
+        self.gpu.synchronize()
+
+    @property
+    def arch(self) -> str:
+        """The architecture that kernels are compiled for."""
+        if not self._arch:
+            self._arch = "sm_90" if self._gpu is None else self._known(self.gpu.properties.arch)
+        return self._arch
 
     # ---- code
 
@@ -44,7 +97,7 @@ class Cuda(Backend):
         return cuda.emit(fn, symbol)
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
-        version = nvrtc.version()
+        version = self._version()
         texts = [cuda.emit(f, _SYMBOL) for f in fns]
         keys = [self._key(text, version) for text in texts]
         with self._lock:
@@ -58,7 +111,7 @@ class Cuda(Backend):
             return [self._entries[key] for key in keys]
 
     def is_cached(self, fn: Function) -> bool:
-        return self._key(cuda.emit(fn, _SYMBOL), nvrtc.version()) in self._entries
+        return self._key(cuda.emit(fn, _SYMBOL), self._version()) in self._entries
 
     def _key(self, text: str, version: tuple[int, int]) -> str:
         parts = (text, headers.hash_of(headers.CUDA), self.arch, *nvrtc.FLAGS, str(version))
@@ -69,34 +122,92 @@ class Cuda(Backend):
         parts = [text.replace(_SYMBOL, symbols[key]) for key, (_, text) in todo.items()]
         fns = [f for f, _ in todo.values()]
         text = "\n".join([cuda.preamble(fns), *parts])
-        code, said = nvrtc.compile_program(text, self.arch)
+        code, said = self._compiled(text)
         if not code:
             log = open_cache().log(next(iter(todo)), f"{said}\n\n{text}")
             raise failure("the CUDA compiler gave up", fns, said, nvrtc.FILE, text, log,
                           help="report this, with the file that the notes name")  # fmt: skip
-        for key, symbol in symbols.items():
-            self._entries[key] = Entry(symbol, code)
+        for key, (fn, _) in todo.items():
+            symbol = symbols[key]
+            facts = facts_of(fn)[id(fn)]
+            made = Code(code, symbol, facts, frames_of(fn), bool(fn.adjoints))
+            self._entries[key] = Entry(symbol, made)
 
-    # ---- memory and runs
+    # What tests put others in place of: the compiler.
+
+    def _version(self) -> tuple[int, int]:
+        return nvrtc.version()
+
+    def _known(self, arch: str) -> str:
+        return nvrtc.known(arch)
+
+    def _compiled(self, text: str) -> tuple[bytes, str]:
+        return nvrtc.compile_program(text, self.arch)
+
+    # ---- loaded code
+
+    def function(self, code: Code) -> Any:
+        """A kernel on the device."""
+        key = (code.module, code.symbol)
+        found = self._functions.get(key)
+        if found is None:
+            with self._lock:
+                module = self._modules.get(code.module)
+                if module is None:
+                    module = self._modules[code.module] = self.gpu.load(code.module)
+                found = self._functions[key] = self.gpu.function(module, code.symbol)
+        return found
+
+    def helper(self, header: str, symbol: str) -> Any:
+        """A kernel of the package's own."""
+        found = self._helpers.get(symbol)
+        if found is None:
+            code, said = self._compiled(headers.in_one(headers.CUDA, header))
+            assert code, said
+            with self._lock:
+                module = self._modules[code] = self._modules.get(code) or self.gpu.load(code)
+                found = self._helpers[symbol] = self.gpu.function(module, symbol)
+        return found
+
+    # ---- memory
+
+    @property
+    def scratch(self) -> int:
+        """Where launches write errors that they cannot have."""
+        if self._scratch is None:
+            self._scratch = self.allocate(0, 64, True)
+        return self._scratch[1]
 
     def allocate(self, ordinal: int, nbytes: int, zero: bool) -> tuple[Any, int]:
-        _not_yet()
+        del ordinal
+        made = self.gpu.allocate(nbytes)
+        if zero:
+            self.gpu.clear(made[1], nbytes)
+        return made
 
     def view(
         self, owner: object, address: int, shape: Sequence[int],
         strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> Any:  # fmt: skip
-        _not_yet()
+        return View(self, owner, geometry(address, shape, strides, dtype, writable))
+
+    def geometry(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> NDArray[Any]:
+        del owner
+        return geometry(address, shape, strides, dtype, True)
 
     def owner_of(self, view: Any) -> object | None:
-        _not_yet()
+        return view.owner if isinstance(view, View) else None
 
-    def to_host(self, view: Any) -> Any:
-        _not_yet()
+    def to_host(self, view: Any) -> NDArray[Any]:
+        return memory.to_host(view) if isinstance(view, View) else np.asarray(view)
 
     def put(self, view: Any, values: Any) -> None:
-        _not_yet()
+        memory.put(view, values)
+
+    # ---- runs
 
     def run(
         self,
@@ -108,8 +219,6 @@ class Cuda(Backend):
         journal: Journal | None = None,
         spare: Callable[[], Entry] | None = None,
     ) -> Outcome:
-        _not_yet()
+        from engine.compile.cuda import runner
 
-
-def _not_yet() -> NoReturn:
-    raise LaunchError(Diagnostic("E208", "kernels do not run on CUDA yet", help='use device="cpu"'))
+        return runner.run(self, entry, dim, args, limits, threads, journal, spare)

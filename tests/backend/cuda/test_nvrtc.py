@@ -114,7 +114,7 @@ def test_the_backend_compiles_kernels_together_and_once() -> None:
     first = backend.compile([*fns, fns[0]])
     assert first[3] is first[0]
     assert len({entry.symbol for entry in first}) == 3
-    assert first[0].code.startswith(b"\x7fELF")
+    assert first[0].code.module.startswith(b"\x7fELF")
     for entry in first:
         assert entry.symbol.encode() in entry.code
     assert all(map(backend.is_cached, fns))

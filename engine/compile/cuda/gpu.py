@@ -1,0 +1,187 @@
+"""All calls of CuPy that run something: memory, streams and launches of one GPU.
+
+Nothing else of the package imports CuPy for that, so that what stands in for it in tests is
+small. Calls are those of CUDA's runtime and driver, on CuPy's memory pool and current stream.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile.backend import Properties
+
+# Kinds of copies, as the runtime counts them.
+_TO_DEVICE, _TO_HOST, _ON_DEVICE, _ANYWHERE = 1, 2, 3, 4
+
+
+class Gpu:
+    """One GPU, by its number."""
+
+    def __init__(self, cupy: Any, ordinal: int) -> None:
+        self.ordinal = ordinal
+        self._cuda = cupy.cuda
+        self._runtime = cupy.cuda.runtime
+        self._driver = cupy.cuda.driver
+        self._ready = threading.local()
+        self._properties: Properties | None = None
+
+    @property
+    def properties(self) -> Properties:
+        """Asks once."""
+        if self._properties is None:
+            found = self._runtime.getDeviceProperties(self.ordinal)
+            name = found["name"]
+            uuid = found.get("uuid", b"")
+            self._properties = Properties(
+                name=name.decode() if isinstance(name, bytes) else str(name),
+                arch=f"sm_{found['major']}{found['minor']}",
+                sm_count=int(found["multiProcessorCount"]),
+                total_memory=int(found["totalGlobalMem"]),
+                shared_memory=int(found["sharedMemPerBlock"]),
+                uuid=bytes(uuid)[:16].hex(),
+                pci_bus_id=str(self._runtime.deviceGetPCIBusId(self.ordinal)),
+            )
+        return self._properties
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Makes it the one that the runtime's calls are about, in this thread."""
+        before = self.enter()
+        try:
+            yield
+        finally:
+            self.leave(before)
+
+    def enter(self) -> int:
+        """The same; `leave` takes what this gives."""
+        before: int = self._runtime.getDevice()
+        if before != self.ordinal or not getattr(self._ready, "done", False):
+            self._runtime.setDevice(self.ordinal)
+            self._runtime.free(0)  # makes its context, and the driver's calls see it
+            self._ready.done = True
+        return before
+
+    def leave(self, before: int) -> None:
+        """Makes another one current again."""
+        if before != self.ordinal:
+            self._runtime.setDevice(before)
+
+    @property
+    def stream(self) -> int:
+        """CuPy's current stream on it."""
+        return int(self._cuda.get_current_stream(self.ordinal).ptr)
+
+    # ---- memory
+
+    @property
+    def free_memory(self) -> int:
+        """Bytes that nobody has."""
+        with self.current():
+            return int(self._runtime.memGetInfo()[0])
+
+    def allocate(self, nbytes: int) -> tuple[object, int]:
+        """Memory of CuPy's pool: what keeps it, and its address. Raises MemoryError."""
+        with self.current():
+            memory = self._cuda.alloc(max(nbytes, 1))
+        return memory, int(memory.ptr)
+
+    def clear(self, address: int, nbytes: int) -> None:
+        """Sets bytes to zero."""
+        if nbytes:
+            with self.current():
+                self._runtime.memsetAsync(address, 0, nbytes, self.stream)
+
+    def write(self, address: int, data: NDArray[Any]) -> None:
+        """Copies contiguous memory of the host to the device."""
+        if data.nbytes:
+            with self.current():
+                self._copy(address, data.ctypes.data, data.nbytes, _TO_DEVICE)
+
+    def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
+        """A copy on the host; waits for the stream."""
+        out = np.empty(nbytes, np.uint8)
+        if nbytes:
+            with self.current():
+                self._copy(out.ctypes.data, address, nbytes, _TO_HOST)
+                self._runtime.streamSynchronize(self.stream)
+        return out
+
+    def move(self, to: int, of: int, nbytes: int, anywhere: bool = False) -> None:
+        """Copies from address `of` to `to`. anywhere: one of them may be of another GPU."""
+        if nbytes:
+            with self.current():
+                self._copy(to, of, nbytes, _ANYWHERE if anywhere else _ON_DEVICE)
+
+    def _copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
+        self._runtime.memcpyAsync(to, of, nbytes, kind, self.stream)
+
+    # ---- launches
+
+    def load(self, code: bytes) -> Any:
+        """The module of some machine code, or PTX."""
+        with self.current():
+            return self._driver.moduleLoadData(code)
+
+    def function(self, module: Any, symbol: str) -> Any:
+        """A kernel of a module."""
+        with self.current():
+            return self._driver.moduleGetFunction(module, symbol)
+
+    def launch(self, function: Any, blocks: int, threads: int, *params: Any) -> None:
+        """Launches a kernel. params: each parameter's bytes, as ctypes has them."""
+        pointers = (ctypes.c_void_p * len(params))(*map(ctypes.addressof, params))
+        before = self.enter()
+        try:
+            self._driver.launchKernel(
+                function, blocks, 1, 1, threads, 1, 1, 0, self.stream,
+                ctypes.addressof(pointers), 0,
+            )  # fmt: skip
+        finally:
+            self.leave(before)
+
+    def synchronize(self) -> None:
+        """Waits for all that the device has to do."""
+        with self.current():
+            self._runtime.deviceSynchronize()
+
+
+@cache
+def gpus() -> tuple[Gpu, ...]:
+    """The GPUs that CuPy sees; none where it is not installed, or there are none."""
+    if find_spec("cupy") is None or not _has_driver():
+        return ()
+    try:
+        import cupy
+
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception:  # as many kinds as there are ways to lack a GPU
+        return ()
+    return tuple(Gpu(cupy, k) for k in range(count))
+
+
+def _has_driver() -> bool:
+    """Whether the machine has CUDA's driver, without which CuPy need not be loaded."""
+    for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
+        try:
+            ctypes.CDLL(name)
+            return True
+        except OSError:
+            continue
+    return False
+
+
+def version() -> tuple[int, int]:
+    """The versions of CUDA that the driver and CuPy's runtime are of, as CUDA counts them."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    return int(runtime.driverGetVersion()), int(runtime.runtimeGetVersion())

@@ -1,0 +1,175 @@
+"""What stands in for CuPy where there is no GPU: devices in memory of the host.
+
+It has what `engine.compile.cuda.gpu` calls, by the same names; machine code is the file name of a
+library that `host.compile_text` made. Memory of a device is known, so that copies between the wrong
+places, and use after the end, are errors; what is new holds no zeros.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import weakref
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.backend.cuda.host import call
+
+NEW = 0xCB  # every byte of new memory
+
+
+class FakeError(RuntimeError):
+    """As CUDA reports errors."""
+
+
+class OutOfMemoryError(MemoryError):
+    """As CuPy's."""
+
+
+class MemoryPointer:
+    """Memory of a device."""
+
+    def __init__(self, device: int, size: int) -> None:
+        self._block = np.full(size + 512, NEW, np.uint8)
+        at = self._block.ctypes.data
+        self.ptr = at + -at % 512
+        self.size = size
+        self.device_id = device
+
+
+@dataclass
+class FakeCupy:
+    """A machine with `count` GPUs, of `memory` bytes each."""
+
+    count: int = 1
+    memory: int = 1 << 33
+    launches: int = 0
+    copies: list[tuple[int, int]] = field(default_factory=list)  # kind and bytes
+
+    def __post_init__(self) -> None:
+        self._device = 0
+        self._blocks: dict[int, weakref.ref[MemoryPointer]] = {}
+        self._handles: list[Any] = [None]
+        self.cuda = SimpleNamespace(
+            runtime=SimpleNamespace(**{
+                name: getattr(self, name) for name in (
+                    "getDevice", "setDevice", "getDeviceCount", "getDeviceProperties", "free",
+                    "deviceGetPCIBusId", "memGetInfo", "memcpyAsync", "memsetAsync",
+                    "streamSynchronize", "deviceSynchronize",
+                )
+            }),
+            driver=SimpleNamespace(**{
+                name: getattr(self, name)
+                for name in ("moduleLoadData", "moduleGetFunction", "launchKernel")
+            }),
+            alloc=self.alloc,
+            get_current_stream=self.get_current_stream,
+        )  # fmt: skip
+
+    # ---- devices
+
+    def getDevice(self) -> int:
+        return self._device
+
+    def setDevice(self, device: int) -> None:
+        if not 0 <= device < self.count:
+            raise FakeError("cudaErrorInvalidDevice")
+        self._device = device
+
+    def getDeviceCount(self) -> int:
+        return self.count
+
+    def getDeviceProperties(self, device: int) -> dict[str, Any]:
+        self._check(0 <= device < self.count)
+        return {"name": b"Emulated GPU", "major": 9, "minor": 0, "multiProcessorCount": 4,
+                "totalGlobalMem": self.memory, "sharedMemPerBlock": 49152,
+                "uuid": bytes([device]) * 16}  # fmt: skip
+
+    def deviceGetPCIBusId(self, device: int) -> str:
+        return f"0000:{device:02x}:00.0"
+
+    def streamSynchronize(self, stream: int) -> None:
+        self._check(stream == self._device)
+
+    def deviceSynchronize(self) -> None:
+        pass
+
+    def get_current_stream(self, device_id: int = -1) -> Any:
+        return SimpleNamespace(ptr=self._device if device_id < 0 else device_id)
+
+    # ---- memory
+
+    def memGetInfo(self) -> tuple[int, int]:
+        return self.memory - self._used(), self.memory
+
+    def free(self, ptr: int) -> None:
+        self._check(ptr == 0)
+
+    def alloc(self, size: int) -> MemoryPointer:
+        if self._used() + size > self.memory:
+            raise OutOfMemoryError
+        made = MemoryPointer(self._device, size)
+        self._blocks[made.ptr] = weakref.ref(made)
+        return made
+
+    def memcpyAsync(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
+        self._check(stream == self._device)
+        to, of = self._owner(dst, size), self._owner(src, size)
+        if kind != 4:
+            self._check((of is None, to is None) == {1: (True, False), 2: (False, True),
+                                                      3: (False, False)}[kind])  # fmt: skip
+            self._check({self._device}.issuperset({to, of} - {None}))
+        self.copies.append((kind, size))
+        ctypes.memmove(dst, src, size)
+
+    def memsetAsync(self, ptr: int, value: int, size: int, stream: int) -> None:
+        self._check(stream == self._device == self._owner(ptr, size))
+        ctypes.memset(ptr, value, size)
+
+    def _live(self) -> list[MemoryPointer]:
+        found = [(at, ref()) for at, ref in self._blocks.items()]
+        self._blocks = {at: self._blocks[at] for at, b in found if b is not None}
+        return [b for _, b in found if b is not None]
+
+    def _used(self) -> int:
+        return sum(b.size for b in self._live())
+
+    def _owner(self, at: int, size: int) -> int | None:
+        """The device that memory is of; None of the host."""
+        live = sorted(self._live(), key=lambda b: b.ptr)
+        k = bisect.bisect_right([b.ptr for b in live], at) - 1
+        if k >= 0 and at < live[k].ptr + max(live[k].size, 1):
+            self._check(at + size <= live[k].ptr + live[k].size)
+            return live[k].device_id
+        return None
+
+    def _check(self, holds: bool) -> None:
+        if not holds:
+            raise FakeError("cudaErrorInvalidValue")
+
+    # ---- kernels
+
+    def moduleLoadData(self, image: bytes) -> int:
+        path = Path(image.decode())
+        self._handles.append(ctypes.CDLL(str(path)))
+        return len(self._handles) - 1
+
+    def moduleGetFunction(self, module: int, funcname: str) -> int:
+        self._handles.append(self._handles[module][f"run_{funcname}"])
+        return len(self._handles) - 1
+
+    def launchKernel(
+        self, f: int, grid_dim_x: int, grid_dim_y: int, grid_dim_z: int, block_dim_x: int,
+        block_dim_y: int, block_dim_z: int, shared_mem_bytes: int, stream: int, kernel_params: int,
+        extra: int,
+    ) -> None:  # fmt: skip
+        self._check(stream == self._device and not (shared_mem_bytes or extra))
+        self._check(grid_dim_y == grid_dim_z == block_dim_y == block_dim_z == 1)
+        self._check(0 < block_dim_x <= 1024 and 0 < grid_dim_x < 1 << 31)
+        self.launches += 1
+        params = (ctypes.c_void_p * 2).from_address(kernel_params)
+        call(self._handles[f], params, grid_dim_x, block_dim_x, self.launches % 2 == 0)
