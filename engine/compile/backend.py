@@ -185,6 +185,20 @@ class Backend(ABC):
         """Bytes of its memory that nobody has; None of the host."""
         return None
 
+    @property
+    def stream(self) -> int:
+        """The queue that runs go to, by its number; 0 where there is but one."""
+        return 0
+
+    def wait(self, stream: int) -> None:
+        """Makes runs wait for what another queue has to do now."""
+        del stream
+
+    def device_of(self, address: int) -> int:
+        """Which device of this kind memory is on."""
+        del address
+        return 0
+
     def synchronize(self) -> None:
         """Waits for all that the device has to do."""
         return
@@ -224,7 +238,7 @@ class Backend(ABC):
         strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> Any:  # fmt: skip
-        """Memory as an array of the library that computes there (NumPy, CuPy), without a copy.
+        """Memory as an array that the package computes with, without a copy.
 
         owner: what must live as long as the array or a view of it does. strides: in bytes, None for
         elements side by side in the order of rows.
@@ -235,6 +249,16 @@ class Backend(ABC):
     ) -> Any:
         """Where elements lie, as an array of NumPy: to be sliced, not to be read or written."""
         return self.view(owner, address, shape, strides, dtype, True)
+
+    def export(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> Any:
+        """Memory as an array of the library that computes there (NumPy, CuPy), without a copy."""
+        return self.view(owner, address, shape, strides, dtype, True)
+
+    def taken(self, source: Any) -> Any:
+        """An object with `__dlpack__` as an array of that library, without a copy."""
+        raise NotImplementedError
 
     @abstractmethod
     def owner_of(self, view: Any) -> object | None:

@@ -395,9 +395,10 @@ def _wrap_own(data: NumpyArray, address: int) -> Storage:
 
 
 def adopt(
-    owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = ""
-) -> Storage:
-    """The storage of memory on the host that somebody else owns: a known one where it is known.
+    owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = "",
+    device: Device = HOST,
+) -> Storage:  # fmt: skip
+    """The storage of memory that somebody else owns: a known one where it is known.
 
     owner: what keeps it alive. immutable: who takes it to be so.
     """
@@ -407,7 +408,7 @@ def adopt(
     held = _external.get(key)
     found = None if held is None else held()
     if found is None:
-        found = Storage(owner, lo, nbytes, HOST, external=True, writable=writable)
+        found = Storage(owner, lo, nbytes, device, external=True, writable=writable)
         if nbytes:
             _note(key, found)
     if immutable and found.guard is None:

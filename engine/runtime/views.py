@@ -227,7 +227,8 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
     Raises ExportError (E206), a LaunchError and a BufferError, for structs, memory that is
     read-only or goes backwards, and devices.
     """
-    if stream is not None and not (type(stream) is int and stream == -1):
+    device = a.device
+    if device.is_cpu and stream is not None and not (type(stream) is int and stream == -1):
         raise TypeError(f"DLPack stream must be None or -1 for CPU device, got {stream!r}")
     element = a._ir.element
     if isinstance(element, StructType):
@@ -253,9 +254,11 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
                          "ask for copy=True, or give away a copy: clone(a); NumPy takes a.numpy()"
                          )  # fmt: skip
     a._lend()
-    view = a._fresh_view()
+    if device.is_cuda:
+        asked["stream"] = stream
+    view = _exported(a) if device.is_cuda else a._fresh_view()
     halves = scalar_of(element) == BFLOAT16
-    if halves:
+    if halves and device.is_cpu:
         view = view.view(np.uint16)
     try:
         capsule = view.__dlpack__(**asked)
@@ -267,6 +270,14 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
     if halves:
         capsules.rename(capsule, capsules.name_of(capsule), capsules.BFLOAT)
     return capsule
+
+
+def _exported(a: array) -> Any:
+    """An array as the library has it that computes on its device."""
+    info = a._info
+    shape, strides = a.shape + info.inner, a.strides + info.steps
+    dtype = info.numpy if info.numpy.kind != "V" else np.dtype(f"u{info.numpy.itemsize}")
+    return a.device.backend.export(a.storage, a.ptr, shape, strides, dtype)
 
 
 def _same(v: Any) -> Any:

@@ -81,6 +81,16 @@ class Cuda(Backend):
     def free_memory(self) -> int | None:
         return None if self._gpu is None else self._gpu.free_memory
 
+    @property
+    def stream(self) -> int:
+        return self.gpu.stream
+
+    def wait(self, stream: int) -> None:
+        self.gpu.wait(stream)
+
+    def device_of(self, address: int) -> int:
+        return self.gpu.device_of(address)
+
     def synchronize(self) -> None:
         self.gpu.synchronize()
 
@@ -197,6 +207,14 @@ class Cuda(Backend):
     ) -> NDArray[Any]:
         del owner
         return geometry(address, shape, strides, dtype, True)
+
+    def export(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> Any:
+        return self.gpu.array(owner, address, shape, strides, dtype)
+
+    def taken(self, source: Any) -> Any:
+        return self.gpu.taken(source)
 
     def owner_of(self, view: Any) -> object | None:
         return view.owner if isinstance(view, View) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile.backend import Properties
+from engine.lang.strided import byte_range
 
 # Kinds of copies, as the runtime counts them.
 _TO_DEVICE, _TO_HOST, _ON_DEVICE, _ANYWHERE = 1, 2, 3, 4
@@ -28,6 +29,7 @@ class Gpu:
 
     def __init__(self, cupy: Any, ordinal: int) -> None:
         self.ordinal = ordinal
+        self._cupy = cupy
         self._cuda = cupy.cuda
         self._runtime = cupy.cuda.runtime
         self._driver = cupy.cuda.driver
@@ -124,6 +126,25 @@ class Gpu:
     def _copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
         self._runtime.memcpyAsync(to, of, nbytes, kind, self.stream)
 
+    def array(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> Any:
+        """Memory as an array of CuPy, which keeps the owner alive."""
+        lo, hi = byte_range(address, tuple(shape), tuple(strides), np.dtype(dtype).itemsize)
+        with self.current():
+            memory = self._cuda.UnownedMemory(lo, max(hi - lo, 1), owner, self.ordinal)
+            at = self._cuda.MemoryPointer(memory, address - lo)
+            return self._cupy.ndarray(tuple(shape), np.dtype(dtype), at, tuple(strides))
+
+    def taken(self, source: Any) -> Any:
+        """An object with `__dlpack__` as an array of CuPy."""
+        with self.current():
+            return self._cupy.from_dlpack(source)
+
+    def device_of(self, address: int) -> int:
+        """Which GPU memory is on."""
+        return int(self._runtime.pointerGetAttributes(address).device)
+
     # ---- launches
 
     def load(self, code: bytes) -> Any:
@@ -147,6 +168,13 @@ class Gpu:
             )  # fmt: skip
         finally:
             self.leave(before)
+
+    def wait(self, stream: int) -> None:
+        """Waits for another stream, by its number as interfaces of arrays give it."""
+        mine = self.stream
+        if stream != (mine or 1):
+            with self.current():
+                self._runtime.streamSynchronize(stream)
 
     def synchronize(self) -> None:
         """Waits for all that the device has to do."""
