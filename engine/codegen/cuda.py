@@ -92,6 +92,8 @@ def _run(e: Emitter) -> list[str]:
     return [
         *out,
         "    const int64_t step = eng::lanes();",
+        # Most run one thread: to know the number of turns would take a division.
+        '    _Pragma("unroll 1")',
         f"    for (int64_t k = {first}; {turns} step) {{",
         *(f"        {line}" for line in body),
         "    }",
