@@ -42,14 +42,15 @@ class Gpu:
         if self._properties is None:
             found = self._runtime.getDeviceProperties(self.ordinal)
             name = found["name"]
-            uuid = found.get("uuid", b"")
+            uuid = found.get("uuid", b"")  # bytes, or a structure of them
+            uuid = uuid.get("bytes", b"") if isinstance(uuid, dict) else uuid
             self._properties = Properties(
                 name=name.decode() if isinstance(name, bytes) else str(name),
                 arch=f"sm_{found['major']}{found['minor']}",
                 sm_count=int(found["multiProcessorCount"]),
                 total_memory=int(found["totalGlobalMem"]),
                 shared_memory=int(found["sharedMemPerBlock"]),
-                uuid=bytes(uuid)[:16].hex(),
+                uuid=uuid[:16].hex() if isinstance(uuid, bytes) else "",
                 pci_bus_id=str(self._runtime.deviceGetPCIBusId(self.ordinal)),
             )
         return self._properties
