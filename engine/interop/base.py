@@ -354,7 +354,16 @@ def lend(a: array) -> Any:
     """
     if bystanders:
         a._lend()
-    view, storage = a._fresh_view(), a.storage
+    storage = a.storage
+    if not storage.device.backend.on_host:
+        storage.expose_for_ever()
+        known_as(storage, a.lo, a.hi - a.lo)
+        info = a._info
+        kind = np.dtype(np.int16) if info.opaque else np.dtype(info.typestr)
+        return storage.device.backend.export(
+            storage, a.ptr, a.shape + info.inner, a.strides + info.steps, kind
+        )
+    view = a._fresh_view()
     # Types of more than one number are seen through a view, which holds on to what is below.
     below = view.base
     storage.expose(below if isinstance(below, np.ndarray) else view)

@@ -273,3 +273,27 @@ def test_torch() -> None:
         assert torch.as_tensor(x, device="cuda").data_ptr() == x.ptr
         assert torch.from_dlpack(x).data_ptr() == x.ptr
         assert wp.from_torch(t).ptr == t.data_ptr()
+        assert wp.device_from_torch(t.device) == device
+
+
+@pytest.mark.gpu
+def test_gradients_are_those_of_torch() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with place("cuda") as device, wp.ScopedDevice(device):
+        t = torch.arange(1.0, 4.0, device="cuda", requires_grad=True)
+        for a in (wp.from_torch(t), t):  # as arrays, and as they are
+            s = floats([0])
+            with wp.Tape() as tape:
+                wp.launch(total, dim=3, inputs=[a], outputs=[s])
+            tape.backward(s)
+        assert t.grad is not None and t.grad.tolist() == [4.0, 8.0, 12.0]
+        assert wp.from_torch(t).grad.ptr == t.grad.data_ptr()
+        x = floats([1, 2, 3])
+        u = wp.to_torch(x)
+        assert u.data_ptr() == x.ptr and u.grad.data_ptr() == x.grad.ptr
+        (u * u).sum().backward()
+        assert x.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+        v = wp.array(np.arange(6.0).reshape(2, 3), dtype=wp.vec3)
+        assert wp.to_torch(v).tolist() == [[0, 1, 2], [3, 4, 5]]
+        with pytest.raises(wp.LaunchError):
+            wp.to_torch(x[::-1])
