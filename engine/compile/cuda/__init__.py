@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 
 from engine.classes import dataclass
 from engine.codegen import cuda, headers
+from engine.codegen.apart import Apart, pointed
 from engine.codegen.facts import LINEAR, Facts, facts_of
 from engine.codegen.frames import Frames, frames_of
 from engine.codegen.spelling import identifier
 from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome, Properties
 from engine.compile.cache import open_cache
-from engine.compile.cuda import memory, nvrtc
+from engine.compile.cuda import apart, memory, nvrtc
 from engine.compile.cuda.gpu import Gpu
 from engine.compile.cuda.view import View, geometry
 from engine.compile.failure import failure
@@ -37,6 +39,10 @@ class Code:
     facts: Facts
     frames: Frames
     is_adjoint: bool
+    apart: Apart
+    pointers: tuple[int, ...]  # places of what its form for such launches gets beside
+    # Which form launches with certain arguments take: see `engine.compile.cuda.apart`.
+    forms: dict[object, int] = field(default_factory=dict)
 
     @property
     def linear(self) -> bool:
@@ -104,11 +110,11 @@ class Cuda(Backend):
     # ---- code
 
     def emit(self, fn: Function, symbol: str) -> str:
-        return cuda.emit(fn, symbol)
+        return cuda.emit(fn, symbol, known=apart.known_of(fn))
 
     def compile(self, fns: Sequence[Function]) -> list[Entry]:
         version = self._version()
-        texts = [cuda.emit(f, _SYMBOL) for f in fns]
+        texts = [self.emit(f, _SYMBOL) for f in fns]
         keys = [self._key(text, version) for text in texts]
         with self._lock:
             todo = {
@@ -121,7 +127,7 @@ class Cuda(Backend):
             return [self._entries[key] for key in keys]
 
     def is_cached(self, fn: Function) -> bool:
-        return self._key(cuda.emit(fn, _SYMBOL), self._version()) in self._entries
+        return self._key(self.emit(fn, _SYMBOL), self._version()) in self._entries
 
     def _key(self, text: str, version: tuple[int, int]) -> str:
         parts = (text, headers.hash_of(headers.CUDA), self.arch, *nvrtc.FLAGS, str(version))
@@ -140,7 +146,9 @@ class Cuda(Backend):
         for key, (fn, _) in todo.items():
             symbol = symbols[key]
             facts = facts_of(fn)[id(fn)]
-            made = Code(code, symbol, facts, frames_of(fn), bool(fn.adjoints))
+            known = apart.known_of(fn)
+            places = tuple(at for _, at in pointed(fn))
+            made = Code(code, symbol, facts, frames_of(fn), bool(fn.adjoints), known, places)
             self._entries[key] = Entry(symbol, made)
 
     # What tests put others in place of: the compiler.
@@ -156,16 +164,16 @@ class Cuda(Backend):
 
     # ---- loaded code
 
-    def function(self, code: Code) -> Any:
-        """A kernel on the device."""
-        key = (code.module, code.symbol)
+    def function(self, code: Code, suffix: str = "") -> Any:
+        """A kernel on the device; an entry point of it."""
+        key = (code.module, code.symbol + suffix)
         found = self._functions.get(key)
         if found is None:
             with self._lock:
                 module = self._modules.get(code.module)
                 if module is None:
                     module = self._modules[code.module] = self.gpu.load(code.module)
-                found = self._functions[key] = self.gpu.function(module, code.symbol)
+                found = self._functions[key] = self.gpu.function(module, key[1])
         return found
 
     def helper(self, header: str, symbol: str) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.classes import dataclass
+from engine.codegen.apart import SUFFIX, WIDE
 from engine.codegen.cuda import local_stack
 from engine.compile.backend import (
     JOURNAL_LIMIT,
@@ -28,6 +29,7 @@ from engine.compile.backend import (
     Limits,
     Outcome,
 )
+from engine.compile.cuda import apart
 from engine.compile.cuda.order import check_order
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class Launch(ctypes.Structure):
         ("dim", ctypes.c_int64 * 4), ("ndim", ctypes.c_int64), ("begin", ctypes.c_int64),
         ("end", ctypes.c_int64), ("error", ctypes.c_void_p), ("ended", ctypes.c_void_p),
         ("again", ctypes.c_int64), ("stack", Frames), ("beyond", ctypes.c_int64),
-        ("journal", Frames), ("output", Messages),
+        ("journal", Frames), ("output", Messages), ("wide", ctypes.c_int64),
     )  # fmt: skip
     begin: int
     end: int
@@ -76,6 +78,7 @@ class Launch(ctypes.Structure):
     beyond: int
     journal: Frames
     output: Messages
+    wide: int
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ def run(
     if code.is_adjoint and entry.threads is not None and end - begin > 1:
         check_order(entry.symbol, entry.threads, dim, args)
     made = _Run(backend, dim, args + entry.bound, begin, end, limits)
+    if code.apart.useful and begin == 0:
+        made.form = apart.form_of(entry, dim, made.args)
     if not code.facts.context:
         made.launch(code)
         return NOTHING
@@ -152,6 +157,7 @@ class _Run:
         self.block = ctypes.create_string_buffer(args, max(len(args), 8))
         self.count = end - begin
         self.limits = limits
+        self.form = apart.ANY
         sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
         self.state = Launch(sizes, len(dim), begin, end, backend.scratch)
 
@@ -162,8 +168,19 @@ class _Run:
 
     def launch(self, code: Code, blocks: int = _MOST_BLOCKS, block: int = BLOCK) -> None:
         """All threads, by so many blocks at most."""
-        blocks = min(blocks, -(-self.count // block))
-        self.gpu.launch(self.backend.function(code), blocks, block, self.block, self.state)
+        count, suffix = self.count, ""
+        pointers: list[ctypes.c_void_p] = []
+        if self.form and code.apart.useful:
+            suffix = SUFFIX
+            pointers = [ctypes.c_void_p.from_buffer(self.block, at) for at in code.pointers]
+            filled = self.gpu.properties.sm_count * (_PER_SM // block)
+            if code.apart.sums:  # each block adds to memory once
+                blocks = min(blocks, filled)
+            if self.form == apart.WIDE and count >= filled * block:
+                self.state.wide, count = 1, -(-count // WIDE)
+        blocks = min(blocks, -(-count // block))
+        function = self.backend.function(code, suffix)
+        self.gpu.launch(function, blocks, block, self.block, self.state, *pointers)
 
     def with_context(
         self, entry: Entry, journal: Journal | None, spare: Callable[[], Entry] | None

@@ -171,5 +171,4 @@ class FakeCupy:
         self._check(grid_dim_y == grid_dim_z == block_dim_y == block_dim_z == 1)
         self._check(0 < block_dim_x <= 1024 and 0 < grid_dim_x < 1 << 31)
         self.launches += 1
-        params = (ctypes.c_void_p * 2).from_address(kernel_params)
-        call(self._handles[f], params, grid_dim_x, block_dim_x, self.launches % 2 == 0)
+        call(self._handles[f], kernel_params, grid_dim_x, block_dim_x, self.launches % 2 == 0)

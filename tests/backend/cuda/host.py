@@ -26,7 +26,7 @@ FLAGS = (
 FRAME = 1 << 12  # bytes, unless a test asks for fewer
 
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
-_PARAM = re.compile(r"const __grid_constant__ (\S+) \w+")
+_PARAM = re.compile(r"\s*(?:const __grid_constant__ )?([^,]+?)(?: __restrict__)? \w+(?:,|$)")
 
 
 def compile_text(text: str, folder: Path) -> tuple[Path | None, str]:
@@ -58,10 +58,9 @@ extern "C" void run_{name}(void** params, unsigned blocks, unsigned threads, int
 }}"""
 
 
-def call(function: Any, params: Sequence[int], blocks: int, threads: int, down: bool) -> None:
-    """Runs a kernel of such a library. params: addresses."""
-    pointers = (ctypes.c_void_p * len(params))(*params)
-    function(pointers, blocks, threads, int(down))
+def call(function: Any, params: int, blocks: int, threads: int, down: bool) -> None:
+    """Runs a kernel of such a library. params: where the addresses of its parameters are."""
+    function(ctypes.c_void_p(params), blocks, threads, int(down))
 
 
 @dataclass
@@ -113,5 +112,5 @@ class Program:
         """One launch. blocks: of two CUDA threads; as many as the threads need if 0."""
         launch, block = memory.launch(dim, again), ctypes.create_string_buffer(args, len(args) + 8)
         blocks = blocks or -(-memory.threads // 2)
-        params = (ctypes.addressof(block), ctypes.addressof(launch))
-        call(self.library[f"run_{symbol}"], params, blocks, 2, down)
+        params = (ctypes.c_void_p * 2)(ctypes.addressof(block), ctypes.addressof(launch))
+        call(self.library[f"run_{symbol}"], ctypes.addressof(params), blocks, 2, down)

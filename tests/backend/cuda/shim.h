@@ -1,5 +1,6 @@
 // A stand-in for the device: what the CUDA dialect uses, as host C++, one thread after the other.
 // No header is included: the dialect defines its integers itself.
+#define ENG_ONE_BY_ONE
 #define __device__
 #define __global__
 #define __grid_constant__

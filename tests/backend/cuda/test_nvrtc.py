@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.codegen import cuda
-from engine.compile.cuda import Cuda, nvrtc
+from engine.compile.cuda import Cuda, apart, nvrtc
 from engine.compile.pipeline import Variants
 from engine.diagnostics import CompilerError
 from engine.frontend import lower_kernel
@@ -34,7 +34,8 @@ BATCH = 100  # kernels of one compiler run
 def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX, *options: str) -> bytes:
     """One program of some kernels; the compiler has no word to say."""
     fns = [fn for _, fn in functions]
-    text = "\n".join([cuda.preamble(fns), *(cuda.emit(fn, s) for s, fn in functions)])
+    texts = [cuda.emit(fn, s, known=apart.known_of(fn)) for s, fn in functions]
+    text = "\n".join([cuda.preamble(fns), *texts])
     code, said = nvrtc.compile_program(text, arch, *(options or (FAST,)))
     assert code, said[:4000]
     assert said.strip("\0\n ") == ""

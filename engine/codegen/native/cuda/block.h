@@ -34,4 +34,5 @@ struct eng_launch {
     int64_t beyond;
     eng_frames journal;  // one for each thread from `begin` on: bytes in use, then values
     eng_messages output;
+    int64_t wide;  // whether CUDA threads run several threads at once, where they can
 };

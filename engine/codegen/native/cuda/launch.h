@@ -1,6 +1,7 @@
 // Threads of a launch: each CUDA thread runs those that lie a whole grid of blocks apart, so
 // that a launch of any size fits any grid.
 #pragma once
+#include "apart.h"
 #include "grid.h"
 
 namespace eng {
