@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -79,6 +80,9 @@ class Outcome:
 
 
 NOTHING = Outcome()  # as most runs end
+
+# What a launch asks of a GPU: threads of a block, and how many blocks at most (0 for any number).
+shape: ContextVar[tuple[int, int] | None] = ContextVar("engine_shape", default=None)
 
 
 class Marks(NamedTuple):
@@ -163,6 +167,38 @@ class Batch(Protocol):
         """
 
 
+class NotCaptured(BaseException):
+    """Raised by what a device cannot capture; it says what that is. Nobody else may catch it."""
+
+
+class Streams(Protocol):
+    """Streams and events of a device; both are objects of the library that computes there."""
+
+    def new_stream(self, priority: int = 0) -> Any:
+        """A stream of its own, which waits for no other one by itself."""
+
+    def current_stream(self) -> Any:
+        """The one that work goes to in this thread."""
+
+    def use(self, stream: Any) -> None:
+        """Makes a stream the current one of this thread."""
+
+    def new_event(self, timing: bool) -> Any:
+        """A mark for streams."""
+
+    def follow(self, stream: Any, other: Any) -> None:
+        """Makes a stream wait for what another one has to do now."""
+
+    def captured(self, work: Callable[[], object]) -> Callable[[], None]:
+        """Captures what some work asks of the device; what it gives runs that.
+
+        Raises NotCaptured. Memory that the work takes stays as long as what it gives.
+        """
+
+    def milliseconds(self, first: Any, last: Any) -> float:
+        """The time from one event to another."""
+
+
 class Backend(ABC):
     """One kind of device.
 
@@ -189,6 +225,11 @@ class Backend(ABC):
     def stream(self) -> int:
         """The queue that runs go to, by its number; 0 where there is but one."""
         return 0
+
+    @property
+    def streams(self) -> Streams | None:
+        """What makes streams and events of its own; None where all queues are one."""
+        return None
 
     def wait(self, stream: int) -> None:
         """Makes runs wait for what another queue has to do now."""

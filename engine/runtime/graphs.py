@@ -17,6 +17,7 @@ from engine.lang.types import is_integer
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.device_graphs import DeviceGraph
 from engine.runtime.launch_errors import fail
 from engine.runtime.modules import force_load
 
@@ -44,6 +45,7 @@ class Graph:
         self._rewinds: dict[int, Callable[[], None]] = {}
         self._waiting: dict[int, Callable[[], None]] = {}
         self._outer: Graph | None = None if outer is None else outer._root
+        self._on_device = DeviceGraph(device)
         # While it captures.
         self._token: Token[recording.Deferring | None] | None = None
 
@@ -98,8 +100,16 @@ class Graph:
             if now is not before:
                 recording.active.set(before)
 
+    @property
+    def left_to_python(self) -> str:
+        """Why a GPU does not run it by itself; empty where it does, or will from now on."""
+        return self._on_device.why
+
     def _replay(self) -> None:
         """Runs it on tapes as they were before the capture."""
+        self._on_device.run(self._operations, self._by_python)
+
+    def _by_python(self) -> None:
         self._waiting = dict(self._rewinds)
         self._run()
 

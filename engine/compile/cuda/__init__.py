@@ -16,7 +16,17 @@ from engine.codegen.apart import Apart, pointed
 from engine.codegen.facts import LINEAR, Facts, facts_of
 from engine.codegen.frames import Frames, frames_of
 from engine.codegen.spelling import identifier
-from engine.compile.backend import Backend, Entry, Journal, Limits, Outcome, Properties
+from engine.compile.backend import (
+    Backend,
+    Brief,
+    Entry,
+    Journal,
+    Limits,
+    Marks,
+    Outcome,
+    Properties,
+    Streams,
+)
 from engine.compile.cache import open_cache
 from engine.compile.cuda import apart, memory, nvrtc
 from engine.compile.cuda.gpu import Gpu
@@ -90,6 +100,10 @@ class Cuda(Backend):
     @property
     def stream(self) -> int:
         return self.gpu.stream
+
+    @property
+    def streams(self) -> Streams | None:
+        return self._gpu
 
     def wait(self, stream: int) -> None:
         self.gpu.wait(stream)
@@ -230,6 +244,18 @@ class Cuda(Backend):
     def to_host(self, view: Any) -> NDArray[Any]:
         return memory.to_host(view) if isinstance(view, View) else np.asarray(view)
 
+    def reader(self, owner: object, lo: int, hi: int) -> Callable[[int, int], bytes]:
+        # The copy is made now, on the device, and nobody waits for it.
+        del owner
+        kept, address = self.allocate(0, hi - lo, False)
+        self.gpu.move(address, lo, hi - lo)
+
+        def read(at: int, size: int, kept: object = kept) -> bytes:
+            del kept  # which has to stay
+            return self.gpu.read(address + at - lo, size).tobytes()
+
+        return read
+
     def put(self, view: Any, values: Any) -> None:
         memory.put(view, values)
 
@@ -248,3 +274,12 @@ class Cuda(Backend):
         from engine.compile.cuda import runner
 
         return runner.run(self, entry, dim, args, limits, threads, journal, spare)
+
+    def brief(
+        self, entry: Entry, dim: tuple[int, ...], args: bytes, limits: Limits,
+        marks: Marks | None = None,
+    ) -> Brief | None:  # fmt: skip
+        del args, marks
+        from engine.compile.cuda import brief
+
+        return brief.brief(self, entry, dim, limits)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -17,11 +17,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile.backend import Properties
+from engine.compile.backend import NotCaptured, Properties
 from engine.lang.strided import byte_range
 
 # Kinds of copies, as the runtime counts them.
 _TO_DEVICE, _TO_HOST, _ON_DEVICE, _ANYWHERE = 1, 2, 3, 4
+
+
+class Block:
+    """Memory of CuPy's pool, which gives it to later work of the stream that it was taken on.
+
+    Where other streams have work, that may use it, too, and the pool is told to wait.
+    """
+
+    __slots__ = ("__weakref__", "_gpu", "_memory", "_stream")
+
+    def __init__(self, gpu: Gpu, memory: Any, stream: Any) -> None:
+        self._gpu = gpu
+        self._memory = memory
+        self._stream = stream
+
+    def __del__(self) -> None:
+        gpu = self._gpu
+        if gpu._taken is not None:
+            gpu._taken.append(self._memory)
+            return
+        if len(gpu.streams) > 1 or (gpu.streams and self._stream.ptr not in gpu.streams):
+            with suppress(Exception):  # at the end of the process nothing may be left of CuPy
+                for number, stream in list(gpu.streams.items()):
+                    if number != self._stream.ptr:
+                        gpu.follow(self._stream, stream)
 
 
 class Gpu:
@@ -34,6 +59,11 @@ class Gpu:
         self._runtime = cupy.cuda.runtime
         self._driver = cupy.cuda.driver
         self._ready = threading.local()
+        # Streams that had work, by number, where there was ever more than one.
+        self.streams: dict[int, Any] = {}
+        # While work is captured: memory that has to stay, and the thread.
+        self._taken: list[Any] | None = None
+        self._capturing = 0
         self._properties: Properties | None = None
 
     @property
@@ -83,6 +113,67 @@ class Gpu:
         """CuPy's current stream on it."""
         return int(self._cuda.get_current_stream(self.ordinal).ptr)
 
+    def new_stream(self, priority: int = 0) -> Any:
+        """A stream of its own, which waits for no other one by itself."""
+        with self.current():
+            return self._cuda.Stream(non_blocking=True, priority=priority)
+
+    def current_stream(self) -> Any:
+        """CuPy's current stream on it, as CuPy has it."""
+        return self._cuda.get_current_stream(self.ordinal)
+
+    def use(self, stream: Any) -> None:
+        """Makes a stream the current one of this thread."""
+        with self.current():
+            stream.use()
+
+    def new_event(self, timing: bool) -> Any:
+        """A mark for streams."""
+        with self.current():
+            return self._cuda.Event(disable_timing=not timing)
+
+    def follow(self, stream: Any, other: Any) -> None:
+        """Makes a stream wait for what another one has to do now."""
+        with self.current():
+            stream.wait_event(other.record(self._cuda.Event(disable_timing=True)))
+
+    def captured(self, work: Callable[[], object]) -> Callable[[], None]:
+        """See `Streams`. The work goes to a stream of its own, whose memory nobody else gets."""
+        stream, before = self.new_stream(), self.current_stream()
+        self._taken, self._capturing = [stream], threading.get_ident()
+        try:
+            self.use(stream)
+            with self.current():
+                stream.begin_capture()
+                done = False
+                try:
+                    work()
+                    done = True
+                finally:
+                    try:
+                        graph = stream.end_capture()
+                    except Exception as e:
+                        if done:
+                            raise NotCaptured(f"the device says: {e}") from None
+        finally:
+            kept, self._taken, self._capturing = self._taken, None, 0
+            self.use(before)
+
+        def launch() -> None:
+            with self.current():
+                graph.launch(self.current_stream())
+            del kept[len(kept) :]  # which have to stay
+
+        return launch
+
+    def _by_host(self, what: str) -> None:
+        if self._capturing == threading.get_ident():
+            raise NotCaptured(what)
+
+    def milliseconds(self, first: Any, last: Any) -> float:
+        """The time from one event to another."""
+        return float(self._cuda.get_elapsed_time(first, last))
+
     # ---- memory
 
     @property
@@ -95,7 +186,8 @@ class Gpu:
         """Memory of CuPy's pool: what keeps it, and its address. Raises MemoryError."""
         with self.current():
             memory = self._cuda.alloc(max(nbytes, 1))
-        return memory, int(memory.ptr)
+            stream = self._cuda.get_current_stream(self.ordinal)
+        return Block(self, memory, stream), int(memory.ptr)
 
     def clear(self, address: int, nbytes: int) -> None:
         """Sets bytes to zero."""
@@ -105,12 +197,14 @@ class Gpu:
 
     def write(self, address: int, data: NDArray[Any]) -> None:
         """Copies contiguous memory of the host to the device."""
+        self._by_host("the host gives values")
         if data.nbytes:
             with self.current():
                 self._copy(address, data.ctypes.data, data.nbytes, _TO_DEVICE)
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """A copy on the host; waits for the stream."""
+        self._by_host("the host reads values")
         out = np.empty(nbytes, np.uint8)
         if nbytes:
             with self.current():
@@ -125,7 +219,10 @@ class Gpu:
                 self._copy(to, of, nbytes, _ANYWHERE if anywhere else _ON_DEVICE)
 
     def _copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
-        self._runtime.memcpyAsync(to, of, nbytes, kind, self.stream)
+        stream = self._cuda.get_current_stream(self.ordinal)
+        if self._taken is None:
+            self.streams.setdefault(stream.ptr, stream)
+        self._runtime.memcpyAsync(to, of, nbytes, kind, stream.ptr)
 
     def array(
         self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
@@ -158,15 +255,17 @@ class Gpu:
         with self.current():
             return self._driver.moduleGetFunction(module, symbol)
 
-    def launch(self, function: Any, blocks: int, threads: int, *params: Any) -> None:
-        """Launches a kernel. params: each parameter's bytes, as ctypes has them."""
-        pointers = (ctypes.c_void_p * len(params))(*map(ctypes.addressof, params))
+    def launch(self, function: Any, blocks: int, threads: int, params: Any) -> None:
+        """Launches a kernel. params: what `parameters` made."""
         before = self.enter()
         try:
+            stream = self._cuda.get_current_stream(self.ordinal)
+            number = stream.ptr
+            if number not in self.streams and self._taken is None:
+                self.streams[number] = stream
             self._driver.launchKernel(
-                function, blocks, 1, 1, threads, 1, 1, 0, self.stream,
-                ctypes.addressof(pointers), 0,
-            )  # fmt: skip
+                function, blocks, 1, 1, threads, 1, 1, 0, number, ctypes.addressof(params), 0
+            )
         finally:
             self.leave(before)
 
@@ -179,8 +278,14 @@ class Gpu:
 
     def synchronize(self) -> None:
         """Waits for all that the device has to do."""
+        self._by_host("the host waits")
         with self.current():
             self._runtime.deviceSynchronize()
+
+
+def parameters(*params: Any) -> Any:
+    """Where the parameters of a launch are, as ctypes has them, which have to stay meanwhile."""
+    return (ctypes.c_void_p * len(params))(*map(ctypes.addressof, params))
 
 
 @cache

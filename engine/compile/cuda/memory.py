@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codegen import headers
+from engine.compile.cuda.gpu import parameters
 from engine.compile.cuda.view import View, geometry
 
 _COPIES = "copies.h"
@@ -25,6 +26,12 @@ class Copy(ctypes.Structure):
         ("ndim", ctypes.c_int64), ("shape", ctypes.c_int64 * _AXES),
         ("to_strides", ctypes.c_int64 * _AXES), ("of_strides", ctypes.c_int64 * _AXES),
     )  # fmt: skip
+
+
+class Fill(ctypes.Structure):
+    """`eng_fill`."""
+
+    _fields_ = (("to", ctypes.c_void_p), ("count", ctypes.c_int64), ("word", ctypes.c_uint64))
 
 
 def to_host(view: View) -> NDArray[Any]:
@@ -50,11 +57,14 @@ def put(view: View, values: Any) -> None:
     extra = given.ndim - view.ndim
     if extra > 0:
         given = given.reshape(given.shape[extra:])
-    if given.shape == view.shape and view.packed:
+    if given.shape == view.shape and view.packed and given.size > 1:
         backend.gpu.write(view.address, given)
         return
     if given.size == 1 and view.packed and not any(given.tobytes()):
         backend.gpu.clear(view.address, view.nbytes)
+        return
+    if given.size == 1 and view.packed and given.nbytes in (1, 2, 4, 8):
+        _fill(view, given.tobytes())
         return
     owner, address = backend.allocate(0, given.nbytes, False)
     backend.gpu.write(address, given)
@@ -90,9 +100,18 @@ def _copy(view: View, owner: object, of: NDArray[Any]) -> None:
     shape, tos, ofs = (_words(x) for x in zip(*axes, strict=True))
     made = Copy(*addresses, count, len(axes), shape, tos, ofs)
     blocks = min(-(-count // _BLOCK), _MOST_BLOCKS)
-    gpu.launch(view.backend.helper(_COPIES, f"eng_copy_{word}"), blocks, _BLOCK, made)
+    copies = view.backend.helper(_COPIES, f"eng_copy_{word}")
+    gpu.launch(copies, blocks, _BLOCK, parameters(made))
     # The pool gives memory to later work of the stream only, so that nothing need be kept.
     del owner
+
+
+def _fill(view: View, element: bytes) -> None:
+    """Writes one element everywhere; it goes with the launch."""
+    gpu, size = view.backend.gpu, len(element)
+    made = Fill(view.address, view.size, int.from_bytes(element, "little"))
+    blocks = min(-(-view.size // _BLOCK), _MOST_BLOCKS)
+    gpu.launch(view.backend.helper(_COPIES, f"eng_fill_{size}"), blocks, _BLOCK, parameters(made))
 
 
 def _joined(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

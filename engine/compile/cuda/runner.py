@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,10 @@ from engine.compile.backend import (
     Journal,
     Limits,
     Outcome,
+    shape,
 )
 from engine.compile.cuda import apart
+from engine.compile.cuda.gpu import parameters
 from engine.compile.cuda.order import check_order
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from engine.compile.cuda.gpu import Gpu
 
 BLOCK = 256  # CUDA threads of a block
+_LARGEST_BLOCK = 1024
 _MOST_BLOCKS = 1 << 30
 _LARGEST = 2**31 - 1 - 65536  # threads along an axis; see `eng::fits_int32`
 FIRST = 1024  # bytes of frames whose size is a guess, at first
@@ -128,14 +131,11 @@ def run(
     begin, end = (0, total) if threads is None else threads
     if begin >= end:
         return NOTHING
-    axes = dim[: code.facts.axes]
-    if max(axes, default=0) > _LARGEST or (code.linear and end > _LARGEST):
+    if too_large(code, dim, end):
         return Outcome(TOO_LARGE)
     if code.is_adjoint and entry.threads is not None and end - begin > 1:
         check_order(entry.symbol, entry.threads, dim, args)
-    made = _Run(backend, dim, args + entry.bound, begin, end, limits)
-    if code.apart.useful and begin == 0:
-        made.form = apart.form_of(entry, dim, made.args)
+    made = Run(backend, entry, dim, args, begin, end, limits)
     if not code.facts.context:
         made.launch(code)
         return NOTHING
@@ -145,19 +145,28 @@ def run(
         return Outcome(NO_MEMORY)
 
 
-class _Run:
+def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
+    """Whether the indices of threads are more than the kernel can count."""
+    axes = dim[: code.facts.axes]
+    return max(axes, default=0) > _LARGEST or (code.linear and end > _LARGEST)
+
+
+class Run:
     """One launch on its way."""
 
     def __init__(
-        self, backend: Cuda, dim: tuple[int, ...], args: bytes, begin: int, end: int, limits: Limits
-    ) -> None:
+        self, backend: Cuda, entry: Entry, dim: tuple[int, ...], args: bytes, begin: int, end: int,
+        limits: Limits,
+    ) -> None:  # fmt: skip
+        args += entry.bound
         self.backend = backend
         self.gpu = backend.gpu
         self.args = args
         self.block = ctypes.create_string_buffer(args, max(len(args), 8))
         self.count = end - begin
         self.limits = limits
-        self.form = apart.ANY
+        seen = entry.code.apart.useful and begin == 0
+        self.form = apart.form_of(entry, dim, args) if seen else apart.ANY
         sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
         self.state = Launch(sizes, len(dim), begin, end, backend.scratch)
 
@@ -166,9 +175,19 @@ class _Run:
         owner, address = self.backend.allocate(0, nbytes, zero)
         return Memory(owner, address, nbytes)
 
-    def launch(self, code: Code, blocks: int = _MOST_BLOCKS, block: int = BLOCK) -> None:
-        """All threads, by so many blocks at most."""
+    def launch(self, code: Code, blocks: int = _MOST_BLOCKS, block: int = 0) -> None:
+        """All threads, by so many blocks at most, of so many threads."""
+        self.gpu.launch(*self.ready(code, blocks, block))
+
+    def ready(
+        self, code: Code, blocks: int = _MOST_BLOCKS, block: int = 0
+    ) -> tuple[Any, int, int, Any]:
+        """What `Gpu.launch` gets."""
         count, suffix = self.count, ""
+        if not block:
+            asked, most = shape.get() or (BLOCK, 0)
+            block = min(-(-max(asked, 1) // 32) * 32, _LARGEST_BLOCK)
+            blocks = min(blocks, most) if most > 0 else blocks
         pointers: list[ctypes.c_void_p] = []
         if self.form and code.apart.useful:
             suffix = SUFFIX
@@ -180,7 +199,7 @@ class _Run:
                 self.state.wide, count = 1, -(-count // WIDE)
         blocks = min(blocks, -(-count // block))
         function = self.backend.function(code, suffix)
-        self.gpu.launch(function, blocks, block, self.block, self.state, *pointers)
+        return function, blocks, block, parameters(self.block, self.state, *pointers)
 
     def with_context(
         self, entry: Entry, journal: Journal | None, spare: Callable[[], Entry] | None

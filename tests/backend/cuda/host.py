@@ -43,7 +43,9 @@ def _run(name: str, types: Sequence[str]) -> str:
     """Runs a kernel on blocks of threads, from the first CUDA thread to the last or otherwise."""
     copies = [f"{t} a{k}; memcpy(&a{k}, params[{k}], sizeof(a{k}));" for k, t in enumerate(types)]
     args = ", ".join(f"a{k}" for k in range(len(types)))
+    sizes = " ".join(f"sizes[{k}] = sizeof({t});" for k, t in enumerate(types))
     return f"""
+extern "C" int sizes_{name}(int* sizes) {{ {sizes} return {len(types)}; }}
 extern "C" void run_{name}(void** params, unsigned blocks, unsigned threads, int down) {{
     {" ".join(copies)}
     gridDim.x = blocks;

@@ -12,6 +12,12 @@ struct eng_copy {
     int64_t of_strides[8];
 };
 
+struct eng_fill {
+    unsigned char* to;
+    int64_t count;
+    uint64_t word;  // in its low bytes
+};
+
 namespace eng {
 
 struct alignas(16) two_words_t {
@@ -32,6 +38,11 @@ template <class W> ENG_INLINE void copy_words(const eng_copy& c) {
     }
 }
 
+template <class W> ENG_INLINE void fill_words(const eng_fill& f) {
+    const int64_t step = lanes();
+    for (int64_t k = lane(); k < f.count; k += step) reinterpret_cast<W*>(f.to)[k] = W(f.word);
+}
+
 }  // namespace eng
 
 extern "C" __global__ void eng_copy_1(const __grid_constant__ eng_copy c) {
@@ -48,4 +59,16 @@ extern "C" __global__ void eng_copy_8(const __grid_constant__ eng_copy c) {
 }
 extern "C" __global__ void eng_copy_16(const __grid_constant__ eng_copy c) {
     eng::copy_words<eng::two_words_t>(c);
+}
+extern "C" __global__ void eng_fill_1(const __grid_constant__ eng_fill f) {
+    eng::fill_words<uint8_t>(f);
+}
+extern "C" __global__ void eng_fill_2(const __grid_constant__ eng_fill f) {
+    eng::fill_words<uint16_t>(f);
+}
+extern "C" __global__ void eng_fill_4(const __grid_constant__ eng_fill f) {
+    eng::fill_words<uint32_t>(f);
+}
+extern "C" __global__ void eng_fill_8(const __grid_constant__ eng_fill f) {
+    eng::fill_words<uint64_t>(f);
 }
