@@ -23,6 +23,9 @@ class Brief:
     stack, journal: the limits of all its runs.
     """
 
+    any_arguments = False  # adjoints may be refused by how arrays lie
+    job = None
+
     __slots__ = ("_backend", "_came", "_dim", "_entry", "_kept", "_launch", "_limits", "go",
                  "journal", "stack")  # fmt: skip
 
@@ -58,6 +61,12 @@ class Brief:
             self._kept.clear()
         found = self._kept[args] = made.ready(code), made
         return found
+
+    def left(
+        self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome:
+        """Nothing is left of many: there is no such way on a GPU."""
+        raise NotImplementedError
 
     def at_once(
         self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
