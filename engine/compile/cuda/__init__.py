@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine import config
 from engine.classes import dataclass
 from engine.codegen import cuda, headers
 from engine.codegen.apart import Apart, pointed
@@ -67,6 +70,7 @@ class Cuda(Backend):
     """
 
     kind = "cuda"
+    keeps = True  # whether machine code goes to the cache, for other processes
 
     def __init__(self, arch: str = "", gpu: Gpu | None = None) -> None:
         self._arch = arch
@@ -141,14 +145,38 @@ class Cuda(Backend):
             return [self._entries[key] for key in keys]
 
     def is_cached(self, fn: Function) -> bool:
-        return self._key(self.emit(fn, _SYMBOL), self._version()) in self._entries
+        key = self._key(self.emit(fn, _SYMBOL), self._version())
+        return key in self._entries or (self.keeps and open_cache().find(key) is not None)
 
     def _key(self, text: str, version: tuple[int, int]) -> str:
         parts = (text, headers.hash_of(headers.CUDA), self.arch, *nvrtc.FLAGS, str(version))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _build(self, todo: dict[str, tuple[Function, str]]) -> None:
-        symbols = {key: f"{identifier(f.name)}_{key[:16]}" for key, (f, _) in todo.items()}
+        """Finds kernels in the cache, and compiles the others together."""
+        if not self.keeps:
+            self._run_compiler(todo)
+            return
+        cache = open_cache()
+        with cache.lock(next(iter(todo)), config.compile_timeout):
+            for key in list(todo):
+                stored = cache.find(key)
+                with contextlib.suppress(OSError):  # gone since
+                    if stored is not None:
+                        code = Path(stored.path).read_bytes()
+                        self._entries[key] = self._entry(todo[key][0], code, stored.symbol)
+                        del todo[key]
+            if not todo:
+                return
+            symbols = {key: self._symbol(key, fn) for key, (fn, _) in todo.items()}
+            code = self._run_compiler(todo)
+            with contextlib.suppress(OSError), cache.workspace() as folder:
+                built = folder / "kernels.cubin"
+                built.write_bytes(code)
+                cache.add(built, symbols)
+
+    def _run_compiler(self, todo: dict[str, tuple[Function, str]]) -> bytes:
+        symbols = {key: self._symbol(key, fn) for key, (fn, _) in todo.items()}
         parts = [text.replace(_SYMBOL, symbols[key]) for key, (_, text) in todo.items()]
         fns = [f for f, _ in todo.values()]
         text = "\n".join([cuda.preamble(fns), *parts])
@@ -158,12 +186,17 @@ class Cuda(Backend):
             raise failure("the CUDA compiler gave up", fns, said, nvrtc.FILE, text, log,
                           help="report this, with the file that the notes name")  # fmt: skip
         for key, (fn, _) in todo.items():
-            symbol = symbols[key]
-            facts = facts_of(fn)[id(fn)]
-            known = apart.known_of(fn)
-            places = tuple(at for _, at in pointed(fn))
-            made = Code(code, symbol, facts, frames_of(fn), bool(fn.adjoints), known, places)
-            self._entries[key] = Entry(symbol, made)
+            self._entries[key] = self._entry(fn, code, symbols[key])
+        return code
+
+    def _symbol(self, key: str, fn: Function) -> str:
+        return f"{identifier(fn.name)}_{key[:16]}"
+
+    def _entry(self, fn: Function, code: bytes, symbol: str) -> Entry:
+        places = tuple(at for _, at in pointed(fn))
+        made = Code(code, symbol, facts_of(fn)[id(fn)], frames_of(fn), bool(fn.adjoints),
+                    apart.known_of(fn), places)  # fmt: skip
+        return Entry(symbol, made)
 
     # What tests put others in place of: the compiler.
 

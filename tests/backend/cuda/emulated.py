@@ -38,6 +38,8 @@ def _compiled(text: str) -> tuple[bytes, str]:
 class EmulatedCuda(Cuda):
     """The backend of one emulated GPU."""
 
+    keeps = False  # its machine code is a file of this process
+
     def _version(self) -> tuple[int, int]:
         return 0, 0
 

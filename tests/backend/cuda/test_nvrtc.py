@@ -117,7 +117,28 @@ def test_the_backend_compiles_kernels_together_and_once() -> None:
     assert len({entry.symbol for entry in first}) == 3
     assert first[0].code.module.startswith(b"\x7fELF")
     for entry in first:
-        assert entry.symbol.encode() in entry.code
+        assert entry.symbol.encode() in entry.code.module
     assert all(map(backend.is_cached, fns))
     assert not backend.is_cached(made("samples").functions[5][1])
     assert backend.compile(fns[:1])[0] is first[0]
+
+
+def test_machine_code_is_kept_for_other_processes(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ENGINE_CACHE_DIR", str(tmp_path / "cache"))
+    fn, other = (f for _, f in made("samples").functions[:2])
+    first = Cuda().compile([fn])[0]
+
+    def gives_up(*_: Any) -> Any:
+        raise AssertionError("the compiler was called")
+
+    monkeypatch.setattr(nvrtc, "compile_program", gives_up)
+    backend = Cuda()
+    assert backend.is_cached(fn) and not backend.is_cached(other)
+    again = backend.compile([fn])[0]
+    assert again.symbol == first.symbol and again.code.module == first.code.module
+    assert not Cuda("sm_80").is_cached(fn)
+    (kept,) = (tmp_path / "cache" / "objects").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])  # damaged: compiled again
+    assert not Cuda().is_cached(fn)
+    with pytest.raises(AssertionError, match="was called"):
+        Cuda().compile([fn])
