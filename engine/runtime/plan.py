@@ -189,7 +189,8 @@ class Plan:
         None where there is none yet, or launches have to be looked at.
         """
         if (
-            recording.observers or recording.bystanders or recording.captured
+            recording.observers or recording.bystanders
+            or (recording.captured and recording.graph.get() is not None)
             or config.print_launches or config.verify_fp
         ):  # fmt: skip
             return None
