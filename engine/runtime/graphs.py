@@ -20,6 +20,7 @@ from engine.runtime.device import Device, DeviceLike, get_device
 from engine.runtime.device_graphs import DeviceGraph
 from engine.runtime.launch_errors import fail
 from engine.runtime.modules import force_load
+from engine.runtime.streams import ScopedStream, Stream
 
 if TYPE_CHECKING:
     from engine.runtime.sequences import Noted
@@ -160,11 +161,12 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     records on has the records of its last run. A tape that records while the graph is launched gets
     no record of it, as in Warp: capture its block, too (`adtool check` tells of it: G004).
     """
-    del stream
     if not isinstance(graph, Graph) or graph._token is not None:
         what = "a graph that is still captured" if isinstance(graph, Graph) else repr(graph)
         raise fail("E213", f"capture_launch takes a captured graph, got {what}")
-    if not recording.deferred(graph._replay):
+    if recording.deferred(graph._replay):
+        return
+    with ScopedStream(stream if isinstance(stream, Stream) else None, sync_enter=False):
         graph._replay()
 
 

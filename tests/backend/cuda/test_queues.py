@@ -148,8 +148,11 @@ def test_graphs_of_the_device(there: Any) -> None:
         wp.copy(x, y)
         y.fill_(1.0)
     want, got = np.float32([0.5, 1, 2]), []
+    side = wp.Stream(there)
     for _ in range(4):
-        wp.capture_launch(capture.graph)
+        side.wait_stream(wp.get_stream(there))
+        wp.capture_launch(capture.graph, stream=side)
+        wp.synchronize_stream(side)
         got.append(x.numpy())
         want = 1 + 20 * want
         assert (got[-1] == want).all()
