@@ -127,7 +127,7 @@ def run(
         with_tests: the tests that are marked `gpu` come first.
         quick: small sizes, few rounds.
         rounds: turns of each peer.
-        seconds: after which no row begins; tests have a little less than half of it.
+        seconds: after which no row begins; tests have half of it.
         out: the folder for data and page; None: a whole run writes what is on record.
     """
     chosen = [n for n in ROWS if not rows or any(fnmatch.fnmatchcase(n, p) for p in rows)]
@@ -153,7 +153,7 @@ def run(
         if with_tests:
             record.say("tests")
             log = (out or Path(own)) / "tests.txt"
-            record.result["tests"] = run_tests(0.45 * seconds, min(12, cores()), log)
+            record.result["tests"] = run_tests(0.5 * seconds, min(12, cores()), log)
             record.write()
             record.say(f"{ {k: v for k, v in record.result['tests'].items() if k != 'failed'} }")
             for failure in record.result["tests"]["failed"]:

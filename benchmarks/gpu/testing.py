@@ -24,7 +24,8 @@ def run(seconds: float, processes: int, log: Path, marker: str = "gpu") -> dict[
     command = [
         sys.executable, "-X", "faulthandler", "-m", "pytest", "-q", "-m", marker,
         "-n", str(processes), "--dist=worksteal", "-p", "no:cacheprovider", "-o", "filterwarnings=",
-        f"--junitxml={report}", "-o", "junit_logging=no", *WHERE,
+        "--continue-on-collection-errors", f"--junitxml={report}", "-o", "junit_logging=no",
+        *WHERE,
     ]  # fmt: skip
     start = time.monotonic()
     ended = True
