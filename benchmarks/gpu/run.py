@@ -131,6 +131,8 @@ def run(
         out: the folder for data and page; None: a whole run writes what is on record.
     """
     chosen = [n for n in ROWS if not rows or any(fnmatch.fnmatchcase(n, p) for p in rows)]
+    if device == "emulated":
+        chosen = [n for n in chosen if n not in ("graph", "starts")]  # of real ones
     names = [OURS] if device == "emulated" else [n for n in ON_GPU if peers is None or n in peers]
     whole = not (rows or quick or device == "emulated")
     if out is not None:

@@ -18,7 +18,7 @@ REFUSED = {
     "chosen_by_expressions", "chosen_results", "indexed", "returned_views", "slices",
     "struct_from_function_with_array",
 }  # fmt: skip
-FEW = 8  # each of so many runs emulated
+FEW = 12  # each of so many runs emulated
 
 
 def cases() -> list[Any]:

@@ -25,14 +25,16 @@ REFUSED = {"extrema", "extrema_of_vectors", "extrema_and_what_was_there"}
 
 
 def cases() -> list[Any]:
-    """Every kernel on each place."""
+    """Every kernel on each place; on a real one in both precisions."""
     out = []
     for where in PLACES:
         real = not isinstance(where, str)
         for k, c in enumerate(CASES):
             marks = [pytest.mark.gpu] if real else [pytest.mark.sweep] if k % FEW else []
             name = "cuda" if real else where
-            out.append(pytest.param(name, c, k % 2 == 1, id=f"{c.name}-{name}", marks=marks))
+            for double in (False, True) if real else (k % 2 == 1,):
+                name_of = f"{c.name}-{'float64' if double else 'float32'}-{name}"
+                out.append(pytest.param(name, c, double, id=name_of, marks=marks))
     return out
 
 

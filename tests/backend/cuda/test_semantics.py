@@ -250,7 +250,7 @@ def test_copies_that_overlap(there: Any) -> None:
     for to, of in ((later, earlier), (earlier, later), (back, whole), (apart, close)):
 
         def work(to: Any = to, of: Any = of) -> list[Any]:
-            x = wp.array(np.arange(9.0), dtype=float)
+            x = wp.array(np.arange(300001.0), dtype=float)
             wp.copy(x[to], x[of])
             return [x]
 
