@@ -25,7 +25,7 @@ from tests.backend.test_operations import SIGNATURES, compare
 from tests.overloads import OVERLOADS, Overload, kernel_of, seeded
 
 # What runs emulated, too, where each takes a C++ compiler; all of it as a sweep.
-FEW = ("floordiv", "lerp", "atomic_add")
+FEW = ("floordiv", "lerp")
 
 
 def on_places(groups: Sequence[str]) -> list[Any]:
