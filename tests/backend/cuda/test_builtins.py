@@ -15,10 +15,11 @@ import pytest
 import engine as wp
 from engine.compile.pipeline import Variants
 from engine.ir import interp
+from engine.lang.types import FLOAT32, is_float, scalar_of
 from tests.backend.cuda.emulated import PLACES, place
 from tests.backend.cuda.held import hold, ran
 from tests.backend.signatures import Signature
-from tests.backend.test_composites import ADJOINTS, NONE, SLOW, THREADS, close, memory
+from tests.backend.test_composites import ADJOINTS, LARGE, NONE, SLOW, THREADS, close, memory
 from tests.backend.test_kernel_builtins import CASES as UPDATES
 from tests.backend.test_kernel_builtins import Case
 from tests.backend.test_operations import SIGNATURES, compare
@@ -66,7 +67,11 @@ def test_operations(there: Any, op: str) -> None:
 def named(overloads: Sequence[Overload]) -> dict[str, list[Overload]]:
     out: dict[str, list[Overload]] = {}
     for o in overloads:
-        out.setdefault(o.composite.user, []).append(o)
+        name = o.composite.func.__name__
+        if name not in (*SLOW, *LARGE):
+            out.setdefault(o.composite.user, []).append(o)
+        elif any(is_float(x) and scalar_of(x) is FLOAT32 for x in o.types):
+            out.setdefault(name, []).append(o)  # the compiler takes seconds for each
     return out
 
 
