@@ -331,8 +331,8 @@ class Tape(ReplayedTape):
             recording.deferred(partial(self.backward, loss, grads))
             return
         check_recorded(self)
-        seeds = [] if grads is None else check_seeds(grads)
         captured = self._captures is not NOBODY and bool(self._captures)
+        seeds = [] if grads is None else check_seeds(grads, captured)
         if captured:  # now that what gets a cotangent requires a gradient
             self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
