@@ -18,6 +18,13 @@ from engine.lang.types import ArrayType, scalar_of
 ANY, APART, WIDE = 0, 1, 2
 LIGHT = 60  # operations of a kernel whose time is that of memory
 _PIECE = 16  # bytes that one instruction moves, at most
+_MOVED = (4, 8, 16)  # sizes of elements of which it moves several, or one
+# Functions with jumps, over which the compiler brings no accesses of neighbours together. Threads
+# in rows would then each move single numbers, far from those of the next CUDA thread.
+_JUMPING = frozenset(
+    ["atan", "atan2", "cos", "erf", "erfcinv", "erfinv", "log", "log10", "log2", "mod", "pow",
+     "sin", "tan"]
+)  # fmt: skip
 _MOST = 2**31 - 1  # threads that 32 bits count
 _KEPT = 256
 
@@ -47,10 +54,19 @@ def known_of(fn: n.Function) -> Apart:
     wide = (
         (loops.any_order or not fn.adjoints) and weight_of(fn) <= LIGHT
         and not (facts.context or any(s.NESTED for s in n.walk(fn.body)))
-        and all(size % 4 == 0 for size in elements)
+        and all(size in _MOVED for size in elements) and not _jumps(fn)
         and any(alone_in(some, facts.axes) for some in arrays.values())
     )  # fmt: skip
-    return Apart(bool(own or sums or wide), own, sums, wide)
+    # Coordinates take a division of 32 bits for each axis, which else has 64.
+    light = facts.axes > 1 and not facts.context
+    return Apart(bool(own or sums or wide or light), own, sums, wide)
+
+
+def _jumps(fn: n.Function) -> bool:
+    return any(
+        isinstance(s, n.Let) and s.op in _JUMPING
+        for f in (*n.callees(fn), fn) for s in n.walk(f.body)
+    )  # fmt: skip
 
 
 def form_of(entry: Entry, dim: tuple[int, ...], args: bytes) -> int:

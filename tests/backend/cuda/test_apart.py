@@ -130,3 +130,54 @@ def test_rows_of_vectors(forms: Any, shape: tuple[int, int]) -> None:
     tape.backward(grads={b: wp.ones(b.shape, dtype=wp.vec3)})
     assert (a.grad.numpy() == np.float32([1, 2, 3])).all()
     assert c.grad.numpy()[0].tolist() == x.sum((0, 1)).tolist()
+
+
+@wp.kernel
+def wave(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.sin(x[i]) * x[i]
+
+
+@wp.kernel
+def doubled(x: wp.array(dtype=wp.vec3), y: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    y[i] = x[i] + x[i]
+
+
+@wp.kernel
+def sides(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    if j > 0 and j < x.shape[1] - 1:
+        y[i, j] = x[i, j - 1] + x[i, j + 1]
+
+
+def test_rows_are_for_what_moves_as_rows(forms: Any) -> None:
+    x = np.random.default_rng(3).standard_normal(3 * MANY).astype(np.float32)
+    a, b = floats(x[:MANY]), floats(np.zeros(MANY))
+    c, d = (wp.array(v.reshape(-1, 3), dtype=wp.vec3, requires_grad=True) for v in (x, 0 * x))
+    with wp.Tape() as tape:
+        wp.launch(wave, dim=MANY, inputs=[a], outputs=[b])
+        wp.launch(doubled, dim=MANY, inputs=[c], outputs=[d])
+    tape.backward(grads={b: wp.ones_like(b), d: wp.ones_like(d)})
+    assert np.allclose(b.numpy(), np.sin(x[:MANY]) * x[:MANY], atol=1e-6)
+    want = np.cos(x[:MANY]) * x[:MANY] + np.sin(x[:MANY])
+    assert np.allclose(a.grad.numpy(), want, atol=1e-5)
+    assert (d.numpy().reshape(-1) == 2 * x).all() and (c.grad.numpy() == 2).all()
+    assert apart.WIDE not in {form for _, form in forms}
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (257, 131)])
+def test_neighbours_in_a_grid(forms: Any, shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(4).integers(-8, 9, shape).astype(np.float32)
+    a, b = floats(x), floats(np.zeros(shape))
+    with wp.Tape() as tape:
+        wp.launch(sides, dim=shape, inputs=[a], outputs=[b])
+    tape.backward(grads={b: wp.ones_like(b)})
+    want, slope = np.zeros(shape), np.zeros(shape)
+    want[:, 1:-1] = x[:, :-2] + x[:, 2:]
+    slope[:, :-2] += 1.0 if shape[1] > 2 else 0.0
+    slope[:, 2:] += 1.0
+    assert (b.numpy() == want).all() and (a.grad.numpy() == slope).all()
+    assert {form for _, form in forms} == {apart.APART}
+    wp.launch(sides, dim=shape, inputs=[a], outputs=[a])  # one array, in any order of threads
+    assert forms[-1][1] == apart.ANY
