@@ -15,7 +15,8 @@ def case_named(name: str) -> Case:
     for case in CASES:
         if case.name == name:
             return case
+    from benchmarks.gpu.cases import GPU_CASES
     from benchmarks.interop_cases import INTEROP
     from benchmarks.scaling import CURVES
 
-    return next(c for c in (*CURVES, *INTEROP) if c.name == name)
+    return next(c for c in (*CURVES, *INTEROP, *GPU_CASES) if c.name == name)

@@ -13,6 +13,7 @@ DRAWN = 1 << 22  # random numbers; what is longer repeats them
 # Of the small iteration and of the roll-out: elements, and launches of the latter.
 SMALL = 1000
 STEPS = 1000
+CAPTURED = 100  # launches in a captured sequence
 PARTICLES = 64
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.case import Array, Case, Ready
-from benchmarks.data import PARTICLES, SMALL, STEPS, values
+from benchmarks.data import CAPTURED, PARTICLES, SMALL, STEPS, values
 from benchmarks.kernel_cases import taped
 from benchmarks.targets import at_most, faster, times
-
-CAPTURED = 100  # launches in a captured sequence
 
 
 def _pair(wp: Any) -> tuple[Array, Array]:
@@ -41,7 +39,7 @@ def make_captured(wp: Any, kernels: Any, size: int) -> Ready:
             wp.launch(kernels.tiny, dim=1, inputs=[x], outputs=[y])
 
     several()
-    with wp.ScopedCapture(device="cpu") as plain:
+    with wp.ScopedCapture(device=wp.get_device()) as plain:
         several()
     ready = Ready(lambda: wp.capture_launch(plain.graph), None, [y])
     ready.forward()
@@ -49,7 +47,7 @@ def make_captured(wp: Any, kernels: Any, size: int) -> Ready:
     with wp.Tape() as tape:
         several()
     tape.backward(grads={y: seed})
-    with wp.ScopedCapture(device="cpu") as whole:
+    with wp.ScopedCapture(device=wp.get_device()) as whole:
         with wp.Tape() as tape:
             several()
         tape.backward(grads={y: seed})

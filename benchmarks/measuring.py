@@ -28,6 +28,7 @@ class Plan:
     least: int = 3  # rounds that even the slowest peer takes part in
     limit: float = 120.0  # seconds that one command may take
     row: float = 60.0  # seconds after which a row goes on with the least rounds only
+    copier: str = HAND  # the peer that measures copies
 
 
 def spread(times: Iterable[float], per: int = 1) -> dict[str, float]:
@@ -77,7 +78,7 @@ class Row:
         try:
             return self.peers[name].ask(command, self.plan.limit)
         except Failure as e:
-            self.failed[name] = str(e)
+            self.failed[name] = (str(e).splitlines() or [""])[0]
             return None
 
     def make(self) -> None:
@@ -108,9 +109,9 @@ class Row:
                 repeat = min(pace["repeat"], 5)
                 given = {"time": which, "repeat": repeat, "inner": pace["inner"]}
                 times[name] += self._ask(name, given) or []
-            if self.case.moved is not None and HAND in self.peers:
+            if self.case.moved is not None and plan.copier in self.peers:
                 given = {"copy": self.size, "repeat": 3, "cores": cores()}
-                copies += self._ask(HAND, given) or []
+                copies += self._ask(plan.copier, given) or []
         return {n: t for n, t in times.items() if t and n not in self.failed}, copies
 
     def gaps(self, which: str, names: Iterable[str]) -> dict[str, float]:

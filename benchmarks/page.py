@@ -65,7 +65,7 @@ def _cells(row: dict[str, Any], one: dict[str, Any], peers: list[str]) -> list[s
 
 def group_table(rows: list[dict[str, Any]], kernels: bool) -> str:
     """Rows of one group."""
-    order = ["warp", "jax", "torch", "numba", "taichi", HAND]
+    order = ["warp", "cupy", "jax", "torch", "numba", "taichi", HAND]
     seen = {n for row in rows for p in row["passes"] for n in p["times"]}
     seen |= {n for row in rows for n in row["failed"]}
     peers = [n for n in order if n in seen]

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from benchmarks.place import VARIABLE
+
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 180.0  # seconds that a command may take
 
@@ -36,7 +38,8 @@ def environment(framework: str, cache: str) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        "JAX_PLATFORMS": "cpu",
+        "JAX_PLATFORMS": "cpu" if os.environ.get(VARIABLE, "cpu") == "cpu" else "cuda",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "TI_OFFLINE_CACHE_FILE_PATH": cache,
         "TI_ENABLE_TORCH": "0",
         "ENABLE_TAICHI_HEADER_PRINT": "False",

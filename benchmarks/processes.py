@@ -13,14 +13,15 @@ from typing import Any
 
 from benchmarks.measuring import Plan, spread
 from benchmarks.peers import ROOT, Failure, Peer, environment, placeless
-from benchmarks.scripts import SCRIPTS
+from benchmarks.scripts import SCRIPTS, script
 from benchmarks.targets import OURS
 
 RECORDED = 20_000  # launches whose memory is measured
 STATES = ("cold", "warm")
 
 
-def _row(name: str, title: str, note: str, **more: Any) -> dict[str, Any]:
+def process_row(name: str, title: str, note: str, **more: Any) -> dict[str, Any]:
+    """A row of the group of starts, without passes yet."""
     return {
         "name": name, "title": title, "group": "starts", "size": 1, "note": note, "unit": "s",
         "passes": [], "cannot": [], "failed": {}, **more,
@@ -56,7 +57,7 @@ class Starts:
         found = {}
         for name in self.names:
             path = self.folder / f"one_{name}.py"
-            path.write_text(SCRIPTS[name], encoding="utf-8")
+            path.write_text(script(name), encoding="utf-8")
             found[name] = [sys.executable, str(path), *["gradient"] * gradient]
         return found
 
@@ -89,7 +90,8 @@ class Starts:
         return found
 
 
-def _passes(found: Mapping[Any, Any], what: str) -> list[dict[str, Any]]:
+def process_passes(found: Mapping[Any, Any], what: str) -> list[dict[str, Any]]:
+    """Both states as the passes of a row. what: "whole" or "first"."""
     return [
         {
             "pass": state,
@@ -119,14 +121,14 @@ def starts(names: list[str], plan: Plan, rounds: int) -> list[dict[str, Any]]:
                     "from start to end" if what == "whole" else "its first launch"
                 )
                 name = ("start" if what == "whole" else "first") + key
-                rows.append(_row(name, title, note, failed=dict(measured.failed)))
-                rows[-1]["passes"] = _passes(found, what)
+                rows.append(process_row(name, title, note, failed=dict(measured.failed)))
+                rows[-1]["passes"] = process_passes(found, what)
                 rows[-1]["cannot"] = ["numba"] * (gradient and "numba" in names)
         three = Starts([n for n in able if n in (OURS, "warp")], plan, Path(folder))
         found = three.run(three.probes(), rounds)
         title, note = "a module of three kernels, forward and backward", "imports not counted"
-        rows.append(_row("module", title, note, failed=dict(three.failed)))
-        rows[-1]["passes"] = _passes(found, "first")
+        rows.append(process_row("module", title, note, failed=dict(three.failed)))
+        rows[-1]["passes"] = process_passes(found, "first")
     return rows
 
 
@@ -134,7 +136,7 @@ def memory(names: list[str], plan: Plan, count: int = RECORDED) -> dict[str, Any
     """Bytes that a recorded launch takes, by what a process grows while many are recorded."""
     note = f"{count:,} launches of two arrays, recorded on one tape; nothing has to be stored"
     title = "memory of a recorded launch"
-    row = _row("memory", title, note, unit="B", size=count, group="launches")
+    row = process_row("memory", title, note, unit="B", size=count, group="launches")
     times: dict[str, Any] = {}
     for name in (OURS, "warp"):
         if name not in names:

@@ -56,7 +56,7 @@ class Choice:
         return Choice(rows, peers, plan, quick)
 
 
-def _load(peers: dict[str, Peer], limit: float) -> tuple[dict[str, str], dict[str, str]]:
+def load_all(peers: dict[str, Peer], limit: float) -> tuple[dict[str, str], dict[str, str]]:
     """Versions of the peers that are there, and why others are not."""
 
     def one(name: str) -> tuple[str, str, str]:
@@ -87,7 +87,7 @@ def run(choice: Choice, recording: Recording, update: bool = False) -> None:
     with ExitStack() as stack:
         peers = {n: stack.enter_context(Peer(n, quiet=n != OURS)) for n in choice.peers}
         recording.say(f"load: {os.getloadavg()[0]:.1f}; loading {', '.join(peers)}")
-        versions, missing = _load(peers, choice.plan.limit)
+        versions, missing = load_all(peers, choice.plan.limit)
         peers = {n: p for n, p in peers.items() if n in versions}
         if update:
             recording.reload()

@@ -6,6 +6,10 @@ it computes a gradient too.
 
 from __future__ import annotations
 
+import os
+
+from benchmarks.place import VARIABLE
+
 _WP = """
 import sys, time
 import numpy as np
@@ -116,3 +120,20 @@ SCRIPTS = {
     "numba": _NUMBA,
     "taichi": _TAICHI,
 }
+
+
+# What is put behind the import where a GPU is measured, and what else differs there.
+_ON_GPU = {
+    "engine": ("import engine as wp\n", 'import engine as wp\nwp.set_device("cuda:0")\n'),
+    "torch": ("import torch\n", 'import torch\ntorch.set_default_device("cuda")\n'),
+}
+
+
+def script(name: str) -> str:
+    """The script of a framework, for the device that is measured."""
+    text = SCRIPTS[name]
+    if os.environ.get(VARIABLE, "cpu") == "cpu":
+        return text
+    return text.replace(*_ON_GPU.get(name, ("", ""))).replace(
+        "found.numpy()", "found.cpu().numpy()" if name == "torch" else "found.numpy()"
+    )

@@ -13,6 +13,8 @@ from benchmarks.targets import OURS, Target, faster, judge, slower_than
 
 REASONS = Path(__file__).resolve().parent / "reasons.json"
 
+Wanted = dict[tuple[str, str], tuple[Target, ...]]
+
 # Of the rows that are no cases, by row and pass.
 OTHERS: dict[tuple[str, str], tuple[Target, ...]] = {
     ("start", "cold"): (faster(4),),
@@ -50,9 +52,13 @@ def _forward(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def judge_all(result: dict[str, Any]) -> None:
-    """Writes into each pass what came of it: "targets", "verdict" and "reason"."""
-    wanted, known, forward = targets(), reasons(), _forward(result)
+def judge_all(result: dict[str, Any], wanted: Wanted | None = None) -> None:
+    """Writes into each pass what came of it: "targets", "verdict" and "reason".
+
+    wanted: the targets, by row and pass; None: those of the CPU.
+    """
+    known = reasons() if wanted is None else {}
+    wanted, forward = targets() if wanted is None else wanted, _forward(result)
     for row in result["rows"]:
         for one in row["passes"]:
             key = row["name"], one["pass"]

@@ -6,7 +6,8 @@ Commands, each answered by one JSON line:
     {"make": case, "size": n}                makes the arrays, compiles, sums up the results
     {"pace": pass, "seconds": s}             how often a call fits into that time
     {"time": pass, "repeat": k, "inner": m}  k samples, each the mean of m calls
-    {"copy": n, "repeat": k, "cores": c}     copies of n float32 values (no cores: by NumPy)
+    {"copy": n, "repeat": k, "cores": c}     copies of n float32 values (no cores: by NumPy; on a
+                                             GPU: in its memory)
     {"limits": true}                         what the machine can do (`c++` alone)
     {"threads": n}                           for launches of `engine`
     {"peak": true}                           bytes of the process so far
@@ -34,18 +35,32 @@ import numpy as np
 
 from benchmarks.case import Ready
 from benchmarks.cases import case_named
-from benchmarks.frameworks import Rows, load, version
+from benchmarks.frameworks import Rows, load, version, waiter
+from benchmarks.place import ON_GPU
 
-SAMPLE = 1e-3  # seconds: what is shorter is called several times in a row
+# Seconds: what is shorter is called several times in a row. To wait for a GPU takes a while.
+SAMPLE = 1e-2 if ON_GPU else 1e-3
 
 
-def timed(call: Callable[[], Any], repeat: int, inner: int) -> list[float]:
-    """Seconds of one call, `repeat` times; each is the mean of `inner` calls in a row."""
+def ended(result: object) -> None:
+    """On the CPU a call has ended when it returns."""
+
+
+def timed(
+    call: Callable[[], Any], repeat: int, inner: int, wait: Callable[[Any], object] = ended
+) -> list[float]:
+    """Seconds of one call, `repeat` times; each is the mean of `inner` calls in a row.
+
+    wait: what a sample ends with; it is given the last result.
+    """
     times = []
+    found: Any = None
+    wait(found)
     for _ in range(repeat):
         start = time.perf_counter()
         for _ in range(inner):
-            call()
+            found = call()
+        wait(found)
         times.append((time.perf_counter() - start) / inner)
     return times
 
@@ -66,12 +81,15 @@ class Worker:
         self._machine: Any = None
         self.ready: Ready | None = None
         self.inner = 1
+        self.wait: Callable[[Any], object] = ended
 
     @property
     def rows(self) -> Rows:
         """What the framework can do; it is imported when this is first asked."""
         if self._rows is None:
             self._rows = load(self.name)
+            if ON_GPU:
+                self.wait = waiter(self.name)
         return self._rows
 
     @property
@@ -117,9 +135,9 @@ class Worker:
     def pace(self, which: str, seconds: float) -> dict[str, Any]:
         """Warms up, and says how many samples of how many calls fill that time."""
         call = self.call(which)
-        once = min(timed(call, 1 if self.inner == 1 else 2, self.inner))
+        once = min(timed(call, 1 if self.inner == 1 else 2, self.inner, self.wait))
         if once < SAMPLE:
-            once = min(timed(call, 2, self.inner))
+            once = min(timed(call, 2, self.inner, self.wait))
         inner = max(self.inner, min(1000, math.ceil(SAMPLE / max(once, 1e-9))))
         return {"inner": inner, "repeat": max(1, int(seconds / (once * inner))), "once": once}
 
@@ -149,6 +167,10 @@ class Worker:
             return self.pace(command["pace"], command["seconds"])
         if "copy" in command:
             size, repeat = command["copy"], command["repeat"]
+            if ON_GPU:
+                from benchmarks.frameworks.with_cupy import copies
+
+                return copies(size, repeat)
             if command.get("cores"):
                 return self.machine.copies(size, command["cores"], repeat)
             source = np.ones(size, dtype=np.float32)
@@ -168,7 +190,7 @@ class Worker:
         if "drop" in command:
             return self.drop()
         inner = command.get("inner") or self.inner
-        return timed(self.call(command["time"]), command["repeat"], inner)
+        return timed(self.call(command["time"]), command["repeat"], inner, self.wait)
 
 
 def main(commands: TextIO, answers: TextIO) -> None:

@@ -114,6 +114,9 @@ snapshot_exposed_bytes: int = 0
 # would save more are run once more instead, segment by segment (see `engine.ad.checkpoints`).
 # 0: any number.
 stack_limit_bytes: int = 128 << 20
+# Whether a GPU runs captured sequences by itself, where that comes to the same.
+device_graphs: bool = True
+
 # Bytes that a recorded launch may save of what it overwrites, for its adjoint.
 journal_limit_bytes: int = 4 << 30
 # What a backward pass reads where a later operation of the same tape overwrote what a launch

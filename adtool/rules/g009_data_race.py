@@ -65,15 +65,15 @@ class DataRace(Rule):
         races = [s for s in session.faults if s.fault.kind in _SEVERITY]
         for group in grouped(races, _key):
             seen = min(group, key=lambda s: list(_SEVERITY).index(s.fault.kind))
-            found = self._finding(seen) if seen.fault.kind != "unwatched" else self._gap(seen)
+            found = self._finding(seen) if seen.fault.kind not in _GAPS else self._gap(seen)
             yield replace(found, severity=_SEVERITY[seen.fault.kind])
 
     def _gap(self, seen: Seen) -> Finding:
         fault = seen.fault
+        (what, why), help = _GAPS[fault.kind]
         return self.finding(
-            f"kernel `{fault.kernel}` was not looked at for races{where(seen)}: its arrays are "
-            "too large",
-            "run the script on a smaller problem",
+            f"kernel `{fault.kernel}` was not looked at for {what}{where(seen)}: {why}",
+            help,
             span=fault.span, tape=seen.tape, launch=seen.index, kernel=fault.kernel,
             count=seen.count,
         )  # fmt: skip
@@ -127,7 +127,13 @@ def _cure(fault: Fault) -> Fix | None:
 
 
 _SEVERITY: dict[str, Severity] = {"race": "error", "mixed": "note", "same": "note",
-                                   "unwatched": "note"}  # fmt: skip
+                                   "unwatched": "note", "unseen": "warning"}  # fmt: skip
+# What was not looked for and why, and the way out.
+_GAPS = {
+    "unwatched": (("races", "its arrays are too large"), "run the script on a smaller problem"),
+    "unseen": (("races and accesses outside of arrays", "it ran on a GPU"),
+               "run the check with `--device cpu`, too"),
+}  # fmt: skip
 _HELP = {
     True: "read from one array and write to another, or split the work into two launches",
     False: "use `wp.atomic_add({0}, ...)` or the like, or an element for each thread",

@@ -1,4 +1,4 @@
-"""JAX on the CPU. Everything is compiled.
+"""JAX, on the CPU or the GPU. Everything is compiled.
 
 A backward pass is one program from the arguments and the gradient of the result to those of the
 arguments, as an adjoint is: nothing was kept by a forward pass that would have to be counted.
@@ -17,8 +17,19 @@ from jax import lax
 from benchmarks.case import Ready
 from benchmarks.data import PARTICLES, SMALL, edges, springs, values
 from benchmarks.frameworks import Rows
+from benchmarks.place import ON_GPU
 
 Function = Callable[..., Any]
+
+
+def wait(result: Any) -> None:
+    """For the last call: those before it have ended then."""
+    jax.block_until_ready(result)
+
+
+def _done(result: Any) -> Any:
+    """On the CPU a call ends when its result is there; on the GPU calls are waited for together."""
+    return result if ON_GPU else jax.block_until_ready(result)
 
 
 def _ready(f: Function, given: list[Any], seed: Any = None) -> Ready:
@@ -30,8 +41,8 @@ def _ready(f: Function, given: list[Any], seed: Any = None) -> Ready:
     backward = jax.jit(lambda g, *a: jax.vjp(f, *a)[1](g))
     found = backward(kept, *arrays)
     return Ready(
-        lambda: forward(*arrays).block_until_ready(),
-        lambda: jax.block_until_ready(backward(kept, *arrays)),
+        lambda: _done(forward(*arrays)),
+        lambda: _done(backward(kept, *arrays)),
         [np.asarray(out)],
         [np.asarray(g) for g in found],
     )
@@ -119,8 +130,9 @@ def _iteration(size: int) -> Ready:
     step = jax.jit(lambda w: w - 0.01 * gradient(w))
     at = [jnp.zeros(SMALL)]
 
-    def forward() -> None:
-        at[0] = step(at[0]).block_until_ready()
+    def forward() -> Any:
+        at[0] = _done(step(at[0]))
+        return at[0]
 
     forward()
     return Ready(forward, None)
@@ -144,8 +156,8 @@ def _trajectory(size: int) -> Ready:
     _, found = both(*given)
     alone = jax.jit(end)
     return Ready(
-        lambda: alone(*given).block_until_ready(),
-        lambda: jax.block_until_ready(both(*given)),
+        lambda: _done(alone(*given)),
+        lambda: _done(both(*given)),
         [],
         [np.asarray(found[0])],
     )

@@ -1,19 +1,32 @@
-"""PyTorch, eager, on all cores. A backward pass is that of a graph which is kept."""
+"""PyTorch, eager, on all cores or on the GPU. A backward pass is that of a graph which is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.case import Ready
-from benchmarks.data import PARTICLES, edges, springs, values
+from benchmarks.data import CAPTURED, PARTICLES, edges, springs, values
 from benchmarks.frameworks import Rows
+from benchmarks.place import ON_GPU
+
+DEVICE = "cuda" if ON_GPU else "cpu"
+
+
+def wait(result: Any) -> None:
+    """For all streams."""
+    torch.cuda.synchronize()
 
 
 def _tensor(a: Any, grad: bool = True) -> Any:
-    return torch.from_numpy(a.copy()).requires_grad_(grad)
+    return torch.from_numpy(a.copy()).to(DEVICE).requires_grad_(grad)
+
+
+def _numpy(t: Any) -> Any:
+    return t.detach().cpu().numpy().copy()
 
 
 def _ready(f: Callable[..., Any], given: list[Any], seed: Any = None) -> Ready:
@@ -21,7 +34,7 @@ def _ready(f: Callable[..., Any], given: list[Any], seed: Any = None) -> Ready:
     leaves = [_tensor(a) for a in given]
     plain = [t.detach() for t in leaves]
     out = f(*leaves)
-    kept = torch.ones_like(out) if seed is None else torch.from_numpy(seed.copy())
+    kept = torch.ones_like(out) if seed is None else torch.from_numpy(seed.copy()).to(DEVICE)
 
     def forward() -> None:
         with torch.no_grad():
@@ -33,13 +46,11 @@ def _ready(f: Callable[..., Any], given: list[Any], seed: Any = None) -> Ready:
         out.backward(kept, retain_graph=True)
 
     backward()
-    return Ready(
-        forward, backward, [out.detach().numpy().copy()], [t.grad.numpy().copy() for t in leaves]
-    )
+    return Ready(forward, backward, [_numpy(out)], [_numpy(t.grad) for t in leaves])
 
 
 def _tiny(size: int) -> Ready:
-    return _ready(lambda x: x * x, [values(1) + 3.0])
+    return _ready(lambda x: x * x, [np.full(1, 3.0, np.float32)])
 
 
 def _saxpy(size: int) -> Ready:
@@ -76,7 +87,7 @@ def _stencil(size: int) -> Ready:
 
 def _springs(size: int) -> Ready:
     particles, first, second = springs(size)
-    i, j = (torch.from_numpy(a).long() for a in (first, second))
+    i, j = (torch.from_numpy(a).long().to(DEVICE) for a in (first, second))
 
     def forces(x: Any) -> Any:
         d = x[j] - x[i]
@@ -116,7 +127,7 @@ def _maximum(size: int) -> Ready:
 
 def _iteration(size: int) -> Ready:
     target = _tensor(values(size), grad=False)
-    w = torch.zeros(size, requires_grad=True)
+    w = torch.zeros(size, device=DEVICE, requires_grad=True)
 
     def forward() -> None:
         loss = ((w - target) ** 2).sum()
@@ -131,7 +142,7 @@ def _iteration(size: int) -> Ready:
 
 def _trajectory(size: int) -> Ready:
     first, second = _tensor(values(PARTICLES)), _tensor(values(PARTICLES, 2))
-    kept = torch.ones(PARTICLES)
+    kept = torch.ones(PARTICLES, device=DEVICE)
 
     def record() -> Any:
         x, v = first, second
@@ -145,7 +156,7 @@ def _trajectory(size: int) -> Ready:
         record().backward(kept)
 
     both()
-    return Ready(record, both, [], [first.grad.numpy().copy()])
+    return Ready(record, both, [], [_numpy(first.grad)])
 
 
 def _gradcheck(size: int) -> Ready:
@@ -159,9 +170,22 @@ def _gradcheck(size: int) -> Ready:
     return Ready(forward, None)
 
 
+def _captured(size: int) -> Ready:
+    x = torch.full((1,), 3.0, device=DEVICE)
+    y = torch.zeros(1, device=DEVICE)
+    torch.mul(x, x, out=y)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(CAPTURED):
+            torch.mul(x, x, out=y)
+    graph.replay()
+    return Ready(graph.replay, None, [_numpy(y)])
+
+
 def rows() -> Rows:
     """What PyTorch can do."""
-    return {
+    captured: Rows = {"captured": _captured} if ON_GPU else {}
+    return captured | {
         "launch": _tiny, "saxpy": _saxpy, "elementwise": _elementwise, "nbody": _nbody,
         "stencil": _stencil, "springs": _springs, "loop": _loop, "cross": _cross, "sum": _sum,
         "maximum": _maximum, "iteration": _iteration, "trajectory": _trajectory,

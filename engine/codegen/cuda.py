@@ -1,12 +1,15 @@
 """The CUDA backend's text: the table for the emitter, and a kernel's entry point.
 
     extern "C" __global__ void SYMBOL(eng::block_t<BYTES> args, eng_launch L)
+    extern "C" __global__ void SYMBOL_apart(eng::block_t<BYTES> args, eng_launch L, POINTERS)
 
-runs the threads L.begin to L.end, each CUDA thread those that lie a grid of blocks apart. All
-memory that a thread needs beside its arguments is the launcher's, in frames of one size (see
-`native/cuda/block.h`): a thread that exceeds its frame is abandoned and leaves an error.
+runs the threads L.begin to L.end, each CUDA thread those that lie a grid of blocks apart. What a
+thread saves is in its own memory where it is little, else in frames of one size that are the
+launcher's (see `native/cuda/block.h`): a thread that exceeds its frame is abandoned and leaves an
+error.
 
-Threads run in no order, so that every update of memory is atomic. What one thread does to another
+Threads run in no order, so that every update of memory is atomic, but where launches of the second
+kind know better (see `engine.codegen.apart`). What one thread does to another
 through memory is therefore not reversed as it happened, which is what the CPU promises.
 """
 
@@ -15,11 +18,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.codegen import headers, snippets
+from engine.codegen.apart import UNKNOWN, Apart, Form
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
+from engine.codegen.frames import Frames, frames_of
 from engine.codegen.layout import SLOT, arg_offsets
-from engine.codegen.spelling import local
 from engine.ir import nodes as n
+
+# Bytes of saved values that a thread keeps in its own memory, where they are known to be so few.
+LOCAL = 4096
 
 CUDA = Dialect(
     name="cuda",
@@ -42,58 +49,74 @@ def arg_bytes(fn: n.Function) -> int:
     return max(SLOT, arg_offsets([p.type for p in fn.params])[-1])
 
 
-def emit(fn: n.Function, symbol: str, lines: bool = False) -> str:
+def emit(fn: n.Function, symbol: str, lines: bool = False, known: Apart = UNKNOWN) -> str:
     """A kernel as one block of CUDA that needs only `preamble` before it.
 
     symbol: name of the entry point; all else is in a namespace of that name.
     lines: write `#line` directives that point to the Python source.
+    known: what is known of launches whose arrays share no memory; they have an entry point of their
+    own where that is something.
     """
     e = Emitter(fn, CUDA, lines)
-    out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e), "}", *_entry(e, symbol)]
+    forms = [Form(e)]
+    if known.useful:
+        forms.append(Form(e, known))
+    if known.wide:
+        forms.append(Form(e, known, wide=True))
+    out = [f"namespace ns_{symbol} {{", *e.functions()]
+    for form in forms:
+        out += _run(e, form)
+    out += ["}", *_entry(e, symbol, forms[:1])]
+    if known.useful:
+        out += _entry(e, symbol, forms[1:])
     return "\n".join(out) + "\n"
 
 
-def _run(e: Emitter) -> list[str]:
+def _run(e: Emitter, form: Form) -> list[str]:
     """The threads that one CUDA thread runs."""
     facts = e.facts[id(e.fn)]
-    out = [f"{CUDA.thread} void run(const unsigned char* args, const eng_launch& L) {{"]
-    offsets = arg_offsets([p.type for p in e.fn.params])
-    for p, at in zip(e.fn.params, offsets, strict=False):
-        out.append(f"    const auto {local(p)} = eng::arg<{e.type(p.type)}>(args, {at});")
+    out = form.begin()
     body: list[str] = []
     if facts.context:
+        size = local_stack(frames_of(e.fn))
+        if size is None:
+            out.append("    const eng::frame_t stack = eng::stack_of(L, eng::lane());")
+        else:
+            out += [
+                f"    alignas(8) unsigned char saved[{max(size, SLOT)}];",
+                f"    const eng::frame_t stack{{saved, 0, {size}}};",
+            ]
         body += [
             "if (eng::skips(L, k)) continue;",
-            f"eng::ctx_t ctx = eng::enter<{_flag(facts.reads)}>(L, k, eng::lane());",
+            f"eng::ctx_t ctx = eng::enter<{_flag(facts.reads)}>(L, k, stack);",
         ]
-    if facts.axes:
-        body += [f"int64_t c[{facts.axes}];", f"eng::coordinates<{facts.axes}>(L, k, c);"]
-        axes = sorted(facts.tids - {LINEAR})
-        body += [f"const int64_t k{d} = c[{d}];" for d in axes]
-    body.append(f"{e.call(e.fn, [local(p) for p in e.fn.params])};")
+    body += form.coordinates()
+    body.append(f"{e.call(e.fn, form.arguments())};")
     if facts.context:
         body.append(f"eng::leave<{_flag(facts.writes)}>(L, k, ctx);")
-    return [
-        *out,
-        "    const int64_t step = eng::lanes();",
-        "    for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {",
-        *(f"        {line}" for line in body),
-        "    }",
-        "}",
-    ]
+    return [*out, *form.loop(body), *form.end(), "}"]
 
 
-def _entry(e: Emitter, symbol: str) -> list[str]:
+def local_stack(frames: Frames) -> int | None:
+    """Bytes of a stack in the thread's own memory; None where the launcher provides it."""
+    return frames.stack if frames.stack is not None and frames.stack <= LOCAL else None
+
+
+def _entry(e: Emitter, symbol: str, forms: Sequence[Form]) -> list[str]:
+    """The entry point of a form, or of one form for most launches and one for wide ones."""
     facts = e.facts[id(e.fn)]
     args = f"const __grid_constant__ eng::block_t<{arg_bytes(e.fn)}> args"
+    rest = ["const __grid_constant__ eng_launch L", *forms[0].pointers()]
     out = [
-        f'extern "C" __global__ void {symbol}({args},',
-        "    const __grid_constant__ eng_launch L) {",
+        f'extern "C" __global__ void {symbol}{forms[0].suffix}({args},',
+        f"    {', '.join(rest)}) {{",
     ]
     if facts.tids:
         out.append(f"    if (!eng::fits(L, {_flag(LINEAR in facts.tids)}, {facts.axes})) return;")
-    # One form for all strides: a device gains little from knowing the innermost one.
-    return [*out, f"    ns_{symbol}::run(args.bytes, L);", "}"]
+    calls = [f"ns_{symbol}::{form.call()};" for form in forms]
+    if len(calls) > 1:
+        return [*out, f"    if (L.wide) {calls[1]}", f"    else {calls[0]}", "}"]
+    return [*out, f"    {calls[0]}", "}"]
 
 
 def _flag(value: bool) -> str:

@@ -44,7 +44,7 @@ def runs_down(e: Emitter, known: Loops) -> bool:
 
 def spans_of(e: Emitter, known: Loops) -> set[str]:
     """Over which threads sums run."""
-    sums = _Sums(e, known)
+    sums = Sums(e, known)
     return {sums.span(place) for some in sums.places.values() for place in some}
 
 
@@ -58,7 +58,7 @@ def loop(
     """
     facts = e.facts[id(e.fn)]
     adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
-    sums = _Sums(e, known)
+    sums = Sums(e, known)
     out = []
     if facts.context:
         out.append("    eng::ctx_t ctx = eng::enter(L);")
@@ -137,7 +137,7 @@ def _linear(facts: Facts, down: bool) -> str:
 
 
 def _rows(
-    facts: Facts, call: str, sums: _Sums, down: bool, row_of: list[str] | None = None
+    facts: Facts, call: str, sums: Sums, down: bool, row_of: list[str] | None = None
 ) -> list[str]:
     """The loop over the rows of the grid, and in it the loop over the threads of a row.
 
@@ -169,7 +169,7 @@ def _rows(
     return [row, *(f"    {line}" for line in body), "}"]
 
 
-class _Sums:
+class Sums:
     """Text about the arrays of which threads have lanes."""
 
     def __init__(self, e: Emitter, known: Loops) -> None:

@@ -57,6 +57,9 @@ class Context(Protocol):
     def name(self, f: n.Function) -> str: ...
 
 
+# Updates that need not be atomic where CUDA is told which thread an element is of.
+_OWN = ("add", "sub")
+
 # How a piece ended: by its end, or as the function around it has to go on.
 _DONE, _BREAK, _CONTINUE, _RETURN = 0, 1, 2, 3
 
@@ -307,15 +310,13 @@ class Body:
         self.line(f"{self.element(s)} = {self.atom(s.value)};")
 
     def update(self, s: n.Atomic) -> str:
-        """The function that updates an element.
-
-        That of any memory. What knows which elements are one thread's alone would say so here.
-        """
+        """The function that updates an element."""
         return self.e.dialect.atomics[s.kind]
 
     def atomic(self, s: n.Atomic) -> None:
         compare = "" if s.compare is None else f", {self.atom(s.compare)}"
-        text = f"{self.update(s)}({self.element(s)}, {self.atom(s.value)}{compare})"
+        whose = f"{self.name(s.array)}, " if self.e.dialect.cuda and s.kind in _OWN else ""
+        text = f"{self.update(s)}({whose}{self.element(s)}, {self.atom(s.value)}{compare})"
         if s.dst is None:
             self.line(f"{text};")
         else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -80,12 +81,28 @@ class Outcome:
 
 NOTHING = Outcome()  # as most runs end
 
+# What a launch asks of a GPU: threads of a block, and how many blocks at most (0 for any number).
+shape: ContextVar[tuple[int, int] | None] = ContextVar("engine_shape", default=None)
+
 
 class Marks(NamedTuple):
     """Positions of arguments: arrays that a kernel writes, or those of an adjoint's gradients."""
 
     places: tuple[int, ...]
     gradients: bool
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What a GPU is. arch: of its machine code, as the compiler names it."""
+
+    name: str
+    arch: str
+    sm_count: int
+    total_memory: int
+    shared_memory: int
+    uuid: str
+    pci_bus_id: str
 
 
 class Brief(Protocol):
@@ -150,6 +167,38 @@ class Batch(Protocol):
         """
 
 
+class NotCaptured(BaseException):
+    """Raised by what a device cannot capture; it says what that is. Nobody else may catch it."""
+
+
+class Streams(Protocol):
+    """Streams and events of a device; both are objects of the library that computes there."""
+
+    def new_stream(self, priority: int = 0) -> Any:
+        """A stream of its own, which waits for no other one by itself."""
+
+    def current_stream(self) -> Any:
+        """The one that work goes to in this thread."""
+
+    def use(self, stream: Any) -> None:
+        """Makes a stream the current one of this thread."""
+
+    def new_event(self, timing: bool) -> Any:
+        """A mark for streams."""
+
+    def follow(self, stream: Any, other: Any) -> None:
+        """Makes a stream wait for what another one has to do now."""
+
+    def captured(self, work: Callable[[], object]) -> Callable[[], None]:
+        """Captures what some work asks of the device; what it gives runs that.
+
+        Raises NotCaptured. Memory that the work takes stays as long as what it gives.
+        """
+
+    def milliseconds(self, first: Any, last: Any) -> float:
+        """The time from one event to another."""
+
+
 class Backend(ABC):
     """One kind of device.
 
@@ -159,6 +208,41 @@ class Backend(ABC):
 
     kind: ClassVar[str]
     on_host: ClassVar[bool] = False
+
+    # ---- the device
+
+    @property
+    def properties(self) -> Properties | None:
+        """What the device is; None of the host."""
+        return None
+
+    @property
+    def free_memory(self) -> int | None:
+        """Bytes of its memory that nobody has; None of the host."""
+        return None
+
+    @property
+    def stream(self) -> int:
+        """The queue that runs go to, by its number; 0 where there is but one."""
+        return 0
+
+    @property
+    def streams(self) -> Streams | None:
+        """What makes streams and events of its own; None where all queues are one."""
+        return None
+
+    def wait(self, stream: int) -> None:
+        """Makes runs wait for what another queue has to do now."""
+        del stream
+
+    def device_of(self, address: int) -> int:
+        """Which device of this kind memory is on."""
+        del address
+        return 0
+
+    def synchronize(self) -> None:
+        """Waits for all that the device has to do."""
+        return
 
     # ---- code
 
@@ -195,11 +279,27 @@ class Backend(ABC):
         strides: Sequence[int] | None,
         dtype: Any, writable: bool,
     ) -> Any:  # fmt: skip
-        """Memory as an array of the library that computes there (NumPy, CuPy), without a copy.
+        """Memory as an array that the package computes with, without a copy.
 
         owner: what must live as long as the array or a view of it does. strides: in bytes, None for
         elements side by side in the order of rows.
         """
+
+    def geometry(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> Any:
+        """Where elements lie, as an array of NumPy: to be sliced, not to be read or written."""
+        return self.view(owner, address, shape, strides, dtype, True)
+
+    def export(
+        self, owner: object, address: int, shape: Sequence[int], strides: Sequence[int], dtype: Any
+    ) -> Any:
+        """Memory as an array of the library that computes there (NumPy, CuPy), without a copy."""
+        return self.view(owner, address, shape, strides, dtype, True)
+
+    def taken(self, source: Any) -> Any:
+        """An object with `__dlpack__` as an array of that library, without a copy."""
+        raise NotImplementedError
 
     @abstractmethod
     def owner_of(self, view: Any) -> object | None:

@@ -28,6 +28,7 @@ from engine.lang.values import to_value_type, value_class
 from engine.logger import log_warning
 from engine.runtime.annotation import MAX_DIMS, ElementInfo, array_type, describe, element_info
 from engine.runtime.array import array
+from engine.runtime.device import HOST, get_device, is_device_available
 from engine.runtime.pack import Mismatch
 from engine.runtime.recording import active, bystanders
 from engine.runtime.storage import Storage, adopt, known_as
@@ -186,7 +187,7 @@ class Adapter:
         return self._joined(value, self.share(value, kind))
 
     def numpy(self, value: Any) -> Any:
-        """As NumPy sees it, without a copy. Raises InteropError."""
+        """As NumPy sees it, without a copy but from a GPU. Raises InteropError."""
         try:
             found = self._found(value)
         except Mismatch as e:
@@ -195,6 +196,7 @@ class Adapter:
             found = found._replace(strides=(0,) * len(found.shape))
         storage = self.storage(found)
         seen = storage.view(found.address, found.shape, found.strides, found.scalar.numpy)
+        seen = storage.device.backend.to_host(seen)
         return seen if seen.dtype.kind != "V" else seen.view(found.scalar.numpy)
 
     def number(self, value: Any) -> Any:
@@ -237,12 +239,12 @@ class Adapter:
         return f"a {self.title} {self.thing}"
 
     def _found(self, value: Any) -> Memory:
-        """The memory of an array on the host. Raises Mismatch."""
+        """The memory of an array on a device that kernels run on. Raises Mismatch."""
         found = self.memory(value)
         if found is None:
             raise Mismatch("E202", f"an object of type {type(value).__name__}",
                            f"pass {self._a}")  # fmt: skip
-        if found.device != "cpu":
+        if found.device != "cpu" and not is_device_available(found.device):
             raise Mismatch("E204", f"{self._a} on device {found.device!r}",
                            "copy it to the CPU first")  # fmt: skip
         return found
@@ -280,13 +282,14 @@ class Adapter:
         return array._make(self.storage(found), found.address, shape, strides, info.kind)
 
     def storage(self, found: Memory) -> Storage:
-        """The storage of memory on the host: one for all arrays that show the same block."""
+        """The storage of memory: one for all arrays that show the same block."""
         lo, nbytes = found.lo, found.nbytes
         if not nbytes:
             lo, hi = byte_range(found.address, found.shape, found.strides, found.scalar.size)
             nbytes = hi - lo
         immutable = self._a if self.immutable else ""
-        return adopt(found.owner, lo, nbytes, found.writable, immutable)
+        place = HOST if found.device == "cpu" else get_device(found.device)
+        return adopt(found.owner, lo, nbytes, found.writable, immutable, place)
 
 
 def compatible(have: ScalarType, want: ScalarType) -> bool:
@@ -351,7 +354,16 @@ def lend(a: array) -> Any:
     """
     if bystanders:
         a._lend()
-    view, storage = a._fresh_view(), a.storage
+    storage = a.storage
+    if not storage.device.backend.on_host:
+        storage.expose_for_ever()
+        known_as(storage, a.lo, a.hi - a.lo)
+        info = a._info
+        kind = np.dtype(np.int16) if info.opaque else np.dtype(info.typestr)
+        return storage.device.backend.export(
+            storage, a.ptr, a.shape + info.inner, a.strides + info.steps, kind
+        )
+    view = a._fresh_view()
     # Types of more than one number are seen through a view, which holds on to what is below.
     below = view.base
     storage.expose(below if isinstance(below, np.ndarray) else view)

@@ -1,4 +1,4 @@
-"""CuPy: arrays in the memory of a GPU. What can be said of them where kernels run on the CPU."""
+"""CuPy: arrays in the memory of a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.runtime.cuda_interface import NAME, described
 
 
 class CuPy(Adapter):
-    """Arrays with `__cuda_array_interface__`: their fields are checked, and the device refused."""
+    """Arrays with `__cuda_array_interface__`, whose fields are checked."""
 
     package = "cupy"
     title = "CuPy"

@@ -1,4 +1,4 @@
-"""Arrays from and to other libraries by DLPack, without a copy. On the CPU."""
+"""Arrays from and to other libraries by DLPack, without a copy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from engine import hooks
 from engine.interop.base import InteropError, refused
+from engine.interop.cupy import ADAPTER as CUPY
 from engine.lang.structs import StructType
 from engine.lang.types import (
     BFLOAT16,
@@ -22,9 +23,10 @@ from engine.runtime import capsules
 from engine.runtime.annotation import MAX_DIMS, element_info
 from engine.runtime.array import array
 from engine.runtime.data import row_major
+from engine.runtime.device import get_cuda_devices
 from engine.runtime.storage import wrap
 
-_CPU, _PINNED = 1, 3  # devices whose memory the CPU reads, by DLPack's numbers
+_CPU, _CUDA, _PINNED = 1, 2, 3  # kinds of devices, by DLPack's numbers; CPUs read pinned memory
 # Codes of types, as DLPack counts.
 _CODES = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")
 _SCALARS = {t.numpy: t for t in SCALARS.values()}
@@ -101,7 +103,26 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
     if adapter is not None and adapter.untold(source):
         shared: array = adapter.share(source, dtype, "from_dlpack")
         return shared
+    on_gpu = _of_gpu(source)
+    if on_gpu is not None:
+        return CUPY.share(on_gpu, dtype, "from_dlpack")
     return _array(_parts(source), kind)
+
+
+def _of_gpu(source: Any) -> Any:
+    """A tensor on a GPU that kernels run on, as CuPy has it; None for all others."""
+    try:
+        device, number = (int(k) for k in source.__dlpack_device__())
+    except (AttributeError, TypeError, ValueError):
+        return None
+    gpus = get_cuda_devices() if device == _CUDA else []
+    if number >= len(gpus):
+        return None
+    try:
+        return gpus[number].backend.taken(source)
+    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        raise _refused(f"from_dlpack: {type(source).__name__} gives no tensor: "
+                       f"{(str(e) or type(e).__name__).splitlines()[0]}") from None  # fmt: skip
 
 
 def _array(parts: Any, kind: ValueType | None) -> array:

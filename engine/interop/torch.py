@@ -12,7 +12,7 @@ from engine.lang.values import to_value_type, value_class
 from engine.runtime.annotation import MAX_DIMS, describe
 from engine.runtime.array import array
 from engine.runtime.descriptors import described
-from engine.runtime.device import HOST, Device, DeviceLike, get_device
+from engine.runtime.device import HOST, Device, DeviceLike, get_device, is_device_available
 from engine.runtime.storage import Storage, adopt
 
 if TYPE_CHECKING:
@@ -69,17 +69,20 @@ class Torch(Adapter):
             raise Mismatch(*why) from None
         shape, size = tuple(value.shape), scalar.size
         strides = tuple([s * size for s in steps])
+        device = "cpu"
         if not value.is_cpu:
             if value.is_meta:
                 raise Mismatch("E204", "a PyTorch tensor on device 'meta', which has no elements",
                                "make one that has: torch.empty_like(t, device='cpu')")  # fmt: skip
-            return Memory(address, shape, strides, scalar, block, True, str(value.device))
+            device = str(value.device)
+            if not value.is_cuda:
+                return Memory(address, shape, strides, scalar, block, True, device)
         if value.is_neg():
             raise Mismatch("E202", "a PyTorch tensor that shows numbers with their signs changed",
                            "let it have them in memory: t.resolve_neg()")  # fmt: skip
         if not address and 0 not in shape:
             raise Mismatch("E202", "a PyTorch tensor without memory", "copy it: t.clone()")
-        return Memory(address, shape, strides, scalar, block, True, "cpu",
+        return Memory(address, shape, strides, scalar, block, True, device,
                       block.data_ptr(), block.nbytes())  # fmt: skip
 
     def untold(self, value: Any) -> bool:
@@ -87,7 +90,7 @@ class Torch(Adapter):
 
     def storage(self, found: Memory) -> Storage:
         made, block = super().storage(found), cast("Any", found.owner)
-        if made.owner is found.owner and block.resizable():
+        if made.owner is found.owner and found.device == "cpu" and block.resizable():
             _stay(block)
         return made
 
@@ -130,7 +133,7 @@ class Torch(Adapter):
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self.new_gradient(tensor)
-        if tensor.is_contiguous():
+        if tensor.is_cpu and tensor.is_contiguous():
             # Zeros that cost nothing until they are touched.
             kind = _scalars()[tensor.dtype]
             zeros = array._allocate((tensor.numel(),), kind, True, HOST)
@@ -144,6 +147,8 @@ class Torch(Adapter):
 
     def tensor(self, a: array) -> Any:
         torch = _lib()
+        if a.device.is_cuda:
+            return self._on_gpu(a)
         try:
             if not a._info.opaque and a.storage.writable:
                 return torch.from_numpy(lend(a))
@@ -155,6 +160,15 @@ class Torch(Adapter):
             if isinstance(e, InteropError):  # which says better what it is
                 raise
             raise exchange.unlike(self, a) from None
+
+    def _on_gpu(self, a: array) -> Any:
+        """The same on a GPU, where CuPy shows the memory to other libraries."""
+        torch = _lib()
+        info, steps = a._info, a.strides
+        if any(s < 0 or s % scalar_of(a._ir.element).size for s in steps) and a.size:
+            raise exchange.unlike(self, a)
+        seen = torch.from_dlpack(exchange.parts(self, a))
+        return seen.view(torch.bfloat16) if info.opaque else seen
 
 
 def _stay(block: Any) -> None:
@@ -223,7 +237,9 @@ def from_torch(
     return_ctype: bool = False,
     retain_grad: bool = False,
 ) -> Any:
-    """An array over the memory of a tensor on the CPU. Nothing is copied; it is kept alive.
+    """An array over the memory of a tensor. Nothing is copied; it is kept alive.
+
+    On a GPU, `t.resize_` frees the memory that the array shows: PyTorch has no way to forbid it.
 
     Args:
         t: the tensor.
@@ -271,7 +287,7 @@ def _made(block: Any, address: int, shape: Any, strides: Any, scalar: ScalarType
 
 
 def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
-    """A tensor over the memory of an array on the CPU. Nothing is copied; it is kept alive.
+    """A tensor over the memory of an array, on its device. Nothing is copied; it is kept alive.
 
     Args:
         a: the array. Components of vectors and matrices are the last axes.
@@ -329,6 +345,12 @@ def device_from_torch(torch_device: torch.device | str) -> Device:
     name = str(torch_device)
     if name == "cpu" or name.startswith("cpu:"):
         return HOST
+    if name == "cuda":
+        import torch
+
+        name = f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_available() else name
+    if is_device_available(name):
+        return get_device(name)
     raise refused("E208", f"PyTorch's device {name!r} is none that kernels run on",
                   help='use "cpu"')  # fmt: skip
 

@@ -11,8 +11,8 @@ from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType, StructType
 from engine.lang.values import to_element_type, to_value_type
 from engine.lang.vectors import vector_class
+from engine.runtime import cuda_interface, links, reads, transfer, views
 from engine.runtime import data as d
-from engine.runtime import links, reads, transfer, views
 from engine.runtime.annotation import MAX_DIMS, ArrayAnnotation, element_info
 from engine.runtime.base import ArrayBase
 from engine.runtime.device import HOST, Device, DeviceLike, get_device
@@ -204,9 +204,10 @@ class array(ArrayBase, Operators):
             and not bystanders
         ):  # fmt: skip
             return self._interface  # nobody has to be told
-        if info.opaque and info.numpy.names is None:
+        if (info.opaque and info.numpy.names is None) or not storage.device.is_cpu:
             # NumPy asks __array__ then, which has the word that the interface has not.
-            raise AttributeError("there is no array interface of bfloat16: call numpy()")
+            raise AttributeError("there is no array interface of bfloat16, or of memory of a GPU: "
+                                 "call numpy()")  # fmt: skip
         if bystanders:
             self._lend()
         storage.expose_for_ever()
@@ -220,6 +221,10 @@ class array(ArrayBase, Operators):
             "strides": None if self.is_contiguous else self.strides + info.steps,
         }
         return found
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return cuda_interface.exported(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> d.NumpyArray:
         """As NumPy asks for it: a view, or a copy where `copy` or another dtype wants one.
@@ -236,7 +241,8 @@ class array(ArrayBase, Operators):
         return views.to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # the CPU, as DLPack counts
+        device = self.storage.device
+        return (1, 0) if device.is_cpu else (2, device.ordinal)  # as DLPack counts
 
     def list(self) -> list[Any]:
         """All elements in row-major order, as Python numbers or value objects."""

@@ -31,20 +31,50 @@ class Chunk:
     total: ClassVar[list[int]] = [0]
 
     def __init__(self, data: bytes) -> None:
-        limit = config.snapshot_limit_bytes
-        total, size = self.total, len(data)
-        if total[0] + size > limit:
-            raise Lost(
-                f"copies of what launches read would exceed {size_text(limit)} "
-                "(engine.config.snapshot_limit_bytes)"
-            )
+        _count(self.total, len(data))
         self.data = data
-        total[0] += size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it takes up."""
+        return len(self.data)
 
     def __del__(self) -> None:
         data = getattr(self, "data", None)
         if data is not None:
             self.total[0] -= len(data)
+
+
+class FarChunk(Chunk):
+    """A piece that is another device's memory, and is read when somebody asks for it."""
+
+    __slots__ = ("_read", "_size")
+
+    def __init__(self, read: Callable[[], bytes], size: int) -> None:
+        _count(self.total, size)
+        self._read = read
+        self._size = size
+
+    @property
+    def data(self) -> bytes:  # type: ignore[override]
+        return self._read()
+
+    @property
+    def nbytes(self) -> int:
+        return self._size
+
+    def __del__(self) -> None:
+        self.total[0] -= getattr(self, "_size", 0)
+
+
+def _count(total: list[int], size: int) -> None:
+    limit = config.snapshot_limit_bytes
+    if total[0] + size > limit:
+        raise Lost(
+            f"copies of what launches read would exceed {size_text(limit)} "
+            "(engine.config.snapshot_limit_bytes)"
+        )
+    total[0] += size
 
 
 def held() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,12 @@ from engine.lang.strided import byte_range
 from engine.lang.types import BY_NAME
 from engine.runtime.mismatch import Mismatch
 
+if TYPE_CHECKING:
+    from engine.runtime.array import array
+
 NAME = "__cuda_array_interface__"
 _KNOWN = range(4)  # versions
+_LEGACY = 1  # the default stream, which has no number of its own
 
 
 def described(value: Any, device: str = "cuda:0") -> Memory:
@@ -49,13 +53,32 @@ def described(value: Any, device: str = "cuda:0") -> Memory:
 
 
 def refusal(value: Any) -> Mismatch:
-    """Why an object with such an interface cannot be used by what runs on the CPU."""
+    """Why an object with such an interface cannot be used where nothing computes on GPUs."""
     try:
         found = described(value)
     except Mismatch as e:
         return e
     return Mismatch("E204", f"memory of a GPU ({found.scalar}, shape {found.shape})",
-                    "copy it to the CPU first: kernels run there in this version")  # fmt: skip
+                    "copy it to the CPU first")  # fmt: skip
+
+
+def exported(a: array) -> dict[str, Any]:
+    """The memory of an array, for other libraries. Raises AttributeError of one on the CPU."""
+    storage, info = a.storage, a._info
+    if not storage.device.is_cuda:
+        raise AttributeError(f"the array is on {storage.device}, not on a GPU")
+    if info.opaque:
+        raise AttributeError(f"other libraries have no arrays of {a.dtype.__name__}")
+    a._lend()
+    storage.expose_for_ever()
+    return {
+        "version": 3,
+        "shape": a.shape + info.inner,
+        "typestr": info.typestr,
+        "data": (a.ptr if a.size else 0, not storage.writable),
+        "strides": None if a.is_contiguous else a.strides + info.steps,
+        "stream": storage.device.backend.stream or _LEGACY,
+    }
 
 
 def _fault(who: str, field: str, why: str, help: str = "") -> Mismatch:

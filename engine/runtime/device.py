@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar, Token
 from dataclasses import field
+from functools import cache
 from typing import Any
 
 from engine import config
 from engine.classes import dataclass
-from engine.compile.backend import Backend
+from engine.compile.backend import Backend, Properties
 from engine.compile.cpu import CPU
 from engine.diagnostics import LaunchError
 from engine.lang.stand_ins import make_stand_in
@@ -42,17 +43,58 @@ class Device:
 
     @property
     def name(self) -> str:
-        """A name for people."""
-        return self.alias.upper()
+        """A name for people: of a GPU, that of its maker."""
+        found = self._properties
+        return self.alias.upper() if found is None else found.name
 
     # ---- what programs ask of GPUs
 
-    arch = sm_count = max_shared_memory_per_block = 0
-    is_primary = is_uva = is_ipc_supported = is_cubin_supported = has_context = False
-    is_mempool_supported = is_mempool_enabled = is_managed_memory_supported = False
+    is_ipc_supported = is_managed_memory_supported = False
     is_concurrent_managed_access_supported = is_cpu_gpu_atomic_supported = False
     is_cpu_memory_access_from_gpu_supported = is_gpu_memory_access_from_cpu_supported = False
-    context = uuid = pci_bus_id = null_stream = None
+    context = null_stream = None
+
+    @property
+    def _properties(self) -> Properties | None:
+        return self.backend.properties
+
+    @property
+    def arch(self) -> int:
+        """The compute capability of a GPU as a number, such as 90; 0 of the CPU."""
+        found = self._properties
+        return 0 if found is None else int(found.arch.removeprefix("sm_"))
+
+    @property
+    def sm_count(self) -> int:
+        """Multiprocessors of a GPU; 0 of the CPU."""
+        found = self._properties
+        return 0 if found is None else found.sm_count
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Bytes of memory that the threads of a block share; 0 of the CPU."""
+        found = self._properties
+        return 0 if found is None else found.shared_memory
+
+    @property
+    def uuid(self) -> str | None:
+        """The GPU's own name for itself; None of the CPU."""
+        found = self._properties
+        return None if found is None else found.uuid
+
+    @property
+    def pci_bus_id(self) -> str | None:
+        """Where the GPU is; None of the CPU."""
+        found = self._properties
+        return None if found is None else found.pci_bus_id
+
+    @property
+    def has_context(self) -> bool:
+        """Whether it is a GPU: its context is made when it is first needed."""
+        return self.is_cuda
+
+    is_primary = is_uva = is_cubin_supported = has_context
+    is_mempool_supported = is_mempool_enabled = has_context
 
     @property
     def is_capturing(self) -> bool:
@@ -72,13 +114,15 @@ class Device:
 
     @property
     def total_memory(self) -> int:
-        """Bytes of memory that the machine has; 0 where it does not tell."""
-        return _pages("SC_PHYS_PAGES")
+        """Bytes of memory that the device has; 0 where the machine does not tell."""
+        found = self._properties
+        return _pages("SC_PHYS_PAGES") if found is None else found.total_memory
 
     @property
     def free_memory(self) -> int:
         """Bytes of it that nobody uses; 0 where the machine does not tell."""
-        return _pages("SC_AVPHYS_PAGES")
+        found = self.backend.free_memory
+        return _pages("SC_AVPHYS_PAGES") if found is None else found
 
     def can_access(self, other: Device) -> bool:
         """Whether kernels here can use memory of another device."""
@@ -155,15 +199,20 @@ def get_device(ident: DeviceLike = None) -> Device:
             return HOST
     if isinstance(ident, Device):
         return ident
+    for device in DEVICES:
+        if device.alias == ident:
+            return device
     name = ident.strip().lower() if isinstance(ident, str) else ""
+    is_gpu = name == "cuda" or name.startswith("cuda:")
+    if is_gpu:
+        look_for_gpus()
     for device in DEVICES:
         if device == name:
             return device
-    if name == "cuda" or name.startswith("cuda:"):
-        missing = (
-            "CuPy is not installed" if not _has_cupy() else "this version runs kernels on the CPU"
+    if is_gpu:
+        raise fail(
+            "E208", f"device {ident!r} is not available", _missing(), help='use device="cpu"'
         )
-        raise fail("E208", f"device {ident!r} is not available", missing, help='use device="cpu"')
     raise fail("E208", f"unknown device {ident!r}", help='use "cpu"')
 
 
@@ -177,19 +226,47 @@ def set_current(device: Device) -> Token[Device | None]:
     return _current.set(device)
 
 
+@cache
+def look_for_gpus() -> None:
+    """Registers the GPUs that there are, once: where somebody asks for them.
+
+    Programs that do not ask need not wait for CuPy.
+    """
+    if not _has_cupy():
+        return
+    from engine.compile.cuda import Cuda
+    from engine.compile.cuda.gpu import gpus
+
+    for gpu in gpus():
+        register(Device(f"cuda:{gpu.ordinal}", Cuda(gpu=gpu), gpu.ordinal))
+
+
+def _missing() -> str:
+    found = get_cuda_device_count()
+    if found:
+        return f"there {'is one GPU' if found == 1 else f'are {found} GPUs'}"
+    return "CuPy sees no GPU" if _has_cupy() else "CuPy is not installed"
+
+
 def get_preferred_device() -> Device:
-    """The best device there is."""
-    return HOST
+    """The best device there is: the first GPU, else the CPU."""
+    return next(iter(get_cuda_devices()), HOST)
 
 
 def get_devices() -> list[Device]:
     """Every device that can be used."""
+    look_for_gpus()
     return list(DEVICES)
+
+
+def get_cuda_devices() -> list[Device]:
+    """The GPUs that can be used."""
+    return [d for d in get_devices() if d.is_cuda]
 
 
 def get_cuda_device_count() -> int:
     """How many GPUs can be used."""
-    return sum(d.is_cuda for d in DEVICES)
+    return len(get_cuda_devices())
 
 
 def is_cpu_available() -> bool:
@@ -213,11 +290,13 @@ def is_device_available(device: DeviceLike) -> bool:
 
 def synchronize() -> None:
     """Waits for all launches to end. Launches on the CPU have ended when they return."""
+    for device in DEVICES:
+        device.backend.synchronize()
 
 
 def synchronize_device(device: DeviceLike = None) -> None:
     """Waits for all launches on a device to end."""
-    get_device(device)
+    get_device(device).backend.synchronize()
 
 
 class ScopedDevice:

@@ -310,9 +310,19 @@ class Executable:
         _ended(seen.entry, came, dim, None, True)
         return not seen.faults(dim)
 
+    def _tell_unseen(self) -> None:
+        """Tells those who watch that nobody looks at a launch."""
+        from engine.runtime.faults import Fault
+        from engine.runtime.watch import tell as tell_faults
+
+        ir = self._what[0].ir
+        tell_faults([Fault("unseen", ir.name, ir.span, "forward", "store", "", (), (), (), 1)])
+
     def _watched(self, dim: tuple[int, ...], args: bytes, quiet: bool) -> WatchedRun | None:
         """What a launch is watched with; None where that is proven to be needless."""
         if not self._backend.on_host:
+            if watchers and not quiet:
+                self._tell_unseen()
             return None
         # Late: programs that nobody watches need none of it.
         from engine.compile.watching import watched

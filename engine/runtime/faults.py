@@ -8,7 +8,7 @@ from typing import Literal
 from engine.classes import dataclass
 from engine.diagnostics import Diagnostic, Span
 
-Kind = Literal["outside", "race", "mixed", "same", "unwatched"]
+Kind = Literal["outside", "race", "mixed", "same", "unwatched", "unseen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Fault:
     kind: `outside`; `race`, of which one side changes what is there; `mixed`, one side is an
     atomic minimum or maximum and the other only reads; `same`, what is stored is what was there
     already, for which the program gives no reason; `unwatched`, there was no memory to look for
-    races.
+    races; `unseen`, the launch was on a GPU, where nothing is looked for.
     kernel: its key. span: of the access. form: what ran, `forward` for the kernel itself.
     access: `load`, `store` or `atomic`; `component` of a vector, matrix or local array, `view`.
     name: of the array or variable, empty where it has none. thread: its coordinates. index,

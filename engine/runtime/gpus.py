@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Any, TextIO
 
 from engine.classes import dataclass
-from engine.runtime.device import DEVICES, Device, DeviceLike, get_device
+from engine.runtime.device import Device, DeviceLike, get_cuda_devices, get_device
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch_errors import fail
 
@@ -51,11 +51,6 @@ def _none(what: str) -> Exception:
 
 
 # ---- devices
-
-
-def get_cuda_devices() -> list[Device]:
-    """The GPUs that can be used."""
-    return [d for d in DEVICES if d.is_cuda]
 
 
 def get_cuda_device(ordinal: int | None = None) -> Device:

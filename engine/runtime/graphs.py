@@ -17,8 +17,10 @@ from engine.lang.types import is_integer
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.device_graphs import DeviceGraph
 from engine.runtime.launch_errors import fail
 from engine.runtime.modules import force_load
+from engine.runtime.streams import ScopedStream, Stream
 
 if TYPE_CHECKING:
     from engine.runtime.sequences import Noted
@@ -45,6 +47,7 @@ class Graph:
         self._waiting: dict[int, Callable[[], None]] = {}
         self._has_run = False
         self._outer: Graph | None = None if outer is None else outer._root
+        self._on_device = DeviceGraph(device)
         # While it captures.
         self._token: Token[recording.Deferring | None] | None = None
 
@@ -99,8 +102,16 @@ class Graph:
             if now is not before:
                 recording.active.set(before)
 
+    @property
+    def left_to_python(self) -> str:
+        """Why a GPU does not run it by itself; empty where it does, or will from now on."""
+        return self._on_device.why
+
     def _replay(self) -> None:
         """Runs it on tapes as they were before the capture."""
+        self._on_device.run(self._operations, self._by_python)
+
+    def _by_python(self) -> None:
         if not self._has_run:  # what tapes have is what was noted, and has not happened
             self._has_run = True
             for rewind in self._rewinds.values():
@@ -155,11 +166,12 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     records on has the records of its last run. A tape that records while the graph is launched gets
     no record of it, as in Warp: capture its block, too (`adtool check` tells of it: G004).
     """
-    del stream
     if not isinstance(graph, Graph) or graph._token is not None:
         what = "a graph that is still captured" if isinstance(graph, Graph) else repr(graph)
         raise fail("E213", f"capture_launch takes a captured graph, got {what}")
-    if not recording.deferred(graph._replay):
+    if recording.deferred(graph._replay):
+        return
+    with ScopedStream(stream if isinstance(stream, Stream) else None, sync_enter=False):
         graph._replay()
 
 

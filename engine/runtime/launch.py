@@ -18,7 +18,7 @@ from engine.logger import log_info
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.deferred import DeferredLaunch
-from engine.runtime.device import DEVICES, DeviceLike, get_device
+from engine.runtime.device import DEVICES, DeviceLike, get_device, others
 from engine.runtime.execute import Executable
 from engine.runtime.foreign import is_foreign
 from engine.runtime.guards import in_one_place
@@ -27,6 +27,7 @@ from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered
 from engine.runtime.pack import Mismatch, as_array
 from engine.runtime.plan import Call, Plan
+from engine.runtime.streams import Stream, shaped
 from engine.runtime.structs import Struct
 from engine.runtime.transfer import check_writable, clone
 
@@ -64,9 +65,12 @@ def launch(
         adjoint: runs the kernel's adjoint: adds to `adj_inputs` what `adj_outputs` cause.
         record_tape: False keeps the launch off the active tape.
         record_cmd: True runs nothing and returns a `Launch` that can be launched many times.
-        stream: accepted for GPU code; it means nothing on the CPU.
-        max_blocks: accepted for GPU code; it means nothing on the CPU.
-        block_dim: accepted for GPU code; it means nothing on the CPU.
+        stream: where a GPU queues the launch, the current stream for None; it says the device,
+            too. It means nothing on the CPU.
+        max_blocks: of a GPU, how many blocks run at most, each thread of which goes on with others
+            then; 0 for any number. It means nothing on the CPU.
+        block_dim: threads of a block of a GPU (whole warps, at most 1024). It means nothing on the
+            CPU.
 
     Launches that several Python threads make at once run at once. Nothing synchronises those that
     change one array: updates can be lost, those of `atomic_add` and its like too.
@@ -79,12 +83,22 @@ def launch(
     # Most launches are of this kind, and nobody listens: as few looks as can be.
     plan = kernel._plan if kernel.__class__ is Kernel else None
     if (
-        plan is not None and plan.plain and device is None and not (adjoint or record_cmd)
+        plan is not None and plan.plain and (device is None or others)
+        and not (adjoint or record_cmd)
         and inputs.__class__ in _GROUPS and outputs.__class__ in _GROUPS
-        and plan.is_unheard()
+        and (plan.is_unheard() if not others else stream is None)
     ):  # fmt: skip
         values = [*inputs, *outputs]
-        blob = plan.pack(values)
+        blob = None
+        if not others:
+            blob = plan.pack(values)
+        elif max_blocks == 0 and block_dim == 256:
+            place = get_device(device)
+            here = plan.for_place(place)
+            if here is not None:
+                plan, blob = here, here.pack(values)
+                if blob is not None and not plan.all_on(place, values):
+                    blob = None
         if blob is not None:
             if dim.__class__ is int and 0 <= dim <= MAX_DIM:
                 dim = (dim,)
@@ -96,6 +110,13 @@ def launch(
             else:
                 tape.run_launch(plan, dim, values, blob, len(inputs), call_site(2))
             return None
+    if others and (stream is not None or max_blocks or block_dim != 256):
+        with shaped(stream, block_dim, max_blocks):
+            return _launch(
+                kernel, dim, inputs, outputs, adj_inputs, adj_outputs,
+                stream.device if device is None and isinstance(stream, Stream) else device,
+                adjoint, record_tape, record_cmd,
+            )  # fmt: skip
     return _launch(
         kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device, adjoint, record_tape,
         record_cmd,

@@ -22,6 +22,7 @@ from engine.lang.types import (
     ScalarType,
     Type,
     VectorType,
+    scalar_of,
     shape_of,
 )
 from engine.logger import log_warning
@@ -29,10 +30,11 @@ from engine.runtime import cuda_interface
 from engine.runtime.annotation import describe, element_info
 from engine.runtime.array import array
 from engine.runtime.base import HEADER
+from engine.runtime.device import get_cuda_devices
 from engine.runtime.foreign import Described, plain
 from engine.runtime.mismatch import Mismatch as Mismatch
 from engine.runtime.outside import misfit
-from engine.runtime.storage import wrap
+from engine.runtime.storage import adopt, wrap
 
 _CODES = {
     "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
@@ -213,7 +215,7 @@ def as_array(value: Any, kind: ArrayType) -> array | None:
         made: array = found.argument(value, kind)
         return made
     if hasattr(value, cuda_interface.NAME):
-        raise cuda_interface.refusal(value)
+        return _of_gpu(value, kind)
     shares = hasattr(value, "__array_interface__")
     if not shares and not hasattr(value, "__dlpack__"):
         raise Mismatch("E202", shown_value(value), "make an array of it: array(data, dtype=...)")
@@ -240,6 +242,30 @@ def _wrapped(found: np.ndarray[Any, Any], kind: ArrayType) -> array:
     whole = found.base is None and found.flags.c_contiguous
     address = storage.lo if whole else found.__array_interface__["data"][0]
     return array._make(storage, address, shape[:n], found.strides[:n], info.kind)
+
+
+def _of_gpu(value: Any, kind: ArrayType) -> array:
+    """Memory of a GPU that an object describes, without a copy. Raises Mismatch."""
+    gpus = get_cuda_devices()
+    if not gpus:
+        raise cuda_interface.refusal(value)
+    found = cuda_interface.described(value)
+    number = gpus[0].backend.device_of(found.address) if found.address else 0
+    place = next((d for d in gpus if d.ordinal == number), gpus[0])
+    info, n, shape = element_info(kind.element), kind.ndim, found.shape
+    if found.scalar != scalar_of(kind):
+        raise Mismatch("E202", f"memory of a GPU with {found.scalar}")
+    if len(shape) != n + len(info.inner) or shape[n:] != info.inner:
+        code = "E203" if shape[len(shape) - len(info.inner) :] == info.inner else "E202"
+        raise Mismatch(code, f"memory of a GPU of shape {shape}")
+    if found.strides[n:] != info.steps and all(shape):
+        raise Mismatch("E202", f"memory of a GPU with strides {found.strides}",
+                       "components must lie side by side in memory")  # fmt: skip
+    stream = getattr(value, cuda_interface.NAME).get("stream")
+    if stream is not None:
+        place.backend.wait(stream)
+    storage = adopt(value, found.lo, found.nbytes, found.writable, "", place)
+    return array._make(storage, found.address, shape[:n], found.strides[:n], info.kind)
 
 
 def shown_value(value: Any) -> str:

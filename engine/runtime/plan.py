@@ -183,6 +183,27 @@ class Plan:
                 self._adjoints[wrt, journaled] = found
         return found
 
+    def for_place(self, place: Device) -> Plan | None:
+        """The plan for a device among several, where nobody listens to launches there.
+
+        None where there is none yet, or launches have to be looked at.
+        """
+        if (
+            recording.observers or recording.bystanders
+            or (recording.captured and recording.graph.get() is not None)
+            or config.print_launches or config.verify_fp
+        ):  # fmt: skip
+            return None
+        return self if self.backend is place.backend else self._siblings.get(place.backend)
+
+    def all_on(self, place: Device, values: list[Any]) -> bool:
+        """Whether all arrays of a launch are on a device."""
+        for p in self.array_params:
+            a = values[p.index]
+            if a is not None and a.storage.device is not place:
+                return False
+        return True
+
     def is_unheard(self) -> bool:
         """Whether nobody listens to launches or captures them, and they can only go to one place.
 

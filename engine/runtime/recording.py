@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from engine.compile.backend import NotCaptured
 from engine.diagnostics.site import Site
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Bystander(Protocol):
 active: ContextVar[Recorder | None] = ContextVar("engine_tape", default=None)
 # The graph that is captured, if any; there is none anywhere before `captured` has one.
 captured: list[object] = []
+# Whether operations run to be captured by a device.
+capturing: ContextVar[bool] = ContextVar("engine_capturing", default=False)
 graph: ContextVar[Deferring | None] = ContextVar("engine_graph", default=None)
 
 
@@ -121,6 +124,12 @@ def deferred(operation: Callable[[], object]) -> bool:
         return False
     found.add(operation)
     return True
+
+
+def by_host(what: str) -> None:
+    """To be called before what only the host can do. Raises NotCaptured where a device captures."""
+    if capturing.get():
+        raise NotCaptured(what)
 
 
 Observer = Callable[["Kernel", "tuple[int, ...]"], None]

@@ -23,7 +23,7 @@ from engine.compile.cpu import CPU
 from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.runtime.chunks import LEAST as FEW
-from engine.runtime.chunks import Chunk, Copier, Lost
+from engine.runtime.chunks import Chunk, Copier, FarChunk, Lost
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import Guard, written
 from engine.runtime.launch_errors import fail, size_text
@@ -211,6 +211,16 @@ class Storage:
             self._copier = Copier(self.lo, self.nbytes)
         return self._copier.copy(partial(self.device.backend.reader, self), lo, hi)
 
+    def copied_there(self, lo: int, hi: int) -> tuple[Chunk, ...]:
+        """The same on the device itself, of just these bytes."""
+        if lo == hi:
+            return ()
+        try:
+            read = self.device.backend.reader(self, lo, hi)
+        except MemoryError:
+            raise Lost("no memory was left for a copy") from None
+        return (FarChunk(partial(read, lo, hi - lo), hi - lo),)
+
     def _release_hold(self) -> None:
         hold = self._hold() if self._hold is not None else None
         self._hold = None
@@ -265,6 +275,9 @@ class Hold:
                 # As parameters that are updated in each step: all of it in one piece.
                 self.start, self.end = held.lo, held.lo + held.nbytes
                 self.chunks = (Chunk(CPU.read(held.lo, held.nbytes)),)
+            elif not held.device.backend.on_host:
+                self.start, self.end = self.lo, self.hi
+                self.chunks = held.copied_there(self.lo, self.hi)
             else:
                 self.start, self.end, self.chunks = held.copied(self.lo, self.hi)
         except Lost as why:
@@ -274,7 +287,7 @@ class Hold:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that its copy takes up, part of which other holds may share."""
-        return sum(len(c.data) for c in self.chunks)
+        return sum(c.nbytes for c in self.chunks)
 
     def read(self, ptr: int, shape: Any, strides: Any, dtype: Any) -> np.ndarray[Any, Any] | None:
         """A fresh copy of a strided part as it was; None where it is lost."""
@@ -395,9 +408,10 @@ def _wrap_own(data: NumpyArray, address: int) -> Storage:
 
 
 def adopt(
-    owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = ""
-) -> Storage:
-    """The storage of memory on the host that somebody else owns: a known one where it is known.
+    owner: object, lo: int, nbytes: int, writable: bool = True, immutable: str = "",
+    device: Device = HOST,
+) -> Storage:  # fmt: skip
+    """The storage of memory that somebody else owns: a known one where it is known.
 
     owner: what keeps it alive. immutable: who takes it to be so.
     """
@@ -407,7 +421,7 @@ def adopt(
     held = _external.get(key)
     found = None if held is None else held()
     if found is None:
-        found = Storage(owner, lo, nbytes, HOST, external=True, writable=writable)
+        found = Storage(owner, lo, nbytes, device, external=True, writable=writable)
         if nbytes:
             _note(key, found)
     if immutable and found.guard is None:

@@ -29,7 +29,8 @@ Operation = Callable[[Any], Any]
 def _opaque(a: array) -> np.ndarray[Any, Any]:
     """The elements as NumPy values without components, so that axes match."""
     kind = np.dtype((np.void, a._ir.element.size))
-    seen: np.ndarray[Any, Any] = a.storage.view(a.ptr, a.shape, a.strides, kind)
+    backend = a.storage.device.backend
+    seen: np.ndarray[Any, Any] = backend.geometry(a.storage, a.ptr, a.shape, a.strides, kind)
     return seen
 
 
@@ -124,15 +125,31 @@ def reshape(a: array, shape: Any) -> array:
     target = tuple(operator.index(n) for n in dims)
 
     def operation(v: Any) -> Any:
-        out = v.reshape(target)
-        if v.size and out.__array_interface__["data"] != v.__array_interface__["data"]:
+        try:
+            return reshaped(v, target)
+        except ValueError:
             raise fail(
                 "E206", f"an array with strides {v.strides} cannot be viewed as shape {target}",
                 help="make it contiguous first: a.contiguous()",
-            )  # fmt: skip
-        return out
+            ) from None  # fmt: skip
 
     return apply_linked(a, operation)
+
+
+def reshaped(v: Any, target: tuple[int, ...]) -> Any:
+    """A view in another shape. Raises ValueError where strides forbid it: nothing is read."""
+    if _RESHAPES:
+        return v.reshape(target, copy=False)
+    out = v.view()
+    try:
+        out.shape = target
+    except AttributeError:
+        raise ValueError from None
+    return out
+
+
+# NumPy 2.1 can be told to make no copy.
+_RESHAPES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 def transpose(a: array, axes: Any) -> array:
@@ -210,7 +227,8 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
     Raises ExportError (E206), a LaunchError and a BufferError, for structs, memory that is
     read-only or goes backwards, and devices.
     """
-    if stream is not None and not (type(stream) is int and stream == -1):
+    device = a.device
+    if device.is_cpu and stream is not None and not (type(stream) is int and stream == -1):
         raise TypeError(f"DLPack stream must be None or -1 for CPU device, got {stream!r}")
     element = a._ir.element
     if isinstance(element, StructType):
@@ -236,9 +254,11 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
                          "ask for copy=True, or give away a copy: clone(a); NumPy takes a.numpy()"
                          )  # fmt: skip
     a._lend()
-    view = a._fresh_view()
+    if device.is_cuda:
+        asked["stream"] = stream
+    view = _exported(a) if device.is_cuda else a._fresh_view()
     halves = scalar_of(element) == BFLOAT16
-    if halves:
+    if halves and device.is_cpu:
         view = view.view(np.uint16)
     try:
         capsule = view.__dlpack__(**asked)
@@ -250,6 +270,14 @@ def to_dlpack(a: array, stream: Any, max_version: Any, dl_device: Any, copy: Any
     if halves:
         capsules.rename(capsule, capsules.name_of(capsule), capsules.BFLOAT)
     return capsule
+
+
+def _exported(a: array) -> Any:
+    """An array as the library has it that computes on its device."""
+    info = a._info
+    shape, strides = a.shape + info.inner, a.strides + info.steps
+    dtype = info.numpy if info.numpy.kind != "V" else np.dtype(f"u{info.numpy.itemsize}")
+    return a.device.backend.export(a.storage, a.ptr, shape, strides, dtype)
 
 
 def _same(v: Any) -> Any:

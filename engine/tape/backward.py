@@ -47,12 +47,16 @@ def check_loss(loss: object) -> array:
     return loss
 
 
-def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any, Any]]]:
-    """Arrays with their cotangents as NumPy copies. Raises TapeError (E402)."""
+def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[array, Any]]:
+    """Arrays with their cotangents as NumPy copies. Raises TapeError (E402).
+
+    seen: whether anybody else looks at them; else those of a GPU stay there.
+    """
     if grads.__class__ is not dict and not isinstance(grads, Mapping):
         raise seed_error("grads must be a dictionary of arrays and cotangents",
                          f"got {type(grads).__name__}")  # fmt: skip
-    out = []
+    out: list[tuple[array, Any]] = []
+    far = False
     for key, g in grads.items():
         a = key if key.__class__ is array else shared(key)
         if not isinstance(a, array):
@@ -62,7 +66,12 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
         if g.__class__ is array and g._ir is a._ir and g.shape == a.shape and _plain(a):
             if bystanders:
                 reading((g,))
-            out.append((a, g.device.backend.to_host(g._parts).copy()))
+            backend = g.device.backend
+            if seen or backend.on_host or g.device is not a.device:
+                out.append((a, backend.to_host(g._parts).copy()))
+            else:
+                out.append((a, g))
+                far = True
             continue
         if not a._info.floating:
             message = "a cotangent was given for an array that cannot have a gradient"
@@ -71,7 +80,19 @@ def check_seeds(grads: Mapping[array, Any]) -> list[tuple[array, np.ndarray[Any,
     for a, _ in out:
         if not a.requires_grad:
             a.requires_grad = True
-    return out
+    return _lasting(out) if far else out
+
+
+def _lasting(seeds: list[tuple[array, Any]]) -> list[tuple[array, Any]]:
+    """Cotangents that lie on a GPU, copied there where a gradient that is set would change them."""
+    written = [g for a, _ in seeds if (g := a.existing_grad) is not None]
+    return [(a, c) if c.__class__ is not array
+            else (a, c._parts.copy() if _meets(c, written) else c._parts)
+            for a, c in seeds]  # fmt: skip
+
+
+def _meets(a: array, others: Iterable[array]) -> bool:
+    return any(a.lo < x.hi and x.lo < a.hi for x in others)
 
 
 def _plain(a: array) -> bool:
@@ -215,7 +236,7 @@ def _set_aside(
     written = record.written
     left = []
     for a in waiting:
-        if any(w.lo < a.hi and a.lo < w.hi for w in written):
+        if _meets(a, written):
             grad = a.grad
             if grad is not None:
                 kept.append((grad, grad._parts.copy()))

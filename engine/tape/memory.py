@@ -30,7 +30,7 @@ def memory_of(records: Sequence[Record], more: Sequence[Hold] = ()) -> MemoryUse
     launches = [r for r in records if isinstance(r, LaunchRecord)]
     holds = [*more, *(h for r in records for h in r.snapshots)]
     # Copies share the pieces that did not change between them.
-    held = {id(c): len(c.data) for h in holds for c in h.chunks}
+    held = {id(c): c.nbytes for h in holds for c in h.chunks}
     return MemoryUse(
         inputs=sum(held.values()),
         journals=sum(r.journal_bytes for r in launches),

@@ -11,6 +11,7 @@ import numpy as np
 from engine.diagnostics.site import Site
 from engine.runtime.array import array
 from engine.runtime.leaves import float_parts
+from engine.runtime.recording import by_host
 from engine.runtime.storage import Hold
 from engine.tape.launch_record import LaunchRecord
 from engine.tape.record import Record
@@ -140,6 +141,7 @@ class FuncRecord(Record):
         return range(len(self._arrays))
 
     def backward(self, restored: Sequence[Restoration] = ()) -> None:
+        by_host(f"{self.name} is a Python function")
         with ExitStack() as stack:
             for x in restored:
                 stack.enter_context(x.in_place())

@@ -17,6 +17,7 @@ from engine.diagnostics.site import Site, call_site, call_span
 from engine.runtime import recording
 from engine.runtime.array import array
 from engine.runtime.device import get_device
+from engine.runtime.device_graphs import bypassed, check_recorded
 from engine.runtime.kernel import Kernel
 from engine.runtime.launch import grid
 from engine.runtime.plan import Plan
@@ -86,18 +87,14 @@ class Tape(ReplayedTape):
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
         self._token = recording.active.set(self)
-        if recording.graph.get() is None:
+        if not recording.deferred(self._join):
             self._join()
-        else:
-            recording.deferred(self._join)
         return self
 
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
-        if recording.graph.get() is None:
+        if not recording.deferred(self._left):
             self._left()
-        else:
-            recording.deferred(self._left)
         if token is not None:
             try:
                 recording.active.reset(token)
@@ -333,8 +330,9 @@ class Tape(ReplayedTape):
         if recording.graph.get() is not None:
             recording.deferred(partial(self.backward, loss, grads))
             return
-        seeds = [] if grads is None else check_seeds(grads)
+        check_recorded(self)
         captured = self._captures is not NOBODY and bool(self._captures)
+        seeds = [] if grads is None else check_seeds(grads, captured)
         if captured:  # now that what gets a cotangent requires a gradient
             self._captures.look(self._scopes.scopes)
         all_seeds: list[tuple[array, Any]] = [*seeds, *([] if loss is None else [(loss, 1.0)])]
@@ -449,6 +447,7 @@ class Tape(ReplayedTape):
         """Forgets all records and scopes, and sets the gradients to zero."""
         if recording.deferred(self.reset):
             return
+        bypassed.discard(self)
         self.zero()
         if self._verifies():
             access.forget(self.records)

@@ -14,6 +14,8 @@ import pytest
 from benchmarks import running, scaling
 from benchmarks.__main__ import main
 from benchmarks.cases import CASES
+from benchmarks.gpu.cases import GPU_CASES, SIZES
+from benchmarks.gpu.testing import counts
 from benchmarks.measuring import Plan, measure, spread
 from benchmarks.page import markdown
 from benchmarks.peers import Failure, Peer, placeless
@@ -145,7 +147,7 @@ def test_messages_name_no_folders() -> None:
 
 def test_a_framework_that_is_missing_is_named() -> None:
     absent = Scripted("warp", {"load": Failure("ModuleNotFoundError: No module named 'warp'")})
-    _, missing = running._load({"warp": absent}, 1.0)
+    _, missing = running.load_all({"warp": absent}, 1.0)
     assert missing == {"warp": "ModuleNotFoundError: No module named 'warp'"}
     page = markdown({"machine": {"cpu": "c"}, "rows": [], "missing": missing})
     assert "Not measured: warp: ModuleNotFoundError" in page
@@ -297,3 +299,35 @@ def test_kernels_of_a_package_are_compiled_by_phases(
     assert compile_real.summary([row]).startswith("1 kernels: engine")
     assert compile_real.line(row).startswith("twice: ")
     assert compile_real.folder_of("no_such_package") is None
+
+
+def test_rows_of_gpus_run_on_an_emulated_one(tmp_path: Path) -> None:
+    rows = ["saxpy", "captured"]
+    given = ["--device", "emulated", "--quick", "--seconds", "200", "--out", str(tmp_path)]
+    assert main([*rows, *given]) == 0
+    data = json.loads((tmp_path / "cuda.json").read_text(encoding="utf-8"))
+    assert [r["name"] for r in data["rows"]] == rows and not data["missing"]
+    assert all(r["failed"] == {} and len(r["passes"]) == 2 for r in data["rows"])
+    page = (tmp_path / "CUDA.md").read_text(encoding="utf-8")
+    assert "gpu: emulated" in page and "| `z = a*x + y` | 100,000 | backward |" in page
+    assert os.environ.get("BENCH_DEVICE") is None
+
+
+def test_rows_of_gpus_name_rows_of_the_cpu() -> None:
+    known = {c.name for c in CASES}
+    assert set(SIZES) <= known and {c.name for c in GPU_CASES} - known == {"graph"}
+
+
+def test_what_came_of_tests_is_read_from_their_report(tmp_path: Path) -> None:
+    report = tmp_path / "r.xml"
+    assert counts(report) == {"passed": 0, "failed": [], "skipped": {}}
+    report.write_text(
+        '<testsuites><testsuite><testcase classname="tests.a" name="good"/>'
+        '<testcase classname="tests.a" name="bad">'
+        '<failure message="/x/y.py: no&#10;more"/></testcase>'
+        '<testcase classname="tests.a" name="out"><skipped message="no GPU"/></testcase>'
+        "</testsuite></testsuites>",
+        encoding="utf-8",
+    )
+    failed = [{"test": "a::bad", "why": "y.py: no"}]
+    assert counts(report) == {"passed": 1, "failed": failed, "skipped": {"no GPU": 1}}

@@ -17,15 +17,16 @@ ENG_INLINE bool fits_int32(const eng_launch& L, bool linear, int axes) {
 template <int A> ENG_INLINE void coordinates(const eng_launch& L, int64_t k, int64_t* c) {
     const int64_t axes = L.ndim < 4 ? L.ndim : 4;
     int64_t rest = k;
-    for (int64_t d = 3; d >= 0; --d) {
+    for (int64_t d = 3; d > 0; --d) {
         if (d >= axes) {
             if (d < A) c[d] = 0;
             continue;
         }
-        const int64_t extent = d > 0 && L.dim[d] > 0 ? L.dim[d] : rest + 1;
+        const int64_t extent = L.dim[d] > 0 ? L.dim[d] : rest + 1;
         if (d < A) c[d] = rest % extent;
         rest /= extent;
     }
+    c[0] = axes > 0 ? rest : 0;
 }
 
 }  // namespace eng

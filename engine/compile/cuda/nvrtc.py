@@ -69,3 +69,14 @@ def _code(nvrtc: Any, program: Any, arch: str) -> bytes:
         return bytes(nvrtc.getCUBIN(program))
     found = nvrtc.getPTX(program)
     return found.encode() if isinstance(found, str) else bytes(found)
+
+
+def known(arch: str) -> str:
+    """An architecture to compile for, so that the code runs where `arch` (`sm_90`) is.
+
+    Where the compiler does not know that one, PTX of the last one before it.
+    """
+    wanted = int(arch.removeprefix("sm_"))
+    archs = [int(a) for a in find().getSupportedArchs()]
+    before = [a for a in archs if a < wanted]
+    return arch if wanted in archs or not before else f"compute_{max(before)}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engine.codegen import cuda
 from engine.compile.cpu.toolchain import find_toolchain
+from engine.compile.cuda.runner import Frames, Launch, Messages
 from engine.ir.nodes import Function
 from tests.backend.signatures import Array
 
@@ -22,21 +25,44 @@ FLAGS = (
 )  # fmt: skip
 FRAME = 1 << 12  # bytes, unless a test asks for fewer
 
-
-class Frames(ctypes.Structure):
-    """`eng_frames`."""
-
-    _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64))
+_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
+_PARAM = re.compile(r"\s*(?:const __grid_constant__ )?([^,]+?)(?: __restrict__)? \w+(?:,|$)")
 
 
-class Launch(ctypes.Structure):
-    """`eng_launch` of the CUDA dialect."""
+def compile_text(text: str, folder: Path) -> tuple[Path | None, str]:
+    """A library of the host with `run_NAME` for each kernel of the text, and what was said."""
+    source, library = folder / "host.cpp", folder / "host.so"
+    runs = [_run(name, _PARAM.findall(params)) for name, params in _KERNEL.findall(text)]
+    source.write_text("\n".join([SHIM.read_text(), text, *runs]))
+    command = [*find_toolchain().command, *FLAGS, "-o", str(library), str(source), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (None if done.returncode else library), done.stderr
 
-    _fields_ = (
-        ("dim", ctypes.c_int64 * 4), ("ndim", ctypes.c_int64), ("begin", ctypes.c_int64),
-        ("end", ctypes.c_int64), ("error", ctypes.c_void_p), ("ended", ctypes.c_void_p),
-        ("again", ctypes.c_int64), ("stack", Frames), ("journal", Frames), ("output", Frames),
-    )  # fmt: skip
+
+def _run(name: str, types: Sequence[str]) -> str:
+    """Runs a kernel on blocks of threads, from the first CUDA thread to the last or otherwise."""
+    copies = [f"{t} a{k}; memcpy(&a{k}, params[{k}], sizeof(a{k}));" for k, t in enumerate(types)]
+    args = ", ".join(f"a{k}" for k in range(len(types)))
+    sizes = " ".join(f"sizes[{k}] = sizeof({t});" for k, t in enumerate(types))
+    return f"""
+extern "C" int sizes_{name}(int* sizes) {{ {sizes} return {len(types)}; }}
+extern "C" void run_{name}(void** params, unsigned blocks, unsigned threads, int down) {{
+    {" ".join(copies)}
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    const unsigned n = blocks * threads;
+    for (unsigned k = 0; k < n; ++k) {{
+        const unsigned at = down ? n - 1 - k : k;
+        blockIdx.x = at / threads;
+        threadIdx.x = at % threads;
+        {name}({args});
+    }}
+}}"""
+
+
+def call(function: Any, params: int, blocks: int, threads: int, down: bool) -> None:
+    """Runs a kernel of such a library. params: where the addresses of its parameters are."""
+    function(ctypes.c_void_p(params), blocks, threads, int(down))
 
 
 @dataclass
@@ -45,27 +71,30 @@ class Memory:
 
     threads: int
     stack_bytes: int = FRAME
-    frame_bytes: int = FRAME  # of the journal and of messages
-    error: Array = field(default_factory=lambda: np.zeros(1, np.int64))
+    frame_bytes: int = FRAME  # of the journal
+    room: int = 1 << 10  # pairs of words for messages
+    bits: Array = field(default_factory=lambda: np.zeros(2, np.uint64))
 
     def __post_init__(self) -> None:
         self.ended = np.zeros(self.threads, np.uint8)
         self.stack = np.zeros((self.threads, max(1, self.stack_bytes // 8)), np.int64)
         self.journal = np.zeros((self.threads, self.frame_bytes // 8), np.int64)
-        self.output = np.zeros((self.threads, self.frame_bytes // 8), np.int64)
+        self.output = np.zeros((self.room, 2), np.uint64)
+
+    @property
+    def errors(self) -> set[int]:
+        """How threads ended that came to no good end; forgotten then."""
+        found = int(self.bits[0])
+        self.bits[0] = 0
+        return {k for k in range(64) if found >> k & 1}
 
     def launch(self, dim: Sequence[int], again: int = 0) -> Launch:
         sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
-        frames = [
-            Frames(a.ctypes.data, n)
-            for a, n in (
-                (self.stack, self.stack_bytes),
-                (self.journal, self.frame_bytes),
-                (self.output, self.frame_bytes),
-            )
-        ]
-        return Launch(sizes, len(dim), 0, self.threads, self.error.ctypes.data,
-                      self.ended.ctypes.data, again, *frames)  # fmt: skip
+        at = self.bits.ctypes.data
+        return Launch(sizes, len(dim), 0, self.threads, at, self.ended.ctypes.data, again,
+                      Frames(self.stack.ctypes.data, self.stack_bytes), 0,
+                      Frames(self.journal.ctypes.data, self.frame_bytes),
+                      Messages(self.output.ctypes.data, at + 8, self.room))  # fmt: skip
 
 
 class Program:
@@ -73,13 +102,9 @@ class Program:
 
     def __init__(self, functions: Sequence[tuple[str, Function]], folder: Path) -> None:
         fns = [fn for _, fn in functions]
-        runs = [f"SHIM_RUN({s}, {cuda.arg_bytes(fn)})" for s, fn in functions]
         texts = [cuda.emit(fn, s) for s, fn in functions]
-        source, library = folder / "host.cpp", folder / "host.so"
-        source.write_text("\n".join([SHIM.read_text(), cuda.preamble(fns), *texts, *runs]))
-        command = [*find_toolchain().command, *FLAGS, "-o", str(library), str(source), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[:4000]
+        library, said = compile_text("\n".join([cuda.preamble(fns), *texts]), folder)
+        assert library is not None, said[:4000]
         self.library = ctypes.CDLL(str(library))
 
     def run(
@@ -87,6 +112,7 @@ class Program:
         down: bool = False, blocks: int = 0, again: int = 0,
     ) -> None:  # fmt: skip
         """One launch. blocks: of two CUDA threads; as many as the threads need if 0."""
-        launch = memory.launch(dim, again)
+        launch, block = memory.launch(dim, again), ctypes.create_string_buffer(args, len(args) + 8)
         blocks = blocks or -(-memory.threads // 2)
-        self.library[f"run_{symbol}"](args, ctypes.byref(launch), blocks, 2, int(down))
+        params = (ctypes.c_void_p * 2)(ctypes.addressof(block), ctypes.addressof(launch))
+        call(self.library[f"run_{symbol}"], ctypes.addressof(params), blocks, 2, down)

@@ -1,5 +1,6 @@
 // A stand-in for the device: what the CUDA dialect uses, as host C++, one thread after the other.
 // No header is included: the dialect defines its integers itself.
+#define ENG_ONE_BY_ONE
 #define __device__
 #define __global__
 #define __grid_constant__
@@ -76,22 +77,3 @@ static inline unsigned long long atomicCAS(unsigned long long* p, unsigned long 
                                            unsigned long long v) {
     return shim_cas(p, c, v);
 }
-
-// Runs a kernel on blocks of threads, from the first CUDA thread to the last or the other way.
-#define SHIM_RUN(KERNEL, BYTES)                                                              \
-    extern "C" void run_##KERNEL(const void* args, const void* launch, unsigned blocks,      \
-                                 unsigned threads, int down) {                               \
-        eng::block_t<BYTES> a;                                                               \
-        eng_launch L;                                                                        \
-        memcpy(&a, args, sizeof(a));                                                         \
-        memcpy(&L, launch, sizeof(L));                                                       \
-        gridDim.x = blocks;                                                                  \
-        blockDim.x = threads;                                                                \
-        const unsigned n = blocks * threads;                                                 \
-        for (unsigned k = 0; k < n; ++k) {                                                   \
-            const unsigned at = down ? n - 1 - k : k;                                        \
-            blockIdx.x = at / threads;                                                       \
-            threadIdx.x = at % threads;                                                      \
-            KERNEL(a, L);                                                                    \
-        }                                                                                    \
-    }

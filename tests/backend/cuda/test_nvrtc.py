@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.codegen import cuda
-from engine.compile.cuda import Cuda, nvrtc
+from engine.compile.cuda import Cuda, apart, nvrtc
 from engine.compile.pipeline import Variants
 from engine.diagnostics import CompilerError
 from engine.frontend import lower_kernel
@@ -34,7 +34,8 @@ BATCH = 100  # kernels of one compiler run
 def compiled(functions: Sequence[tuple[str, Function]], arch: str = PTX, *options: str) -> bytes:
     """One program of some kernels; the compiler has no word to say."""
     fns = [fn for _, fn in functions]
-    text = "\n".join([cuda.preamble(fns), *(cuda.emit(fn, s) for s, fn in functions)])
+    texts = [cuda.emit(fn, s, known=apart.known_of(fn)) for s, fn in functions]
+    text = "\n".join([cuda.preamble(fns), *texts])
     code, said = nvrtc.compile_program(text, arch, *(options or (FAST,)))
     assert code, said[:4000]
     assert said.strip("\0\n ") == ""
@@ -114,9 +115,30 @@ def test_the_backend_compiles_kernels_together_and_once() -> None:
     first = backend.compile([*fns, fns[0]])
     assert first[3] is first[0]
     assert len({entry.symbol for entry in first}) == 3
-    assert first[0].code.startswith(b"\x7fELF")
+    assert first[0].code.module.startswith(b"\x7fELF")
     for entry in first:
-        assert entry.symbol.encode() in entry.code
+        assert entry.symbol.encode() in entry.code.module
     assert all(map(backend.is_cached, fns))
     assert not backend.is_cached(made("samples").functions[5][1])
     assert backend.compile(fns[:1])[0] is first[0]
+
+
+def test_machine_code_is_kept_for_other_processes(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ENGINE_CACHE_DIR", str(tmp_path / "cache"))
+    fn, other = (f for _, f in made("samples").functions[:2])
+    first = Cuda().compile([fn])[0]
+
+    def gives_up(*_: Any) -> Any:
+        raise AssertionError("the compiler was called")
+
+    monkeypatch.setattr(nvrtc, "compile_program", gives_up)
+    backend = Cuda()
+    assert backend.is_cached(fn) and not backend.is_cached(other)
+    again = backend.compile([fn])[0]
+    assert again.symbol == first.symbol and again.code.module == first.code.module
+    assert not Cuda("sm_80").is_cached(fn)
+    (kept,) = (tmp_path / "cache" / "objects").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])  # damaged: compiled again
+    assert not Cuda().is_cached(fn)
+    with pytest.raises(AssertionError, match="was called"):
+        Cuda().compile([fn])

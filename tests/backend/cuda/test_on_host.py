@@ -176,14 +176,14 @@ def test_the_same_bits(name: str, prepared: Any) -> None:
 
     journal = on_cpu(c, "recorded", c.pack(here, []))
     program.run(f"{c.symbol}_recorded", c.dim, c.pack(there, []), memory)
-    assert memory.error[0] == 0
+    assert not memory.errors
     same_sums(fns[f"{c.symbol}_recorded"], here, there)
 
     mine, theirs = c.slopes(here), c.slopes(there)
     first = [g.copy() for g in mine]
     on_cpu(c, "adjoint", c.pack(here, mine), journal)
     program.run(f"{c.symbol}_adjoint", c.dim, c.pack(there, theirs), memory, down=True)
-    assert memory.error[0] == 0
+    assert not memory.errors
     same_sums(fns[f"{c.symbol}_adjoint"], [*here, *mine], [*there, *theirs])
 
     # A stack of one number: threads that need more are left to the form that saves less.
@@ -191,14 +191,14 @@ def test_the_same_bits(name: str, prepared: Any) -> None:
     memory.stack_bytes = 8
     program.run(f"{c.symbol}_adjoint", c.dim, c.pack(there, again), memory, down=True)
     assert set(memory.ended) <= {0, STACK_LIMIT}
-    if memory.error[0]:
-        assert memory.error[0] == STACK_LIMIT
+    if errors := memory.errors:
+        assert errors == {STACK_LIMIT}
         if (memory.ended == STACK_LIMIT).all():
             same(first, again)  # abandoned before they had an effect
-        memory.error[0], memory.stack_bytes = 0, memory.stack.shape[1] * 8
+        memory.stack_bytes = memory.stack.shape[1] * 8
         program.run(f"{c.symbol}_checkpointed", c.dim, c.pack(there, again), memory, down=True,
                     again=STACK_LIMIT)  # fmt: skip
-        assert memory.error[0] == 0 and not memory.ended.any()
+        assert not memory.errors and not memory.ended.any()
     for a, b in zip(mine, again, strict=True):
         np.testing.assert_allclose(a, b, rtol=64 * np.finfo(a.dtype).eps, atol=1e-6)
 
@@ -217,7 +217,7 @@ def test_any_grid_of_blocks_runs_all_threads(name: str, prepared: Any) -> None:
         given = c.values("y")
         slopes, memory = c.slopes(given), Memory(c.threads)
         program.run(f"{c.symbol}_tangent", c.dim, c.pack(given, slopes), memory, blocks=blocks)
-        assert memory.error[0] == 0
+        assert not memory.errors
         made.append([*given, *slopes])
     same(*made)
 
@@ -274,17 +274,16 @@ def test_messages_are_the_same_words(tmp_path: Path) -> None:
     outcome = CPU.run(v.entry(CPU, "forward"), x.shape, block([x]), FREE)
     memory = Memory(len(x))
     Program([("only", v.ir)], tmp_path).run("only", x.shape, block([x]), memory)
-    said = [frame[1 : 1 + frame[0] // 8].tobytes() for frame in memory.output]
-    assert outcome.output and b"".join(said) == outcome.output
-    assert [bool(words) for words in said] == [False, True, True, False, True]
+    said = memory.output[: int(memory.bits[1])]
+    assert outcome.output and said[:, 1].tobytes() == outcome.output
+    assert list(dict.fromkeys(said[:, 0].tolist())) == [1, 2, 4]
 
 
-def test_a_thread_that_exceeds_a_frame_is_abandoned(tmp_path: Path) -> None:
+def test_a_thread_whose_message_finds_no_room_is_abandoned(tmp_path: Path) -> None:
     x = np.array([0.5, 1.5, 0.5], np.float64)
-    memory = Memory(3, frame_bytes=16)  # the count of bytes, and one number
+    memory = Memory(3, room=1)
     Program([("only", Variants(lower_kernel(says.func)).ir)], tmp_path).run(
         "only", x.shape, block([x]), memory
     )
-    assert memory.error[0] == NO_MEMORY
-    assert memory.ended.tolist() == [0, NO_MEMORY, 0]
-    assert memory.output[1, 0] == 8 and not memory.output[2].any()
+    assert memory.ended.tolist() == [0, NO_MEMORY, 0] and memory.bits[1] == 2
+    assert memory.errors == {NO_MEMORY}

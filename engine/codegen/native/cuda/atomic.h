@@ -1,6 +1,7 @@
 // Atomic updates of an element; each gives the value before it. Vectors and matrices are updated
 // component by component: each of them is atomic, the whole is not.
 #pragma once
+#include "array.h"
 #include "update.h"
 
 namespace eng {
@@ -141,6 +142,24 @@ ENG_ATOMIC(atomic_or, or_)
 ENG_ATOMIC(atomic_xor, xor_)
 ENG_ATOMIC(atomic_exch, exch)
 #undef ENG_ATOMIC
+
+// An array of which each thread has elements of its own, so that nothing need be atomic.
+template <class T, int N, bool FLAT> struct own_t : array_t<T, N, FLAT> {};
+template <class A> constexpr bool is_own = true;  // such, and what is no memory of the device
+template <class T, int N, bool FLAT> constexpr bool is_own<array_t<T, N, FLAT>> = false;
+
+// The same of an element of an array, which says whether that has to be atomic.
+#define ENG_UPDATE(name)                                                                  \
+    template <class A, class T> ENG_INLINE T atomic_##name(const A&, T& p, const T& v) {   \
+        if (!is_own<A>) return atomic_t<T>::name(p, v);                                   \
+        const T before = p;                                                               \
+        p = update_t<T>::name(before, v);                                                 \
+        return before;                                                                    \
+    }
+ENG_UPDATE(add)
+ENG_UPDATE(sub)
+#undef ENG_UPDATE
+
 // Stores the value where the place holds `compare`.
 template <class T> ENG_INLINE T atomic_cas(T& p, T v, T compare) {
     return atomic_t<T>::cas(p, v, compare);

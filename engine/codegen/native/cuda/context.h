@@ -11,10 +11,16 @@ struct frame_t {
     int64_t cap;
 };
 
+struct output_t {
+    eng_messages to;
+    int64_t thread;
+};
+
 struct ctx_t {
     frame_t stack;
     frame_t journal;
-    frame_t output;
+    output_t output;
+    int64_t beyond;
     int64_t error;
 };
 
@@ -25,12 +31,14 @@ ENG_INLINE frame_t counted(const eng_frames& f, int64_t at) {
 }
 ENG_INLINE int64_t& in_use(const frame_t& f) { return reinterpret_cast<int64_t*>(f.data)[-1]; }
 
-// lane: the number of the CUDA thread, which has one stack for all threads that it runs.
+// The stack of a CUDA thread, which has one for all threads that it runs.
+ENG_INLINE frame_t stack_of(const eng_launch& L, int64_t lane) {
+    return frame_t{L.stack.data + lane * L.stack.bytes, 0, L.stack.bytes - L.beyond};
+}
+
 // READS: goes on from the journal of an earlier launch.
-template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, int64_t lane) {
-    const eng_frames& s = L.stack;
-    ctx_t c{{s.data + lane * s.bytes, 0, s.bytes}, counted(L.journal, k - L.begin),
-            counted(L.output, k - L.begin), error_none};
+template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, const frame_t& stack) {
+    ctx_t c{stack, counted(L.journal, k - L.begin), {L.output, k}, L.beyond, error_none};
     if (READS && c.journal.data) c.journal.size = in_use(c.journal);
     return c;
 }
@@ -38,9 +46,8 @@ template <bool READS> ENG_INLINE ctx_t enter(const eng_launch& L, int64_t k, int
 // WRITES: leaves a journal.
 template <bool WRITES> ENG_INLINE void leave(const eng_launch& L, int64_t k, const ctx_t& c) {
     if (WRITES && c.journal.data) in_use(c.journal) = c.journal.size;
-    if (c.output.data) in_use(c.output) = c.output.size;
-    L.ended[k - L.begin] = (unsigned char)(c.error);
-    if (c.error) atomicMax(L.error, c.error);
+    if (L.ended) L.ended[k - L.begin] = (unsigned char)(c.error);
+    if (c.error) atomicOr(L.error, uint64_t(1) << c.error);
 }
 
 // Whether a launch leaves a thread out.
@@ -48,19 +55,45 @@ ENG_INLINE bool skips(const eng_launch& L, int64_t k) {
     return L.again && L.ended[k - L.begin] != L.again;
 }
 
+// Frames are aligned to slots, which the compiler has to be told.
+ENG_INLINE void* slot(unsigned char* at) { return __builtin_assume_aligned(at, 8); }
+
 template <class T> ENG_INLINE bool append(ctx_t& c, frame_t& f, const T& value, error_t limit) {
     constexpr int64_t n = slot_bytes<T>;
     if (f.size + n > f.cap) {
         c.error = limit;
         return false;
     }
-    memcpy(f.data + f.size, &value, sizeof(T));
+    memcpy(slot(f.data + f.size), &value, sizeof(T));
     f.size += n;
     return true;
 }
 
-// Frames have no more than they have.
-template <class T> ENG_INLINE bool append_beyond(ctx_t&, frame_t&, const T&) { return false; }
+// What follows effects has room of its own. That it is not enough is an error that no other
+// launch can mend.
+template <class T> ENG_INLINE bool append_beyond(ctx_t& c, frame_t& f, const T& value) {
+    f.cap += c.beyond;
+    c.beyond = 0;
+    c.error = error_none;
+    return append(c, f, value, error_memory);
+}
+
+// A message's words, a slot each. All that is told is counted, so that losses are known.
+template <class T> ENG_INLINE bool append(ctx_t& c, output_t& o, const T& value, error_t limit) {
+    constexpr int64_t n = slot_bytes<T> / 8;
+    uint64_t words[n];
+    memcpy(words, &value, sizeof(words));
+    const int64_t at = int64_t(atomicAdd(o.to.used, uint64_t(n)));
+    if (at + n > o.to.room) {
+        c.error = limit;
+        return false;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        o.to.data[2 * (at + i)] = uint64_t(o.thread);
+        o.to.data[2 * (at + i) + 1] = words[i];
+    }
+    return true;
+}
 
 // Whether a thread that has had no effect yet may save `need` more bytes.
 ENG_INLINE bool reserve(ctx_t& c, uint64_t need) {
@@ -73,7 +106,7 @@ template <class T> ENG_INLINE T journal_read(ctx_t& c, int64_t pos) {
     T value{};
     const int64_t at = pos * 8;
     if (at >= 0 && at + slot_bytes<T> <= c.journal.size) {
-        memcpy(&value, c.journal.data + at, sizeof(T));
+        memcpy(&value, slot(c.journal.data + at), sizeof(T));
     } else {
         c.error = error_journal;
     }

@@ -1,6 +1,7 @@
 // Threads of a launch: each CUDA thread runs those that lie a whole grid of blocks apart, so
 // that a launch of any size fits any grid.
 #pragma once
+#include "apart.h"
 #include "grid.h"
 
 namespace eng {
@@ -16,7 +17,7 @@ ENG_INLINE int64_t lanes() { return int64_t(gridDim.x) * blockDim.x; }
 // Whether thread indices are small enough. Notes the error if not.
 ENG_INLINE bool fits(const eng_launch& L, bool linear, int axes) {
     const bool ok = fits_int32(L, linear, axes);
-    if (!ok) atomicMax(L.error, int64_t(error_index));
+    if (!ok) atomicOr(L.error, uint64_t(1) << error_index);
     return ok;
 }
 

@@ -1,0 +1,90 @@
+// Launches whose arrays share no memory, and are contiguous along their last axis: see
+// `engine.codegen.apart`.
+#pragma once
+#include "array.h"
+#include "atomic.h"
+#include "grid.h"
+
+namespace eng {
+
+constexpr int WIDE = 4;          // threads in a row that one CUDA thread runs at once
+constexpr int64_t PIECE = 16;    // bytes that one instruction moves
+
+// The array of an argument, by a pointer that is known to be the only one to its memory.
+template <class A> ENG_INLINE A flat(const unsigned char* args, int64_t offset, unsigned char* p) {
+    A a = arg<A>(args, offset);
+    a.data = p;
+    return a;
+}
+
+// The same where all rows begin at multiples of `PIECE`, which the compiler has to be told.
+template <class A> ENG_INLINE A wide(const unsigned char* args, int64_t offset, unsigned char* p) {
+    A a = arg<A>(args, offset);
+    a.data = static_cast<unsigned char*>(__builtin_assume_aligned(p, PIECE));
+    for (int d = 0; d + 1 < A::axes; ++d) a.strides[d] &= ~(PIECE - 1);
+    return a;
+}
+
+// Coordinates of thread k in a grid of A axes, of fewer than 2^31 threads.
+template <int A> ENG_INLINE void place(const eng_launch& L, int64_t k, int64_t* c) {
+    uint32_t rest = uint32_t(k);
+    ENG_UNROLL
+    for (int d = A - 1; d > 0; --d) {
+        const uint32_t extent = uint32_t(L.dim[d]), whole = rest / extent;
+        c[d] = rest - whole * extent;
+        rest = whole;
+    }
+    c[0] = rest;
+}
+
+// What changes nothing when it is added, not even -0.
+template <class T> struct sum_t {
+    ENG_MEMBER static T blank() { return is_float<T> ? T(-0.0) : T(0); }
+};
+template <int N, class T> struct sum_t<vec_t<N, T>> {
+    ENG_MEMBER static vec_t<N, T> blank() { return fill<vec_t<N, T>>(sum_t<T>::blank()); }
+};
+template <int R, int C, class T> struct sum_t<mat_t<R, C, T>> {
+    ENG_MEMBER static mat_t<R, C, T> blank() { return fill<mat_t<R, C, T>>(sum_t<T>::blank()); }
+};
+
+template <class T> ENG_INLINE bool is_blank(T x) {
+    using word = typename word_t<sizeof(T)>::type;
+    return reinterpret<word>(x) == reinterpret<word>(sum_t<T>::blank());
+}
+
+// Adds the numbers of all threads of a block, each of which comes here, to an element. What was not
+// touched, is not now.
+#ifdef ENG_ONE_BY_ONE
+template <class T> ENG_INLINE void gather(T& to, T v) {
+    if (!is_blank(v)) atomic_t<T>::add(to, v);
+}
+#else
+template <class T> ENG_INLINE T gather_warp(T v) {
+    ENG_UNROLL
+    for (int apart = 16; apart; apart >>= 1)
+        v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
+    return v;
+}
+template <class T> ENG_INLINE void gather(T& to, T v) {
+    __shared__ T parts[32];
+    const unsigned warp = threadIdx.x / 32, in_warp = threadIdx.x % 32;
+    v = gather_warp(v);
+    if (in_warp == 0) parts[warp] = v;
+    __syncthreads();
+    if (warp == 0) {
+        v = gather_warp(in_warp < blockDim.x / 32 ? parts[in_warp] : sum_t<T>::blank());
+        if (in_warp == 0 && !is_blank(v)) atomic_t<T>::add(to, v);
+    }
+    __syncthreads();
+}
+#endif
+template <int N, class T> ENG_INLINE void gather(vec_t<N, T>& to, const vec_t<N, T>& v) {
+    for (int i = 0; i < N; ++i) gather(to.c[i], v.c[i]);
+}
+template <int R, int C, class T>
+ENG_INLINE void gather(mat_t<R, C, T>& to, const mat_t<R, C, T>& v) {
+    for (int i = 0; i < R * C; ++i) gather(to.c[i], v.c[i]);
+}
+
+}  // namespace eng

@@ -1,0 +1,88 @@
+"""Launches that were made before: what the driver gets is kept, by their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from engine.codegen.cuda import local_stack
+from engine.compile.backend import NOTHING, Entry, Limits, Outcome, shape
+from engine.compile.cuda import runner
+from engine.compile.cuda.order import check_order
+
+if TYPE_CHECKING:
+    from engine.compile.cuda import Code, Cuda
+
+KEPT = 256  # launches of one kernel and grid
+
+
+class Brief:
+    """Runs a kernel over a grid, where no thread can fail or say anything.
+
+    stack, journal: the limits of all its runs.
+    """
+
+    any_arguments = False  # adjoints may be refused by how arrays lie
+    job = None
+
+    __slots__ = ("_backend", "_came", "_dim", "_entry", "_kept", "_launch", "_limits", "go",
+                 "journal", "stack")  # fmt: skip
+
+    def __init__(self, backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> None:
+        self.stack, self.journal = limits
+        self.go = None
+        self._backend = backend
+        self._launch = backend.gpu.launch
+        self._entry = entry
+        self._dim = dim
+        self._limits = limits
+        stack = entry.code.frames.stack or 0
+        self._came = Outcome(stack_bytes=stack) if stack else NOTHING
+        # By arguments: the launch, and what keeps its parameters.
+        self._kept: dict[bytes, tuple[tuple[Any, int, int, Any], runner.Run]] = {}
+
+    def run(self, args: bytes, spare: Callable[[], Entry] | None) -> Outcome | None:
+        """What `Backend.run` gives; None where that has to be asked, and nothing has run."""
+        del spare
+        if shape.get() is not None:
+            return None
+        found = self._kept.get(args) or self._made(args)
+        self._launch(*found[0])
+        return self._came
+
+    def _made(self, args: bytes) -> tuple[tuple[Any, int, int, Any], runner.Run]:
+        entry, dim, total = self._entry, self._dim, prod(self._dim)
+        code: Code = entry.code
+        if code.is_adjoint and entry.threads is not None and total > 1:
+            check_order(entry.symbol, entry.threads, dim, args)
+        made = runner.Run(self._backend, entry, dim, args, 0, total, self._limits)
+        if len(self._kept) >= KEPT:
+            self._kept.clear()
+        found = self._kept[args] = made.ready(code), made
+        return found
+
+    def left(
+        self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome:
+        """Nothing is left of many: there is no such way on a GPU."""
+        raise NotImplementedError
+
+    def at_once(
+        self, values: list[Any], args: bytes, spare: Callable[[], Entry] | None
+    ) -> Outcome | None:
+        """There is no such way on a GPU."""
+        del values, args, spare
+        return None
+
+
+def brief(backend: Cuda, entry: Entry, dim: tuple[int, ...], limits: Limits) -> Brief | None:
+    """The short way to run launches over a grid; None where there is none."""
+    code: Code = entry.code
+    facts = code.facts
+    saves = facts.context and (
+        facts.reads or facts.writes or code.frames.words or local_stack(code.frames) is None
+    )
+    if saves or runner.too_large(code, dim, prod(dim)) or not prod(dim):
+        return None
+    return Brief(backend, entry, dim, limits)

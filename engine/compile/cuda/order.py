@@ -1,0 +1,45 @@
+"""Launches in which the order of the threads decides: a GPU has none."""
+
+from __future__ import annotations
+
+from engine.ad.threads import Access, Group
+from engine.compile.threads import Threads
+from engine.diagnostics import Diagnostic, LaunchError
+
+
+def check_order(symbol: str, threads: Threads, dim: tuple[int, ...], args: bytes) -> None:
+    """Raises LaunchError (E407) for an adjoint that has to undo what threads did to each other.
+
+    Accesses that nothing is known of run as they do on GPUs: elements that two threads store to
+    have a value of either.
+    """
+    classes = threads.classes_of(dim, args)
+    if classes.order_free:
+        return
+    for group in classes.groups:
+        why = _objection(group)
+        if why is None:
+            continue
+        access, what = why
+        name = symbol.rpartition("_")[0]  # the rest is a hash
+        primal = {adjoint: p for p, adjoint in threads.gradients.items()}
+        array = next((primal[k] for k in group.names if k in primal), group.names[0])
+        raise LaunchError(
+            Diagnostic(
+                "E407", f"kernel {name!r}: the gradient of {array!r} depends on the order in which "
+                f"threads ran, and on a GPU they have none: {what}",
+                access.span, 'let threads add with `atomic_add`, or launch with device="cpu"',
+            )
+        )  # fmt: skip
+
+
+def _objection(group: Group) -> tuple[Access, str] | None:
+    """The access by which a group needs an order, and why; None where it needs none, or may."""
+    if not group.why:
+        return None
+    if group.sharing == "ordered":
+        return group.why[0], "one thread uses what another one writes"
+    # Indices of which nothing is known are most often those of a permutation.
+    if group.sharing == "take" and not any(None in a.index for a in group.why):
+        return group.why[0], "several threads replace one element"
+    return None

@@ -1,0 +1,349 @@
+"""Runs compiled kernels on a GPU: the launch structure, frames for what threads save, errors.
+
+Frames have one size. Where the text of a kernel says how much its threads save, that is it. Else it
+is guessed: an adjoint's threads that need more have had no effect, and are run again with larger
+frames, fewer at a time; a recorded launch has, and all that it changed is put back before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.classes import dataclass
+from engine.codegen.apart import SUFFIX, WIDE
+from engine.codegen.cuda import local_stack
+from engine.compile.backend import (
+    JOURNAL_LIMIT,
+    NO_MEMORY,
+    NOTHING,
+    STACK_LIMIT,
+    TOO_LARGE,
+    Entry,
+    Journal,
+    Limits,
+    Outcome,
+    shape,
+)
+from engine.compile.cuda import apart
+from engine.compile.cuda.gpu import parameters
+from engine.compile.cuda.order import check_order
+
+if TYPE_CHECKING:
+    from engine.compile.cuda import Code, Cuda
+    from engine.compile.cuda.gpu import Gpu
+
+BLOCK = 256  # CUDA threads of a block
+_LARGEST_BLOCK = 1024
+_MOST_BLOCKS = 1 << 30
+_LARGEST = 2**31 - 1 - 65536  # threads along an axis; see `eng::fits_int32`
+FIRST = 1024  # bytes of frames whose size is a guess, at first
+GROWTH = 8  # how much larger the next ones are
+FRAMES = 1 << 30  # bytes of all frames of stacks together, where one is not larger by itself
+_PER_SM = 2048  # CUDA threads that run at once on one multiprocessor, at most
+_ROOM = (1 << 14, 1 << 22)  # pairs of words for messages: the least, and the most
+
+
+class Frames(ctypes.Structure):
+    """`eng_frames`."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64))
+
+
+class Messages(ctypes.Structure):
+    """`eng_messages`."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("used", ctypes.c_void_p), ("room", ctypes.c_int64)
+    )  # fmt: skip
+
+
+class Launch(ctypes.Structure):
+    """`eng_launch` of the CUDA dialect."""
+
+    _fields_ = (
+        ("dim", ctypes.c_int64 * 4), ("ndim", ctypes.c_int64), ("begin", ctypes.c_int64),
+        ("end", ctypes.c_int64), ("error", ctypes.c_void_p), ("ended", ctypes.c_void_p),
+        ("again", ctypes.c_int64), ("stack", Frames), ("beyond", ctypes.c_int64),
+        ("journal", Frames), ("output", Messages), ("wide", ctypes.c_int64),
+    )  # fmt: skip
+    begin: int
+    end: int
+    error: int
+    ended: int
+    again: int
+    stack: Frames
+    beyond: int
+    journal: Frames
+    output: Messages
+    wide: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of the device, as long as this lives."""
+
+    owner: object
+    address: int
+    nbytes: int
+
+
+class CudaJournal(Journal):
+    """Frames of threads from `begin` on, `count` of them, of `size` bytes each."""
+
+    __slots__ = ("_gpu", "begin", "count", "memory", "size")
+
+    def __init__(self, gpu: Gpu, memory: Memory, size: int, begin: int, count: int) -> None:
+        self._gpu = gpu
+        self.memory = memory
+        self.size = size
+        self.begin = begin
+        self.count = count
+
+    @property
+    def nbytes(self) -> int:
+        return self.memory.nbytes
+
+    def words(self) -> NDArray[np.int64]:
+        found = self._gpu.read(self.memory.address, self.count * self.size).view(np.int64)
+        frames = found.reshape(self.count, -1)
+        return np.concatenate([f[1 : 1 + f[0] // 8] for f in frames])
+
+
+def run(
+    backend: Cuda,
+    entry: Entry,
+    dim: tuple[int, ...],
+    args: bytes,
+    limits: Limits,
+    threads: tuple[int, int] | None,
+    journal: Journal | None,
+    spare: Callable[[], Entry] | None,
+) -> Outcome:
+    """See `Backend.run`."""
+    code: Code = entry.code
+    total = math.prod(dim)
+    begin, end = (0, total) if threads is None else threads
+    if begin >= end:
+        return NOTHING
+    if too_large(code, dim, end):
+        return Outcome(TOO_LARGE)
+    if code.is_adjoint and entry.threads is not None and end - begin > 1:
+        check_order(entry.symbol, entry.threads, dim, args)
+    made = Run(backend, entry, dim, args, begin, end, limits)
+    if not code.facts.context:
+        made.launch(code)
+        return NOTHING
+    try:
+        return made.with_context(entry, journal, spare)
+    except MemoryError:
+        return Outcome(NO_MEMORY)
+
+
+def too_large(code: Code, dim: tuple[int, ...], end: int) -> bool:
+    """Whether the indices of threads are more than the kernel can count."""
+    axes = dim[: code.facts.axes]
+    return max(axes, default=0) > _LARGEST or (code.linear and end > _LARGEST)
+
+
+class Run:
+    """One launch on its way."""
+
+    def __init__(
+        self, backend: Cuda, entry: Entry, dim: tuple[int, ...], args: bytes, begin: int, end: int,
+        limits: Limits,
+    ) -> None:  # fmt: skip
+        args += entry.bound
+        self.backend = backend
+        self.gpu = backend.gpu
+        self.args = args
+        self.block = ctypes.create_string_buffer(args, max(len(args), 8))
+        self.count = end - begin
+        self.limits = limits
+        seen = entry.code.apart.useful and begin == 0
+        self.form = apart.form_of(entry, dim, args) if seen else apart.ANY
+        sizes = (ctypes.c_int64 * 4)(*dim, *[1] * (4 - len(dim)))
+        self.state = Launch(sizes, len(dim), begin, end, backend.scratch)
+
+    def memory(self, nbytes: int, zero: bool = False) -> Memory:
+        """Memory for this launch. It may be given back before that is over: to its stream."""
+        owner, address = self.backend.allocate(0, nbytes, zero)
+        return Memory(owner, address, nbytes)
+
+    def launch(self, code: Code, blocks: int = _MOST_BLOCKS, block: int = 0) -> None:
+        """All threads, by so many blocks at most, of so many threads."""
+        self.gpu.launch(*self.ready(code, blocks, block))
+
+    def ready(
+        self, code: Code, blocks: int = _MOST_BLOCKS, block: int = 0
+    ) -> tuple[Any, int, int, Any]:
+        """What `Gpu.launch` gets."""
+        count, suffix = self.count, ""
+        if not block:
+            asked, most = shape.get() or (BLOCK, 0)
+            block = min(-(-max(asked, 1) // 32) * 32, _LARGEST_BLOCK)
+            blocks = min(blocks, most) if most > 0 else blocks
+        pointers: list[ctypes.c_void_p] = []
+        if self.form and code.apart.useful:
+            suffix = SUFFIX
+            pointers = [ctypes.c_void_p.from_buffer(self.block, at) for at in code.pointers]
+            filled = self.gpu.properties.sm_count * (_PER_SM // block)
+            if code.apart.sums:  # each block adds to memory once
+                blocks = min(blocks, filled)
+            if self.form == apart.WIDE and count >= filled * block:
+                self.state.wide, count = 1, -(-count // WIDE)
+        blocks = min(blocks, -(-count // block))
+        function = self.backend.function(code, suffix)
+        return function, blocks, block, parameters(self.block, self.state, *pointers)
+
+    def with_context(
+        self, entry: Entry, journal: Journal | None, spare: Callable[[], Entry] | None
+    ) -> Outcome:
+        """A launch whose threads save something, or say something."""
+        code: Code = entry.code
+        state, words = self.state, code.frames.words
+        head = self.memory(16, zero=True)  # the error, and how much was said
+        state.error = head.address
+        room, said = 0, None
+        if words:
+            room = min(max(_ROOM[0], self.count * words), _ROOM[1])
+            said = self.memory(16 * room)
+            state.output = Messages(said.address, head.address + 8, room)
+        if journal is not None:
+            assert isinstance(journal, CudaJournal)
+            assert (journal.begin, journal.count) == (state.begin, self.count)
+            state.journal = Frames(journal.memory.address, journal.size)
+        left: CudaJournal | None = None
+        if code.facts.writes:
+            errors, used, left = self._recorded(entry, head)
+        else:
+            errors, used = self._saved(code, head, spare)
+        error, output = errors.bit_length() - 1 if errors else 0, b""
+        if used and said is not None:
+            output = self._output(said, min(used, room))
+            error = error or (NO_MEMORY if used > room else 0)
+        stack = state.stack.bytes or code.frames.stack or 0
+        if not (error or output or left or stack):
+            return NOTHING
+        return Outcome(error, None if error else left, output, stack)
+
+    def _ended(self, head: Memory) -> tuple[int, int]:
+        """The bits of errors, and how many pairs of words were said; waits for the launch."""
+        errors, used = self.gpu.read(head.address, 16).view(np.uint64)
+        return int(errors), int(used)
+
+    def _output(self, said: Memory, used: int) -> bytes:
+        """What threads said, one after the other in their order."""
+        pairs = self.gpu.read(said.address, 16 * used).view(np.uint64).reshape(-1, 2)
+        order = np.argsort(pairs[:, 0], kind="stable")
+        out: bytes = pairs[order, 1].tobytes()
+        return out
+
+    # ---- stacks
+
+    def _saved(
+        self, code: Code, head: Memory, spare: Callable[[], Entry] | None
+    ) -> tuple[int, int]:
+        """Runs a kernel whose threads have a stack. Those that exceed it are run again."""
+        state = self.state
+        if local_stack(code.frames) is not None:
+            self.launch(code)
+            # Nothing can end a thread whose stack is large enough.
+            quiet = not (code.facts.reads or code.frames.words or state.again)
+            return (0, 0) if quiet else self._ended(head)
+        if not state.ended:
+            self.kept = self.memory(self.count, zero=True)
+            state.ended = self.kept.address
+        state.beyond = _rounded(code.frames.beyond)
+        for size in _sizes(code.frames.stack, self.limits.stack):
+            size += state.beyond
+            block = BLOCK if size * BLOCK <= FRAMES // 16 else 32
+            blocks = min(self.gpu.properties.sm_count * (_PER_SM // block),
+                         max(FRAMES // (size * block), 1), -(-self.count // block))  # fmt: skip
+            try:
+                frames = self.memory(blocks * block * size)
+            except MemoryError:
+                break
+            state.stack = Frames(frames.address, size)
+            self.launch(code, blocks, block)
+            errors, used = self._ended(head)
+            if errors != 1 << STACK_LIMIT:
+                return errors, used
+            self.gpu.clear(head.address, 8)
+            state.again = STACK_LIMIT
+        if spare is not None:  # the form that saves less goes on with those threads
+            return self._saved(spare().code, head, None)
+        return 1 << (STACK_LIMIT if state.again else NO_MEMORY), 0
+
+    # ---- journals
+
+    def _recorded(self, entry: Entry, head: Memory) -> tuple[int, int, CudaJournal | None]:
+        """Runs a kernel that writes a journal, with frames that are large enough."""
+        code: Code = entry.code
+        known, guesses = code.frames.journal, self.backend.guesses
+        limit = self.limits.journal
+        most = max(limit // self.count // 8 * 8 - 8, 0) if limit > 0 else 0
+        first = guesses.get(code.symbol) if known is None else known
+        before: list[tuple[int, Memory]] | None = None
+        errors = used = 0
+        for size in _sizes(first, most, known is not None, limit > 0):
+            if known is None and before is None:
+                before = self._written(entry)
+            for address, kept in before or ():
+                if errors:
+                    self.gpu.move(address, kept.address, kept.nbytes)
+            if errors:
+                self.gpu.clear(head.address, 16)
+            frames = self.memory((size + 8) * self.count)
+            self.state.journal = Frames(frames.address, size + 8)
+            self.launch(code)
+            if known is not None and size >= known and not code.frames.words:
+                errors = used = 0  # nothing can end a thread, and nobody need wait
+            else:
+                errors, used = self._ended(head)
+            if not errors:
+                guesses[code.symbol] = size
+                made = CudaJournal(self.gpu, frames, size + 8, self.state.begin, self.count)
+                return 0, used, made
+            if errors != 1 << JOURNAL_LIMIT:
+                break
+        return errors, used, None
+
+    def _written(self, entry: Entry) -> list[tuple[int, Memory]]:
+        """Copies of all that a launch may change, each with its address."""
+        code: Code = entry.code
+        assert entry.threads is not None
+        spans = {a.ends for a in entry.threads.arrays(self.args)
+                 if a.name in code.facts.written and not a.empty}  # fmt: skip
+        out = []
+        for lo, hi in sorted(spans):
+            kept = self.memory(hi - lo)
+            self.gpu.move(kept.address, lo, hi - lo)
+            out.append((lo, kept))
+        return out
+
+
+def _rounded(size: int) -> int:
+    return -(-size // 8) * 8
+
+
+def _sizes(
+    first: int | None, limit: int, enough: bool = True, limited: bool | None = None
+) -> Iterator[int]:
+    """Sizes of frames to try, each larger than the one before.
+
+    first: what is needed if `enough`, else a guess. limit: 0 for none, unless `limited`.
+    """
+    limited = limit > 0 if limited is None else limited
+    size = FIRST if first is None else _rounded(first)
+    while limited is False or size < limit:
+        yield size
+        if enough and first is not None:
+            return
+        size *= GROWTH
+    yield _rounded(limit)

@@ -1,0 +1,86 @@
+"""GPUs that are emulated: the CUDA backend whole, on what stands in for CuPy and NVRTC."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from engine.compile.cuda import Cuda
+from engine.compile.cuda.gpu import Gpu
+from engine.runtime import device
+from tests.backend.cuda.fake_cupy import FakeCupy
+from tests.backend.cuda.host import compile_text
+
+
+@cache
+def _folder() -> Path:
+    made = tempfile.mkdtemp(prefix="emulated-cuda-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+@cache
+def _compiled(text: str) -> tuple[bytes, str]:
+    folder = _folder() / hashlib.sha256(text.encode()).hexdigest()[:24]
+    folder.mkdir()
+    library, said = compile_text(text, folder)
+    return (b"" if library is None else str(library).encode()), said
+
+
+class EmulatedCuda(Cuda):
+    """The backend of one emulated GPU."""
+
+    keeps = False  # its machine code is a file of this process
+
+    def _version(self) -> tuple[int, int]:
+        return 0, 0
+
+    def _known(self, arch: str) -> str:
+        return arch
+
+    def _compiled(self, text: str) -> tuple[bytes, str]:
+        return _compiled(text)
+
+
+@contextmanager
+def emulated(cupy: FakeCupy | None = None) -> Iterator[list[device.Device]]:
+    """Devices `cuda:0` and on, registered meanwhile."""
+    cupy = cupy or FakeCupy()
+    taken = {d.alias for d in device.DEVICES}  # beside real ones they have numbers of their own
+    first = 100 if "cuda:0" in taken else 0
+    made = [
+        device.Device(f"cuda:{first + k}", EmulatedCuda(gpu=Gpu(cupy, k)), first + k)
+        for k in range(cupy.count)
+    ]
+    for one in made:
+        device.register(one)
+    try:
+        yield made
+    finally:
+        for one in made:
+            device.unregister(one)
+
+
+# Where tests of GPUs run: on an emulated one anywhere, and on a real one where there is one.
+PLACES = ("emulated", pytest.param("cuda", marks=pytest.mark.gpu))
+
+
+@contextmanager
+def place(name: str) -> Iterator[device.Device]:
+    """One of `PLACES`; skips the test where that is not there."""
+    if name == "emulated":
+        with emulated() as (found, *_):
+            yield found
+        return
+    gpus = device.get_cuda_devices()
+    if not gpus:
+        pytest.skip("no GPU that CuPy sees")
+    yield gpus[0]
