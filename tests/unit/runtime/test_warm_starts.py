@@ -367,7 +367,7 @@ def test_sources_are_told_by_their_contents(
     cache = Cache(str(tmp_path))
     monkeypatch.setattr(sources, "_ROOT", str(root))
     assert sources._digest(cache) is None  # younger than this process
-    monkeypatch.setattr(sources, "_STARTED", 1e12)
+    monkeypatch.setattr(sources, "STARTED", 1e12)
     first = sources._digest(cache)
     assert first is not None and sources._digest(cache) == first
     file.write_text("a = 2\n")
