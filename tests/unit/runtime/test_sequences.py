@@ -362,7 +362,8 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, taped: bool) -> None:
                 wp.launch(slow, 1, [x])
         small = wp.zeros(2, dtype=float)
         wp.launch(slow, 1, [small])
-        capture.graph._steps[0][0]._ran = 1
+        if not taped:
+            capture.graph._steps[0][0]._ran = 1
 
         def interrupt(number: int, frame: Any) -> None:
             raise KeyboardInterrupt

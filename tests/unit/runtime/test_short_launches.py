@@ -327,6 +327,12 @@ def test_limits_that_change(short: bool | str, monkeypatch: pytest.MonkeyPatch) 
     assert np.array_equal(x.grad.numpy(), before)
 
 
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="it is made for CPython")
+def test_it_can_be_made() -> None:
+    """Else all that is native would be left out, and nobody would see."""
+    assert NATIVE is not None or sys.platform != "linux"
+
+
 @pytest.mark.skipif(NATIVE is None, reason="the launcher cannot be made here")
 def test_it_runs_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LEAST", 400_000)  # also under --parts

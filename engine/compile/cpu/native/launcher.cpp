@@ -272,7 +272,7 @@ object* clear(object*, object* const* given, int64_t n) {
 object* many(object*, object* const* given, int64_t n) {
     if (n != 4) return nothing();
     const step_t* steps = words<step_t>(given[0]);
-    int64_t* const progress = words<int64_t>(given[3]);
+    int64_t* const progress = reinterpret_cast<int64_t*>(py.as_long(given[3]));
     const int64_t first = py.as_long(given[1]), end = py.as_long(given[2]);
     struct { int64_t number; eng_launch state; } left;
     bool quiet = true;
