@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
-from engine.codegen.facts import LINEAR, facts_of
+from engine.codegen.facts import LINEAR, facts_of, touched_arrays
 from engine.codegen.layout import arg_offsets
 from engine.codegen.loops import Loops, Place, Sums
 from engine.codegen.spelling import identifier, local
@@ -159,9 +159,7 @@ class Form:
 
 def pointed(fn: n.Function) -> list[tuple[n.Var, int]]:
     """The arrays that come as pointers of their own, with their places among the arguments."""
-    touched = facts_of(fn)[id(fn)].touched
-    offsets = arg_offsets([p.type for p in fn.params])
-    return [(p, at) for p, at in zip(fn.params, offsets, strict=False) if p.name in touched]
+    return touched_arrays(fn, facts_of(fn)[id(fn)])
 
 
 def _pointer(p: n.Var) -> str:

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from engine.codegen import headers, lanes, loans, snippets, streams
 from engine.codegen.cstyle import Dialect, Emitter
-from engine.codegen.facts import LINEAR
+from engine.codegen.facts import LINEAR, touched_arrays
 from engine.codegen.layout import arg_offsets
 from engine.codegen.loops import Loops, Place, loop
 from engine.codegen.outline import is_large, weight_of
-from engine.codegen.spelling import identifier, local
+from engine.codegen.spelling import flag, identifier, local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
@@ -144,10 +144,8 @@ def _run_apart(e: Emitter, known: Loops, far: Sequence[tuple[str, Place]]) -> li
 
 def _given(e: Emitter) -> str:
     """The memory of the arrays that a kernel touches, as arguments of its functions."""
-    offsets = arg_offsets([p.type for p in e.fn.params])
-    touched = e.facts[id(e.fn)].touched
-    places = [at for p, at in zip(e.fn.params, offsets, strict=False) if p.name in touched]
-    return ", ".join(f"eng::data(args, {at})" for at in places)
+    places = touched_arrays(e.fn, e.facts[id(e.fn)])
+    return ", ".join(f"eng::data(args, {at})" for _, at in places)
 
 
 def _go(e: Emitter, known: Loops, blocks: bool, far: bool) -> list[str]:
@@ -165,7 +163,7 @@ def _entry(
     e: Emitter, symbol: str, known: Loops, apart: bool, blocks: bool, far: bool
 ) -> list[str]:
     facts = e.facts[id(e.fn)]
-    linear = "true" if LINEAR in facts.tids else "false"
+    linear = flag(LINEAR in facts.tids)
     out = [f"ENG_EXPORT void {symbol}(const unsigned char* args, eng_launch* L) {{"]
     if facts.tids:
         out.append(f"    if (!eng::fits(L, {linear}, {facts.axes})) return;")

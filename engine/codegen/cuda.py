@@ -23,6 +23,7 @@ from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR
 from engine.codegen.frames import Frames, frames_of
 from engine.codegen.layout import SLOT, arg_offsets
+from engine.codegen.spelling import flag
 from engine.ir import nodes as n
 
 # Bytes of saved values that a thread keeps in its own memory, where they are known to be so few.
@@ -88,12 +89,12 @@ def _run(e: Emitter, form: Form) -> list[str]:
             ]
         body += [
             "if (eng::skips(L, k)) continue;",
-            f"eng::ctx_t ctx = eng::enter<{_flag(facts.reads)}>(L, k, stack);",
+            f"eng::ctx_t ctx = eng::enter<{flag(facts.reads)}>(L, k, stack);",
         ]
     body += form.coordinates()
     body.append(f"{e.call(e.fn, form.arguments())};")
     if facts.context:
-        body.append(f"eng::leave<{_flag(facts.writes)}>(L, k, ctx);")
+        body.append(f"eng::leave<{flag(facts.writes)}>(L, k, ctx);")
     return [*out, *form.loop(body), *form.end(), "}"]
 
 
@@ -112,12 +113,8 @@ def _entry(e: Emitter, symbol: str, forms: Sequence[Form]) -> list[str]:
         f"    {', '.join(rest)}) {{",
     ]
     if facts.tids:
-        out.append(f"    if (!eng::fits(L, {_flag(LINEAR in facts.tids)}, {facts.axes})) return;")
+        out.append(f"    if (!eng::fits(L, {flag(LINEAR in facts.tids)}, {facts.axes})) return;")
     calls = [f"ns_{symbol}::{form.call()};" for form in forms]
     if len(calls) > 1:
         return [*out, f"    if (L.wide) {calls[1]}", f"    else {calls[0]}", "}"]
     return [*out, f"    {calls[0]}", "}"]
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.classes import dataclass
+from engine.codegen.layout import arg_offsets
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 
@@ -127,3 +128,9 @@ def _passed(s: n.Call, names: frozenset[str]) -> set[str]:
     """Arrays of a caller that are certain parameters in a call."""
     pairs = zip(s.func.params, s.args, strict=True)
     return {a.name for p, a in pairs if p.name in names and isinstance(a, n.Var)}
+
+
+def touched_arrays(fn: n.Function, facts: Facts) -> list[tuple[n.Var, int]]:
+    """The array parameters that a kernel touches, and where its arguments name them."""
+    offsets = arg_offsets([p.type for p in fn.params])
+    return [(p, at) for p, at in zip(fn.params, offsets, strict=False) if p.name in facts.touched]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from engine.codegen.ahead import AHEAD, ahead
 from engine.codegen.cstyle import Emitter
-from engine.codegen.facts import Facts
+from engine.codegen.facts import Facts, touched_arrays
 from engine.codegen.layout import arg_offsets
 from engine.codegen.loops import Loops, runs_down, spans_of
 from engine.codegen.rows import operations
+from engine.codegen.spelling import flag
 from engine.ir import nodes as n
 from engine.lang.types import ArrayType
 
@@ -27,13 +28,12 @@ def table(e: Emitter, known: Loops) -> list[str]:
     fn, facts = e.fn, e.facts[id(e.fn)]
     loans, more = dict(known.loans), _looked_at_ahead(fn)
     out = []
-    for p, at in zip(fn.params, arg_offsets([p.type for p in fn.params]), strict=False):
-        if not isinstance(p.type, ArrayType) or p.name not in facts.touched:
-            continue
+    for p, at in touched_arrays(fn, facts):
+        assert isinstance(p.type, ArrayType)
         extra = AHEAD if p.name in more else 0
         box = loans.get(p.name, ())
         along = ", ".join(f"{{{axis}, {low}, {high}, {extra}}}" for axis, low, high in box)
-        flags = ", ".join(map(_bool, (bool(box), p.name in facts.written, _is_sure(fn, p))))
+        flags = ", ".join(map(flag, (bool(box), p.name in facts.written, _is_sure(fn, p))))
         out.append(f"        {{{at}, {p.type.ndim}, {p.type.element.size}, {flags}, {{{along}}}}},")
     return out
 
@@ -56,10 +56,10 @@ def run(e: Emitter, symbol: str, known: Loops, blocks: bool) -> list[str]:
     """The branch of an entry point that lends."""
     facts, params = e.facts[id(e.fn)], [p.type for p in e.fn.params]
     down = bool(e.fn.adjoints) if blocks else runs_down(e, known)
-    count = sum(isinstance(p.type, ArrayType) and p.name in facts.touched for p in e.fn.params)
+    count = len(touched_arrays(e.fn, facts))
     work = operations(e.fn.body, calls=True)
     few, words = max(FEW // max(work, 1), 1), int(min(work / WORD, 2**30))
-    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {_bool(down)}"
+    flags = f"{few}, {words}, eng::sums_{_sums(e, known)}, {flag(down)}"
     size = arg_offsets(params)[-1]
     return [
         "    static const eng::loan_t loans[] = {",
@@ -79,7 +79,3 @@ def _sums(e: Emitter, known: Loops) -> str:
             return span
     shared = e.facts[id(e.fn)].written.difference(dict(known.loans))
     return "block" if shared else "none"
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, Facts
-from engine.codegen.spelling import identifier, local
+from engine.codegen.spelling import flag, identifier, local
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
@@ -80,7 +80,7 @@ def loop(
         call += " eng::close_frame(ctx);"
     if facts.context and adjoint:
         k = "k" if facts.axes == 0 else f"row - (stop - k{facts.axes - 1})"
-        reads = "true" if facts.reads else "false"
+        reads = flag(facts.reads)
         call += f" if (ctx.error) {{ eng::abandon(L, ctx, {k}, {reads}); break; }}"
     elif facts.context:
         call += " if (ctx.error) break;"

@@ -34,3 +34,8 @@ def template(params: Iterable[Var]) -> list[str]:
 def index_name(part: int) -> str:
     """The parameter that holds a part of the thread's index (int64)."""
     return "k" if part == LINEAR else f"k{part}"
+
+
+def flag(value: bool) -> str:
+    """A truth value."""
+    return "true" if value else "false"
