@@ -12,6 +12,7 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
     const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     const int64_t step = eng::lanes();
+    _Pragma("unroll 1")
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
@@ -40,10 +41,13 @@ static __device__ inline void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
     const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
+    alignas(8) unsigned char saved[8];
+    const eng::frame_t stack{saved, 0, 0};
     const int64_t step = eng::lanes();
+    _Pragma("unroll 1")
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
         if (eng::skips(L, k)) continue;
-        eng::ctx_t ctx = eng::enter<false>(L, k, eng::lane());
+        eng::ctx_t ctx = eng::enter<false>(L, k, stack);
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
         const int64_t k0 = c[0];
@@ -69,18 +73,21 @@ static __device__ inline void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor
     v_adj_x.at(k0) = 0.0f;
     const float v_t_5 = (v_ct * v_t_2);
     const float v_t_6 = (v_ct * v_t_1);
-    eng::atomic_add(v_adj_factor.at(k0), v_t_6);
-    eng::atomic_add(v_adj_x.at(k0), v_t_5);
+    eng::atomic_add(v_adj_factor, v_adj_factor.at(k0), v_t_6);
+    eng::atomic_add(v_adj_x, v_adj_x.at(k0), v_t_5);
 }
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
     const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     const auto v_factor = eng::arg<eng::array_t<float,1>>(args, 24);
     const auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 48);
     const auto v_adj_factor = eng::arg<eng::array_t<float,1>>(args, 72);
+    alignas(8) unsigned char saved[8];
+    const eng::frame_t stack{saved, 0, 0};
     const int64_t step = eng::lanes();
-    for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
+    _Pragma("unroll 1")
+    for (int64_t k = L.end - 1 - eng::lane(); k >= L.begin; k -= step) {
         if (eng::skips(L, k)) continue;
-        eng::ctx_t ctx = eng::enter<true>(L, k, eng::lane());
+        eng::ctx_t ctx = eng::enter<true>(L, k, stack);
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
         const int64_t k0 = c[0];

@@ -9,13 +9,14 @@ static __device__ inline void thread(A_x v_x, A_bin v_bin, A_out v_out, int64_t 
     const float v_t_4 = (v_t_2 * v_t_3);
     const int32_t v_t_5 = int32_t(v_out.shape[0]);
     const int32_t v_t_6 = ((v_t_1) < 0 ? (v_t_1) + (v_t_5) : (v_t_1));
-    eng::atomic_add(v_out.at(v_t_6), v_t_4);
+    eng::atomic_add(v_out, v_out.at(v_t_6), v_t_4);
 }
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
     const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
     const auto v_bin = eng::arg<eng::array_t<int32_t,1>>(args, 24);
     const auto v_out = eng::arg<eng::array_t<float,1>>(args, 48);
     const int64_t step = eng::lanes();
+    _Pragma("unroll 1")
     for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
@@ -43,8 +44,8 @@ static __device__ inline void thread(A_x v_x, A_bin v_bin, A_out v_out, A_adj_x 
     const float v_ct = v_adj_out.at(v_t_6);
     const float v_t_7 = (v_ct * v_t_3);
     const float v_t_8 = (v_ct * v_t_2);
-    eng::atomic_add(v_adj_x.at(k0), v_t_8);
-    eng::atomic_add(v_adj_x.at(k0), v_t_7);
+    eng::atomic_add(v_adj_x, v_adj_x.at(k0), v_t_8);
+    eng::atomic_add(v_adj_x, v_adj_x.at(k0), v_t_7);
 }
 static __device__ inline void run(const unsigned char* args, const eng_launch& L) {
     const auto v_x = eng::arg<eng::array_t<float,1>>(args, 0);
@@ -53,7 +54,8 @@ static __device__ inline void run(const unsigned char* args, const eng_launch& L
     const auto v_adj_x = eng::arg<eng::array_t<float,1>>(args, 72);
     const auto v_adj_out = eng::arg<eng::array_t<float,1>>(args, 96);
     const int64_t step = eng::lanes();
-    for (int64_t k = L.begin + eng::lane(); k < L.end; k += step) {
+    _Pragma("unroll 1")
+    for (int64_t k = L.end - 1 - eng::lane(); k >= L.begin; k -= step) {
         int64_t c[1];
         eng::coordinates<1>(L, k, c);
         const int64_t k0 = c[0];
