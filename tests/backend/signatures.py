@@ -128,6 +128,7 @@ def _random(t: ValueType, shape: tuple[int, ...], rng: np.random.Generator) -> A
     s = scalar_of(t)
     if s.kind == "b":
         return rng.random(shape) < 0.5
+    values: Array
     if s.kind == "f":
         sizes = rng.choice([0.5, 3, 100], size=(shape[0],) + (1,) * (len(shape) - 1))
         values = (rng.normal(size=shape) * sizes).astype(s.numpy)
