@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import engine
@@ -265,12 +266,25 @@ def _list(captured: list[CapturedTape], options: ListingOptions, folder: Path) -
 
 @contextlib.contextmanager
 def _modules_kept() -> Iterator[None]:
-    """Afterwards, imports find what the tool itself runs on, whatever the target did to them."""
+    """Afterwards, imports find what the tool itself runs on, whatever the target did to them.
+
+    That is also what the engine has loaded meanwhile: its packages still have such modules.
+    """
     before = {name: m for name, m in sys.modules.items() if name != "__main__"}
     try:
         yield
     finally:
         sys.modules.update(before)
+        _find_below(engine)
+
+
+def _find_below(package: ModuleType) -> None:
+    """Lets imports find the modules that a package has loaded."""
+    for word, module in list(vars(package).items()):
+        name = f"{package.__name__}.{word}"
+        if isinstance(module, ModuleType) and module.__name__ == name:
+            sys.modules[name] = module
+            _find_below(module)
 
 
 def _end_fork(error: BaseException | None) -> NoReturn:
