@@ -86,6 +86,8 @@ def loop(
         call += " if (ctx.error) break;"
     if facts.reads:
         call = f"eng::open_frame(ctx); {call} eng::next_frame(ctx);"
+    if facts.axes and LINEAR in facts.tids:
+        call = f"const int64_t k = {_linear(facts, down)}; {call}"
     if facts.axes == 0:
         head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
         lines = [f"for ({head}) {{ {call} }}"]
@@ -145,8 +147,6 @@ def _rows(
     """
     last = facts.axes - 1
     x, axes = f"k{last}", facts.axes
-    if LINEAR in facts.tids:
-        call = f"const int64_t k = {_linear(facts, down)}; {call}"
     ends = ["if (ctx.error) break;"] if facts.context else []
     if down:
         row = "for (int64_t row = end - 1, n; row >= begin; row -= n) {"

@@ -199,9 +199,10 @@ def get_device(ident: DeviceLike = None) -> Device:
             return HOST
     if isinstance(ident, Device):
         return ident
-    for device in DEVICES:
-        if device.alias == ident:
-            return device
+    if isinstance(ident, str):  # others may compare to anything
+        for device in DEVICES:
+            if device.alias == ident:
+                return device
     name = ident.strip().lower() if isinstance(ident, str) else ""
     is_gpu = name == "cuda" or name.startswith("cuda:")
     if is_gpu:

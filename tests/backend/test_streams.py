@@ -18,7 +18,10 @@ from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
 from engine.compile.cpu.loops import loops_of
 from engine.compile.threads import Threads
-from engine.ir.nodes import Function
+from engine.ir import nodes as n
+from engine.ir.builder import Builder, Names
+from engine.ir.rewrite import names_in, rewrite
+from engine.lang.types import ArrayType, scalar_of
 from tests.backend import test_loops as loops
 from tests.backend.test_loops import F2, F, I, V, functions, memory, only, packed
 from tests.parts import cut
@@ -82,10 +85,28 @@ def test_what_goes_out_by_lines() -> None:
     )
 
 
+def numbered(fn: n.Function) -> n.Function:
+    """Threads add their linear numbers to what scalars they write: no kernel says that itself."""
+    names = Names(names_in(fn))
+
+    def step(s: n.Stmt) -> list[n.Stmt]:
+        if not isinstance(s, n.Store) or not isinstance(s.array.type, ArrayType):
+            return [s]
+        element = s.array.type.element
+        if element != scalar_of(element):
+            return [s]
+        b = Builder(names, s.span)
+        number = b.op("cast", b.op("thread"), result=element)
+        b.add(replace(s, value=b.op("add", s.value, number)))
+        return b.stmts
+
+    return replace(fn, name=f"{fn.name}_numbered", body=rewrite(fn.body, step))
+
+
 @functools.cache
-def compiled() -> dict[str, tuple[Function, Entry, Entry]]:
+def compiled() -> dict[str, tuple[n.Function, Entry, Entry]]:
     """By kernel, an entry point for which no array is too small, and a plain one."""
-    every = [functions(k)[0] for k in KERNELS]
+    every = [f for k in KERNELS for f in (functions(k)[0], numbered(functions(k)[0]))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams_module, "VAST", 0)
         vast = CPU.compile(every)
@@ -93,8 +114,8 @@ def compiled() -> dict[str, tuple[Function, Entry, Entry]]:
         plain = CPU.compile(every)
     made = zip(every, vast, plain, strict=True)
     return {
-        k.key: (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
-        for k, (fn, *pair) in zip(KERNELS, made, strict=True)
+        fn.name: (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
+        for fn, *pair in made
     }
 
 
@@ -123,20 +144,22 @@ def around(arrays: list[Any]) -> list[bytes]:
     return [(a if a.base is None else a.base).tobytes() for a in arrays]
 
 
+@pytest.mark.parametrize("number", [False, True], ids=["as it is", "numbered"])
 @pytest.mark.parametrize("layout", [packed, uneven, wide, loops.the_same])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
-def test_lines_change_nothing(kernel: Any, layout: Any) -> None:
-    fn, *entries = compiled()[kernel.key]
-    for n in (1, 2, 15, 16, 17, 127, 128, 129, 1000, 5003):
+def test_lines_change_nothing(kernel: Any, layout: Any, number: bool) -> None:
+    name = functions(kernel)[0].name + "_numbered" * number
+    fn, *entries = compiled()[name]
+    for count in (1, 2, 15, 16, 17, 127, 128, 129, 1000, 5003):
         for threads in (1, 2, 7):
             seen = []
             for entry in entries:
-                args, arrays = loops.arguments(fn, n, layout)
+                args, arrays = loops.arguments(fn, count, layout)
                 with cut(threads):
-                    made = CPU.run(entry, loops.grid(fn, n), args, Limits(0, 0))
+                    made = CPU.run(entry, loops.grid(fn, count), args, Limits(0, 0))
                 assert not made.error
                 seen.append(around(arrays))
-            assert seen[0] == seen[1], (n, threads)
+            assert seen[0] == seen[1], (count, threads)
 
 
 def test_large_arrays_go_out_by_lines() -> None:

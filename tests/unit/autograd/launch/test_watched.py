@@ -5,7 +5,7 @@ import pytest
 
 import engine as wp
 from engine.autograd import check_tape
-from engine.runtime import execute
+from engine.runtime import watch
 from engine.runtime.watch import watching
 
 
@@ -43,12 +43,12 @@ def scaled(x: wp.array(dtype=float), y: wp.array(dtype=float)):
 def test_only_what_leaves_its_arrays_is_watched_everywhere(monkeypatch, kernel, verdict, inside):
     forms = set()
 
-    class Noting(execute.WatchedRun):
+    class Noting(watch.WatchedRun):
         def __init__(self, backend, variants, form, *more):
             forms.add(form)
             super().__init__(backend, variants, form, *more)
 
-    monkeypatch.setattr(execute, "WatchedRun", Noting)
+    monkeypatch.setattr(watch, "WatchedRun", Noting)
     k = wp.array([3, 1, 0, 2 if inside else 1 << 28], dtype=int)
     x = wp.array([0.3, 0.9, 0.5, 0.7], dtype=float, requires_grad=True)
     y = wp.zeros(4, dtype=float, requires_grad=True)
