@@ -7,6 +7,9 @@ units in the last place of the right result.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -271,3 +274,22 @@ def test_functions_of_the_library_are_taken_where_they_are_asked_for(
     found = errors("sin", got, values)
     assert found.max() < 1.0 < errors("sin", own, values).max()
     assert np.any(got != own)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_sine_is_past_one(dtype: Any) -> None:
+    """Roots and arcs of what is left up to 1 would be NaN."""
+    turns = np.arange(-2000, 2000) * (np.pi / 2)
+    around = (turns[:, None] + np.linspace(-2e-3, 2e-3, 101)).ravel().astype(dtype)
+    for name in ("sin", "cos"):
+        assert np.abs(run(name, around)).max() == 1.0
+    assert run("cos", np.zeros(9, dtype)).tolist() == [1.0] * 9
+
+
+def test_errors_where_processors_do_not_multiply_and_add_at_once() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    chosen = ["-k", "(whole_range or float64 or alone or pairs or past) and not log10"]
+    env = {**os.environ, "CXX": "g++ -DENG_NO_FMA"}
+    done = subprocess.run([*command, *chosen], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "passed" in done.stdout

@@ -15,21 +15,44 @@ namespace vm {
     typedef T T##_64 __attribute__((vector_size(64)));
 ENG_VECTORS(float)
 ENG_VECTORS(double)
+ENG_VECTORS(int64_t)
 #undef ENG_VECTORS
+template <int bytes> struct words;
+template <> struct words<16> { typedef int64_t_16 type; };
+template <> struct words<32> { typedef int64_t_32 type; };
+template <> struct words<64> { typedef int64_t_64 type; };
 
-#define ENG_LANES(T, V, name)                                                                \
-    static __attribute__((noinline)) V name##_lanes(V x) {                                   \
-        constexpr int n = int(sizeof(V) / sizeof(T));                                        \
-        T in[n], out[n];                                                                     \
-        int32_t far = 0;                                                                     \
-        ENG_LIB(memcpy)(in, &x, sizeof(V));                                                  \
-        for (int i = 0; i < n; ++i) out[i] = name##_fast(in[i]);                             \
-        for (int i = 0; i < n; ++i) far |= int32_t(!is_near(in[i]));                         \
-        if (__builtin_expect(far, 0)) {                                                      \
-            for (int i = 0; i < n; ++i) out[i] = name##_any(in[i]);                          \
+// By float64, of which a vector holds fewer: lane by lane, of which compilers make vectors.
+template <class V> ENG_INLINE V tan_fast(V x) {
+    constexpr int n = int(sizeof(V) / sizeof(float));
+    typedef V whole __attribute__((may_alias));
+    alignas(V) float in[n], out[n];
+    *(whole *)in = x;
+    for (int i = 0; i < n; ++i) out[i] = tan_fast(in[i]);
+    return *(whole *)out;
+}
+
+// Whether all numbers of a vector are near, of which `reach` is the largest.
+template <class V> ENG_INLINE bool are_near(V x, V reach) {
+    typedef typename words<int(sizeof(V))>::type W;
+    const V positive = value_of(V{}, bits_of(x) & ~bits_of(-V{}));
+    const W near = (W)(positive <= reach);
+    int64_t all_of = -1;
+    for (int i = 0; i < int(sizeof(V) / sizeof(int64_t)); ++i) all_of &= near[i];
+    return all_of == -1;
+}
+
+#define ENG_LANES(T, V, name, reach)                                                         \
+    static __attribute__((noinline, cold)) V name##_each(V x) {                              \
+        for (int i = 0; i < int(sizeof(V) / sizeof(T)); ++i) {                               \
+            const T one = x[i];                                                              \
+            x[i] = name##_any(one);                                                          \
         }                                                                                    \
-        ENG_LIB(memcpy)(&x, out, sizeof(V));                                                 \
         return x;                                                                            \
+    }                                                                                        \
+    ENG_INLINE V name##_lanes(V x) {                                                         \
+        const V y = name##_fast(x);                                                          \
+        return __builtin_expect(are_near(x, all<V>(reach)), 1) ? y : name##_each(x);         \
     }                                                                                        \
     extern "C" T name##_one(T x) __asm__("eng_vm_" #name);                                   \
     extern "C" T name##_one(T x) { return name##_any(x); }
@@ -39,42 +62,42 @@ ENG_VECTORS(double)
     extern "C" V name##_##prefix(V x) __asm__("_ZGV" #prefix "v_eng_vm_" #name); \
     extern "C" V name##_##prefix(V x) {                                          \
         W w{};                                                                   \
-        ENG_LIB(memcpy)(&w, &x, sizeof(V));                                      \
+        for (int i = 0; i < int(sizeof(V) / sizeof(x[0])); ++i) w[i] = x[i];     \
         w = name##_lanes(w);                                                     \
-        ENG_LIB(memcpy)(&x, &w, sizeof(V));                                      \
+        for (int i = 0; i < int(sizeof(V) / sizeof(x[0])); ++i) x[i] = w[i];     \
         return x;                                                                \
     }
 
 #if defined(__aarch64__)
 #define ENG_TRIG(name)                     \
-    ENG_LANES(float, float_16, name)       \
+    ENG_LANES(float, float_16, name, FAST) \
     ENG_VARIANT(float_8, float_16, nN2, name) ENG_VARIANT(float_16, float_16, nN4, name)
 #define ENG_TRIG64(name)                   \
-    ENG_LANES(double, double_16, name)     \
+    ENG_LANES(double, double_16, name, FAST64) \
     ENG_VARIANT(double_16, double_16, nN2, name)
 #elif defined(__AVX512F__)
 #define ENG_TRIG(name)                                                                    \
-    ENG_LANES(float, float_64, name)                                                      \
+    ENG_LANES(float, float_64, name, FAST)                                                \
     ENG_VARIANT(float_16, float_64, bN4, name) ENG_VARIANT(float_32, float_64, cN8, name) \
     ENG_VARIANT(float_32, float_64, dN8, name) ENG_VARIANT(float_64, float_64, eN16, name)
 #define ENG_TRIG64(name)                                                                      \
-    ENG_LANES(double, double_64, name)                                                        \
+    ENG_LANES(double, double_64, name, FAST64)                                                \
     ENG_VARIANT(double_16, double_64, bN2, name) ENG_VARIANT(double_32, double_64, cN4, name) \
     ENG_VARIANT(double_32, double_64, dN4, name) ENG_VARIANT(double_64, double_64, eN8, name)
 #elif defined(__AVX__)
 #define ENG_TRIG(name)                                                                    \
-    ENG_LANES(float, float_32, name)                                                      \
+    ENG_LANES(float, float_32, name, FAST)                                                \
     ENG_VARIANT(float_16, float_32, bN4, name) ENG_VARIANT(float_32, float_32, cN8, name) \
     ENG_VARIANT(float_32, float_32, dN8, name)
 #define ENG_TRIG64(name)                                                                      \
-    ENG_LANES(double, double_32, name)                                                        \
+    ENG_LANES(double, double_32, name, FAST64)                                                \
     ENG_VARIANT(double_16, double_32, bN2, name) ENG_VARIANT(double_32, double_32, cN4, name) \
     ENG_VARIANT(double_32, double_32, dN4, name)
 #else
 #define ENG_TRIG(name) \
-    ENG_LANES(float, float_16, name) ENG_VARIANT(float_16, float_16, bN4, name)
+    ENG_LANES(float, float_16, name, FAST) ENG_VARIANT(float_16, float_16, bN4, name)
 #define ENG_TRIG64(name) \
-    ENG_LANES(double, double_16, name) ENG_VARIANT(double_16, double_16, bN2, name)
+    ENG_LANES(double, double_16, name, FAST64) ENG_VARIANT(double_16, double_16, bN2, name)
 #endif
 
 }  // namespace vm

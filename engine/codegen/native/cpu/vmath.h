@@ -1,8 +1,7 @@
-// Functions of float32 without branches and without fma, so that compilers make vectors of them,
-// and that a lane of a vector, the rest of a loop and a single call give the same bits on every
-// machine. Polynomials are minimax fits of our own (Remez's exchange) on the reduced ranges; the
-// errors that tests hold are in docs/python.md. Where arithmetic is in float64, results are
-// rounded once.
+// Functions of float32 without branches, so that compilers make vectors of them, and that a lane of
+// a vector, the rest of a loop and a single call give the same bits. Polynomials are minimax fits
+// of our own (Remez's exchange) on the reduced ranges; the errors that tests hold are in
+// docs/python.md. Where arithmetic is in float64, results are rounded once.
 #pragma once
 #include "scalar.h"
 
@@ -30,55 +29,112 @@ ENG_INLINE double double_of(int64_t x) {
     return r;
 }
 
+// a * b + c, by one operation with one rounding where processors have it.
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(ENG_NO_FMA)
+#define ENG_FMA
+ENG_INLINE float madd(float a, float b, float c) { return ENG_LIB(fmaf)(a, b, c); }
+ENG_INLINE double madd(double a, double b, double c) { return ENG_LIB(fma)(a, b, c); }
+#else
+ENG_INLINE float madd(float a, float b, float c) { return a * b + c; }
+ENG_INLINE double madd(double a, double b, double c) { return a * b + c; }
+#endif
+
+// The following take numbers and, where compilers have them, vectors of numbers.
+template <class V> struct ints { typedef decltype(V{} < V{}) type; };
+template <> struct ints<float> { typedef int32_t type; };
+template <> struct ints<double> { typedef int64_t type; };
+template <class V> using ints_of = typename ints<V>::type;
+template <class V> ENG_INLINE ints_of<V> bits_of(V x) { return (ints_of<V>)x; }
+template <class V> ENG_INLINE V value_of(V, ints_of<V> n) { return (V)n; }
+ENG_INLINE float value_of(float, int32_t n) { return float_of(n); }
+ENG_INLINE double value_of(double, int64_t n) { return double_of(n); }
+ENG_INLINE float first_of(float x) { return x; }
+ENG_INLINE double first_of(double x) { return x; }
+template <class V> ENG_INLINE auto first_of(V x) { return x[0]; }
+template <class V> ENG_INLINE V all(double c) { return V{} + decltype(first_of(V{}))(c); }
+template <class V> ENG_INLINE V madd(V a, V b, V c) {
+    constexpr int n = int(sizeof(V) / sizeof(first_of(a)));
+    V y{};
+    for (int i = 0; i < n; ++i) {
+        const auto p = a[i], q = b[i], r = c[i];
+        y[i] = madd(p, q, r);
+    }
+    return y;
+}
+
+// c + x * (d + x * (...)).
+template <class V> ENG_INLINE V poly(V, double c) { return all<V>(c); }
+template <class V, class... D> ENG_INLINE V poly(V x, double c, D... d) {
+    return madd(x, poly(x, d...), all<V>(c));
+}
+
 // Added and taken away again, they round to the nearest integer, which their lowest bits hold.
 constexpr float ROUND = 12582912.0f;          // 1.5 * 2^23
 constexpr double ROUND64 = 6755399441055744.0;  // 1.5 * 2^52
 constexpr int32_t SIGN = int32_t(0x80000000u);
 
-// Up to here four parts of pi / 2, three of them of nine bits, times a count are exact.
+// Up to here, x - k * pi is right to its last bit but one.
 constexpr float FAST = 48000.0f;
 
-// sin(x + quarters * pi / 2) for |x| <= FAST. `rest` is what rounding takes from the reduced
-// argument r, and the last part of pi / 2.
-ENG_INLINE float sine(float x, int32_t quarters) {
-    const float t = x * 0.63661975f + ROUND;
-    const float k = t - ROUND;
-    const float high = (x - k * 1.5703125f) - k * 0.00048351287841796875f;
-    const float low = k * 3.1385570764541626e-07f;
-    const float r = high - low;
-    const float rest = ((high - r) - low) - k * 6.07710062827671e-11f;
-    const int32_t n = bits_of(t) + quarters;
-    const float s = r * r;
-    const float c = 1.0f - 0.5f * s;
-    const float q = (r * s) * (-0.16666654f + s * (0.0083321314f + s * -0.0001951087f));
-    const float odd = r + (q + rest * c);
-    const float even = c + ((s * s) * (0.041666646f + s * (-0.0013887306f + s * 2.4431241e-05f)) -
-                            rest * (r + q));
-    const int32_t y = n & 1 ? bits_of(even) : bits_of(odd);
-    return float_of(y ^ (n << 30 & SIGN));
+#if defined(ENG_FMA)
+// sin(x - k * pi), with a sign where n is odd. Rounding does not take it past 1.
+template <class V> ENG_INLINE V turned(V x, V k, ints_of<V> n) {
+    V r = madd(k, all<V>(-3.1415927410125732), x);
+    r = madd(k, all<V>(8.742277657347586e-08), r);
+    r = madd(k, all<V>(3.430249356815763e-15), r);
+    const V s = r * r;
+    V y = madd(r * s, poly(s, -0.166666597f, 0.00833306555f, -0.000198095411f, 2.60570596e-06f), r);
+    y = y > 1.0f ? all<V>(1.0) : y;
+    y = y < -1.0f ? all<V>(-1.0) : y;
+    return value_of(V{}, bits_of(y) ^ (n << 31));
 }
-
-ENG_INLINE float sin_fast(float x) {
-    const float y = sine(x, 0);
+template <class V> ENG_INLINE V sin_fast(V x) {
+    const V t = madd(x, all<V>(0.3183098861837907), all<V>(ROUND));
+    const V y = turned(x, t - ROUND, bits_of(t));
     return x == 0.0f ? x : y;
 }
-ENG_INLINE float cos_fast(float x) { return sine(x, 1); }
+template <class V> ENG_INLINE V cos_fast(V x) {
+    const V t = madd(x, all<V>(0.3183098861837907), all<V>(-0.5)) + ROUND;
+    return turned(x, (t - ROUND) + 0.5f, bits_of(t) + 1);
+}
+#else
+// sin(x + quarters * pi / 2), by four parts of pi / 2, three of them of nine bits. `rest` is what
+// rounding takes from the reduced argument r, and the last part of pi / 2.
+template <class V> ENG_INLINE V sine(V x, int32_t quarters) {
+    const V t = x * 0.63661975f + ROUND;
+    const V k = t - ROUND;
+    const V high = (x - k * 1.5703125f) - k * 0.00048351287841796875f;
+    const V low = k * 3.1385570764541626e-07f;
+    const V r = high - low;
+    const V rest = ((high - r) - low) - k * 6.07710062827671e-11f;
+    const ints_of<V> n = bits_of(t) + quarters;
+    const V s = r * r;
+    const V c = 1.0f - 0.5f * s;
+    const V q = (r * s) * poly(s, -0.16666654f, 0.0083321314f, -0.0001951087f);
+    const V odd = r + (q + rest * c);
+    const V even = c + ((s * s) * poly(s, 0.041666646f, -0.0013887306f, 2.4431241e-05f) -
+                        rest * (r + q));
+    const ints_of<V> y = (n & 1) != 0 ? bits_of(even) : bits_of(odd);
+    return value_of(V{}, y ^ ((n << 30) & SIGN));
+}
+template <class V> ENG_INLINE V sin_fast(V x) {
+    const V y = sine(x, 0);
+    return x == 0.0f ? x : y;
+}
+template <class V> ENG_INLINE V cos_fast(V x) { return sine(x, 1); }
+#endif
 
 // The same by float64: two parts of pi / 2.
 ENG_INLINE float tan_fast(float x) {
     const double d = x;
-    const double t = d * 0.6366197723675814 + ROUND64;
+    const double t = madd(d, 0.6366197723675814, ROUND64);
     const double k = t - ROUND64;
-    double r = d - k * 1.5707963267341256;
-    r -= k * 6.077100506506192e-11;
+    const double r = madd(k, -6.077100506506192e-11, madd(k, -1.5707963267341256, d));
     const double s = r * r;
-    const double sn =
-        r + r * s * (-0.16666666628756252 + s * (0.008333328508708306 +
-                     s * (-0.00019839120034063792 + s * 2.7165908469967426e-06)));
-    const double cs =
-        1.0 + s * (-0.49999999999284583 + s * (0.04166666653392778 +
-              s * (-0.0013888879880362753 + s * (2.479882269874252e-05 +
-              s * -2.716585791676997e-07))));
+    const double sn = madd(r * s, poly(s, -0.16666666628756252, 0.008333328508708306,
+                                       -0.00019839120034063792, 2.7165908469967426e-06), r);
+    const double cs = poly(s, 1.0, -0.49999999999284583, 0.04166666653392778,
+                           -0.0013888879880362753, 2.479882269874252e-05, -2.716585791676997e-07);
     const bool flip = (bits_of(t) & 1) != 0;
     const double num = flip ? -cs : sn, den = flip ? sn : cs;
     const float y = float(num / den);
@@ -110,14 +166,13 @@ ENG_INLINE float tan(float x) { return tan_any(x); }
 ENG_INLINE float power_of_two(int32_t n) { return float_of(int32_t(uint32_t(n + 127) << 23)); }
 
 ENG_INLINE float exp(float x) {
-    float c = x > 89.0f ? 89.0f : x;
-    c = c < -104.5f ? -104.5f : c;
-    const float t = c * 1.442695f + ROUND;
+    const float floor = x < -104.5f ? -104.5f : x;
+    const float c = x > 89.0f ? 89.0f : floor;
+    const float t = madd(c, 1.442695f, ROUND);
     const float k = t - ROUND;
-    const float r = (c - k * 0.693115234375f) - k * 3.1946183e-05f;
-    const float p = 0.5f + r * (0.16666512f + r * (0.041666187f + r * (0.0083695976f +
-                    r * 0.0013951713f)));
-    const float y = 1.0f + (r + (r * r) * p);
+    const float r = madd(k, -3.1946183e-05f, madd(k, -0.693115234375f, c));
+    const float p = poly(r, 0.5f, 0.16666512f, 0.041666187f, 0.0083695976f, 0.0013951713f);
+    const float y = 1.0f + madd(r * r, p, r);
     const int32_t n = bits_of(t) - bits_of(ROUND);
     const int32_t half = n >> 1;
     return y * power_of_two(half) * power_of_two(n - half);
@@ -130,20 +185,19 @@ ENG_INLINE float log(float x) {
     const float f = float_of(bits_of(scaled) - int32_t(uint32_t(e) << 23)) - 1.0f;
     const float k = float(e - (small ? 23 : 0));
     const float s = f * f;
-    const float p = 0.33333316f + f * (-0.2500081f + f * (0.20002286f + f * (-0.16624555f +
-                    f * (0.14181194f + f * (-0.13128747f + f * (0.12881632f +
-                    f * -0.07859609f))))));
-    float y = (f * s) * p + k * 3.1946183e-05f;
-    y = y - 0.5f * s;
-    y = (f + y) + k * 0.693115234375f;
+    const float p = poly(f, 0.33333316f, -0.2500081f, 0.20002286f, -0.16624555f, 0.14181194f,
+                         -0.13128747f, 0.12881632f, -0.07859609f);
+    float y = madd(k, 3.1946183e-05f, (f * s) * p);
+    y = madd(s, -0.5f, y);
+    y = madd(k, 0.693115234375f, f + y);
     const float end = x == 0.0f ? -infinity<float>() : x < 0.0f ? quiet_nan<float>() : x;
     return ((x > 0.0f) & (x < infinity<float>())) ? y : end;
 }
 
 ENG_INLINE float tanh(float x) {
     const float s = x * x;
-    const float small = x + (x * s) * (-0.3333328f + s * (0.13331425f + s * (-0.053737614f +
-                        s * (0.02063041f + s * -0.005693517f))));
+    const float small = madd(
+        x * s, poly(s, -0.3333328f, 0.13331425f, -0.053737614f, 0.02063041f, -0.005693517f), x);
     const float a = float_of(bits_of(x) & ~SIGN);
     const float large = 1.0f - 2.0f / (vm::exp(2.0f * a) + 1.0f);
     const float signed_large = float_of(bits_of(large) | (bits_of(x) & SIGN));
@@ -162,19 +216,17 @@ ENG_INLINE double log2_of(double x) {
     const int32_t e = int32_t(uint64_t(high) >> 52 << 20) >> 20;
     const double m = double_of(b - int64_t(uint64_t(int64_t(e)) << 52));
     const double s = (m - 1.0) / (m + 1.0), z = s * s;
-    return double(e) + s * (2.8853900817778397 + z * (0.9617966941338816 +
-           z * (0.5770779359551524 + z * (0.4122099392028321 + z * (0.31987609768894604 +
-           z * 0.28334141938544277)))));
+    return madd(s, poly(z, 2.8853900817778397, 0.9617966941338816, 0.5770779359551524,
+                        0.4122099392028321, 0.31987609768894604, 0.28334141938544277), double(e));
 }
 
 // 2^x for |x| < 1000.
 ENG_INLINE double exp2_of(double x) {
     const double t = x + ROUND64;
     const double r = x - (t - ROUND64);
-    const double y = 1.0 + r * (0.6931471805461509 + r * (0.24022650695554923 +
-                     r * (0.055504109407039356 + r * (0.009618129219310885 +
-                     r * (0.0013333450904691525 + r * (0.00015403415541122065 +
-                     r * (1.5310010572529323e-05 + r * 1.3263484791176612e-06)))))));
+    const double y = poly(r, 1.0, 0.6931471805461509, 0.24022650695554923, 0.055504109407039356,
+                          0.009618129219310885, 0.0013333450904691525, 0.00015403415541122065,
+                          1.5310010572529323e-05, 1.3263484791176612e-06);
     return double_of(bits_of(y) + int64_t(uint64_t(bits_of(t)) << 52));
 }
 
@@ -224,10 +276,9 @@ ENG_INLINE double angle(double num, double den) {
     const double d = steep ? num : middle ? num + den : den;
     const double base = steep ? 1.5707963267948966 : middle ? 0.7853981633974483 : 0.0;
     const double s = n / d, z = s * s;
-    return base + s * (0.9999999999991848 + z * (-0.33333333272577137 +
-           z * (0.19999992565221394 + z * (-0.14285366637782607 + z * (0.11103079045651593 +
-           z * (-0.08988936443960475 + z * (0.06957265729618022 +
-           z * -0.037347032393156857)))))));
+    return madd(s, poly(z, 0.9999999999991848, -0.33333333272577137, 0.19999992565221394,
+                        -0.14285366637782607, 0.11103079045651593, -0.08988936443960475,
+                        0.06957265729618022, -0.037347032393156857), base);
 }
 
 ENG_INLINE float atan(float x) {
