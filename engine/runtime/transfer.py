@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.cpu import CPU, FEW
+from engine.compile.cpu import CPU, FEW, VAST
 from engine.lang.structs import StructType
 from engine.logger import log_warning
 from engine.runtime import data as d
@@ -212,7 +212,10 @@ def _take(dest: array, src: np.ndarray[Any, Any]) -> bool:
         return False
     check_writable(dest)
     dest.storage.before_write(dest.lo, dest.hi)
-    view[...] = src
+    if src.nbytes < VAST:
+        view[...] = src
+    else:
+        CPU.put(view, src)
     return True
 
 

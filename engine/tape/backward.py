@@ -50,13 +50,13 @@ def check_loss(loss: object) -> array:
 def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[array, Any]]:
     """Arrays with their cotangents as NumPy copies. Raises TapeError (E402).
 
-    seen: whether anybody else looks at them; else those of a GPU stay there.
+    seen: whether anybody else looks at them; else those that lie in an array may stay there.
     """
     if grads.__class__ is not dict and not isinstance(grads, Mapping):
         raise seed_error("grads must be a dictionary of arrays and cotangents",
                          f"got {type(grads).__name__}")  # fmt: skip
     out: list[tuple[array, Any]] = []
-    far = False
+    lying = False
     for key, g in grads.items():
         a = key if key.__class__ is array else shared(key)
         if not isinstance(a, array):
@@ -67,11 +67,11 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
             if bystanders:
                 reading((g,))
             backend = g.device.backend
-            if seen or backend.on_host or g.device is not a.device:
+            if seen or g.device is not a.device:
                 out.append((a, backend.to_host(g._parts).copy()))
             else:
                 out.append((a, g))
-                far = True
+                lying = True
             continue
         if not a._info.floating:
             message = "a cotangent was given for an array that cannot have a gradient"
@@ -80,11 +80,11 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
     for a, _ in out:
         if not a.requires_grad:
             a.requires_grad = True
-    return _lasting(out) if far else out
+    return _lasting(out) if lying else out
 
 
 def _lasting(seeds: list[tuple[array, Any]]) -> list[tuple[array, Any]]:
-    """Cotangents that lie on a GPU, copied there where a gradient that is set would change them."""
+    """Cotangents that lie in arrays, copied where a gradient that is set would change them."""
     written = [g for a, _ in seeds if (g := a.existing_grad) is not None]
     return [(a, c) if c.__class__ is not array
             else (a, c._parts.copy() if _meets(c, written) else c._parts)

@@ -90,7 +90,9 @@ def seed(a: array, cotangent: Any) -> None:
     storage.before_write(grad.lo, grad.hi)
     if cotangent.__class__ is float:
         transfer.put_one(grad)
-    elif storage.device is HOST and cotangent.dtype is grad._parts.dtype:
+    elif (
+        storage.device is HOST and cotangent.dtype is grad._parts.dtype and cotangent.nbytes < transfer.VAST
+    ):
         grad._parts[...] = cotangent  # as `_put` does, without a question
     else:
         grad._put(cotangent)

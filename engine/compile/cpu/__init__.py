@@ -41,6 +41,7 @@ _move = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, cty
     ("memmove", ctypes.pythonapi)
 )
 FEW = 1 << 14
+VAST = 8 << 20  # bytes, from which on several threads copy
 
 # What compiles and runs kernels is imported late: programs that launch nothing need none of it.
 
@@ -151,7 +152,12 @@ class Cpu(Backend):
 
     def put(self, view: Any, values: np.ndarray[Any, Any]) -> None:
         if getattr(values, "dtype", None) == view.dtype:
-            view[...] = values
+            if values.nbytes < VAST:
+                view[...] = values
+                return
+            from engine.compile.cpu.copies import write
+
+            write(view, values)
             return
         with np.errstate(all="ignore"):  # of the conversion
             view[...] = values

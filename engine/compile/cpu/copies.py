@@ -116,3 +116,15 @@ def add(target: NDArray[Any], lent: Lent, parts: Sequence[NDArray[Any]]) -> None
     with np.errstate(all="ignore"):
         for k in lent.touched:
             np.add(target, parts[k], out=target, where=parts[k] != 0)
+
+
+def write(view: NDArray[Any], values: NDArray[Any]) -> None:
+    """Writes many values of the same type over an array's, by all threads where that can be."""
+    plain = view.flags.writeable and view.flags.c_contiguous and values.flags.c_contiguous
+    if plain and values.shape == view.shape:
+        to, source, size = view.ctypes.data, values.ctypes.data, values.nbytes
+        apart = to + size <= source or source + size <= to
+        if apart and (workers := pool()) is not None:
+            workers.copy(to, source, size)
+            return
+    view[...] = values

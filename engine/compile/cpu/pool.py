@@ -32,6 +32,11 @@ class Pool:
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
             ctypes.c_int64, ctypes.c_int64, ctypes.c_int64,
         )  # fmt: skip
+        self._copy = library.eng_pool_copy
+        self._copy.restype = None
+        self._copy.argtypes = (
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+        )  # fmt: skip
         new = library.eng_pool_new
         new.restype = ctypes.c_void_p
         self._handle = new()
@@ -57,6 +62,10 @@ class Pool:
         from one copy to the next. size: numbers in each, of so many bytes (4 or 8).
         """
         self._add(self._handle, target, first, step, count, size, bytes, thread_count())
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copies so many bytes from an address to one; they must not overlap."""
+        self._copy(self._handle, target, source, size, thread_count())
 
 
 def thread_count() -> int:

@@ -1,30 +1,13 @@
 // Writes whole lines of memory that nobody reads soon, so that the processor reads none of them.
 #pragma once
 #include "apart.h"
+#include "lines.h"
 
 namespace eng {
 
 // Threads that write to memory that stays near, before that goes out.
 constexpr int64_t stream_threads = 128;
 
-#if defined(__AVX__) && defined(__x86_64__)
-typedef float line_t __attribute__((vector_size(32)));
-ENG_INLINE void stream_part(unsigned char* to, const unsigned char* from) {
-    line_t x;
-    ENG_LIB(memcpy)(&x, from, sizeof(x));
-#if defined(__clang__)
-    __builtin_nontemporal_store(x, reinterpret_cast<line_t*>(to));
-#else
-    __builtin_ia32_movntps256(reinterpret_cast<float*>(to), x);
-#endif
-}
-ENG_INLINE void stream_end() { __builtin_ia32_sfence(); }
-constexpr bool streams = true;
-#else
-ENG_INLINE void stream_part(unsigned char* to, const unsigned char* from) { ENG_LIB(memcpy)(to, from, 32); }
-ENG_INLINE void stream_end() {}
-constexpr bool streams = false;
-#endif
 // Whether arrays have so many bytes that no cache keeps them until they are read again.
 template <int N> ENG_INLINE bool is_vast(const extent_t (&a)[N], int64_t vast) {
     int64_t bytes = 0;
@@ -55,21 +38,6 @@ template <class T> ENG_INLINE int64_t stream_some(const T& there, int64_t left) 
     return stream_next(reinterpret_cast<uint64_t>(&there), sizeof(T), left);
 }
 
-// Writes bytes, lines whole; `stream_end` has to follow at last.
-ENG_ALONE void stream_bytes(unsigned char* to, const unsigned char* from, int64_t left) {
-    for (; left && reinterpret_cast<uint64_t>(to) % 64; --left) {
-        ENG_SCALAR;
-        *to++ = *from++;
-    }
-    for (; left >= 64; left -= 64, to += 64, from += 64) {
-        stream_part(to, from);
-        stream_part(to + 32, from + 32);
-    }
-    for (; left; --left) {
-        ENG_SCALAR;
-        *to++ = *from++;
-    }
-}
 template <class T> ENG_INLINE void stream(T& there, const T* here, int64_t n) {
     stream_bytes(reinterpret_cast<unsigned char*>(&there),
                  reinterpret_cast<const unsigned char*>(here), n * int64_t(sizeof(T)));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "block.h"
+#include "lines.h"
 
 namespace {
 
@@ -168,6 +169,17 @@ struct copies_t {
 
 constexpr int64_t tile = 4096, pieces = 64;
 
+// Cuts 0 to size into parts.
+void cut(int64_t size, eng_launch (&launches)[pieces], int64_t (&parts)[pieces]) {
+    const int64_t each = (size + pieces - 1) / pieces;
+    for (int64_t k = 0; k < pieces; ++k) {
+        parts[k] = k;
+        launches[k] = eng_launch{};
+        launches[k].begin = k * each < size ? k * each : size;
+        launches[k].end = (k + 1) * each < size ? (k + 1) * each : size;
+    }
+}
+
 // Elements L->begin to L->end. Where nothing was added, nothing changes: -0.0 stays.
 template <class T> void add_copies(const unsigned char* args, eng_launch* L) {
     copies_t c;
@@ -188,16 +200,39 @@ template <class T> void add_copies(const unsigned char* args, eng_launch* L) {
 ENG_EXPORT void eng_pool_add(
     void* pool, unsigned char* target, const unsigned char* first, int64_t step, int64_t count,
     int64_t size, int64_t bytes, int64_t threads) {
-    eng_launch launches[pieces] = {};
+    eng_launch launches[pieces];
     int64_t parts[pieces];
-    const int64_t each = (size + pieces - 1) / pieces;
-    for (int64_t k = 0; k < pieces; ++k) {
-        parts[k] = k;
-        launches[k].begin = k * each < size ? k * each : size;
-        launches[k].end = (k + 1) * each < size ? (k + 1) * each : size;
-    }
+    cut(size, launches, parts);
     const copies_t c{target, first, step, count};
     void* entry = reinterpret_cast<void*>(bytes == 4 ? add_copies<float> : add_copies<double>);
     eng_pool_run(pool, entry, reinterpret_cast<const unsigned char*>(&c), 0, launches, parts, pieces,
                  threads);
+}
+
+namespace {
+
+struct bytes_t {
+    unsigned char* to;
+    const unsigned char* from;
+};
+
+// Bytes L->begin to L->end.
+void copy_bytes(const unsigned char* args, eng_launch* L) {
+    bytes_t c;
+    __builtin_memcpy(&c, args, sizeof(c));
+    eng::stream_bytes(c.to + L->begin, c.from + L->begin, L->end - L->begin);
+    eng::stream_end();
+}
+
+}  // namespace
+
+// Copies bytes, more than caches keep, to where they are not read from.
+ENG_EXPORT void eng_pool_copy(void* pool, unsigned char* to, const unsigned char* from, int64_t size,
+                              int64_t threads) {
+    eng_launch launches[pieces];
+    int64_t parts[pieces];
+    cut(size, launches, parts);
+    const bytes_t c{to, from};
+    eng_pool_run(pool, reinterpret_cast<void*>(copy_bytes),
+                 reinterpret_cast<const unsigned char*>(&c), 0, launches, parts, pieces, threads);
 }
