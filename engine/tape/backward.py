@@ -17,7 +17,7 @@ from engine.runtime.foreign import plain, shared
 from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import bystanders, reading
-from engine.runtime.transfer import check_writable
+from engine.runtime.transfer import VAST, check_writable
 from engine.tape.launch_record import run_all_ready
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
@@ -50,7 +50,7 @@ def check_loss(loss: object) -> array:
 def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[array, Any]]:
     """Arrays with their cotangents as NumPy copies. Raises TapeError (E402).
 
-    seen: whether anybody else looks at them; else those that lie in an array may stay there.
+    seen: whether anybody else looks at them; else those of a GPU, and many, may stay in arrays.
     """
     if grads.__class__ is not dict and not isinstance(grads, Mapping):
         raise seed_error("grads must be a dictionary of arrays and cotangents",
@@ -67,7 +67,8 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
             if bystanders:
                 reading((g,))
             backend = g.device.backend
-            if seen or g.device is not a.device:
+            few = backend.on_host and g.hi - g.lo < VAST
+            if seen or few or g.device is not a.device:
                 out.append((a, backend.to_host(g._parts).copy()))
             else:
                 out.append((a, g))
