@@ -75,6 +75,9 @@ class DeviceGraph:
         operations: each with the tape that it is recorded on. The records of such tapes are not
             those of the last run where the device has run it.
         """
+        if self.why and not bypassed:  # first, since sequences on the CPU are run again and again
+            by_python()
+            return
         recorders = {t for _, t in operations if t is not None}
         if self.why or not self._may():
             bypassed.difference_update(recorders)
