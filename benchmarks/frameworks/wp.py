@@ -38,7 +38,7 @@ def load(kernels: str) -> tuple[Any, Any]:
 
 
 def settle() -> None:
-    """Makes what the engine compiles once on a machine, beside the first launches, and Warp ships."""
+    """Makes what the engine compiles once on a machine, beside launches, and Warp ships."""
     import ctypes
 
     from engine.compile.cpu import launcher, runner

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from engine.codegen import headers, lanes, loans, snippets, streams
 from engine.codegen.cstyle import Dialect, Emitter
 from engine.codegen.facts import LINEAR, touched_arrays
+from engine.codegen.guards import guards_of
 from engine.codegen.layout import arg_offsets
 from engine.codegen.loops import Loops, Place, loop
 from engine.codegen.outline import is_large, weight_of
@@ -50,6 +51,7 @@ def emit(fn: n.Function, symbol: str, lines: bool = False, known: Loops = PLAIN)
     """
     e = Emitter(fn, CPP, lines)
     apart = APART and bool(e.facts[id(fn)].touched) and not fn.watch and not is_large(fn)
+    e.guards = guards_of(fn, e.facts) if apart else None
     out = [f"namespace ns_{symbol} {{", *e.functions(), *_run(e, apart)]
     blocks, far = list[str](), tuple[tuple[str, Place], ...]()
     lends = apart and loans.can_lend(fn, e.facts[id(fn)], known)
@@ -139,7 +141,12 @@ def _run_apart(e: Emitter, known: Loops, far: Sequence[tuple[str, Place]]) -> li
     pointers, args = _apart(e)
     head = f"const unsigned char* args, eng_launch* L,\n    {', '.join(map(only, pointers))}"
     head += ", bool vast" if far else ""
-    return [f"ENG_ALONE void run_apart({head}) {{", *args, *loop(e, known, streams=far), "}"]
+    return [
+        f"ENG_ALONE void run_apart({head}) {{",
+        *args,
+        *loop(e, known, streams=far, guarded=True),
+        "}",
+    ]
 
 
 def _given(e: Emitter) -> str:

@@ -13,9 +13,10 @@ from typing import get_args
 from engine import builtins  # noqa: F401  (fills the operation table)
 from engine.classes import dataclass
 from engine.codegen.facts import facts_of
+from engine.codegen.guards import Guards
 from engine.codegen.snippets import snippet_body
 from engine.codegen.spelling import array_type, identifier, index_name, local, template
-from engine.codegen.statements import Body
+from engine.codegen.statements import WITHIN, Body
 from engine.codegen.watched import WatchedBody
 from engine.ir import nodes as n
 from engine.ir.sites import places
@@ -55,6 +56,8 @@ class Emitter:
         self.names: dict[int, str] = {id(fn): "thread"}
         self.out: list[str] = []
         self.messages = 0
+        # Of threads that loops leave out; then a thread is told whether it is one of the others.
+        self.guards: Guards | None = None
         # Numbers of the places that are watched, by the identity of statements.
         self.places = places(fn)[0] if fn.watch else {}
         if fn.watch == "silent":
@@ -106,6 +109,8 @@ class Emitter:
             self.out.append(f"struct {self.result(f)} {{ {members} }};")
         params = [f"{self.dialect.context} ctx"] if facts.context else []
         params += [f"{self.declared(p)} {local(p)}" for p in f.params]
+        if f is self.fn and self.guards is not None:
+            params.append(f"const bool {WITHIN}")
         params += [f"int64_t {index_name(p)}" for p in sorted(facts.tids)]
         qualifier = self.dialect.thread if f.is_kernel else self.dialect.function
         if f.kept is not None:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from engine.classes import dataclass
 from engine.codegen.cstyle import Emitter
 from engine.codegen.facts import LINEAR, Facts
+from engine.codegen.guards import Guards
 from engine.codegen.spelling import flag, identifier, local
+from engine.codegen.statements import Body
 from engine.ir import nodes as n
 from engine.lang.ctypes_ import ctype
 from engine.lang.types import ArrayType
@@ -49,12 +51,13 @@ def spans_of(e: Emitter, known: Loops) -> set[str]:
 
 
 def loop(
-    e: Emitter, known: Loops, scalar: bool = False, streams: Sequence[tuple[str, Place]] = ()
-) -> list[str]:
+    e: Emitter, known: Loops, scalar: bool = False, streams: Sequence[tuple[str, Place]] = (),
+    guarded: bool = False,
+) -> list[str]:  # fmt: skip
     """The body of a function that runs threads; arguments have the names of parameters.
 
     scalar: it is not to be vectorised. streams: arrays that may go out by whole lines, and what
-    of them threads write.
+    of them threads write. guarded: it leaves out threads that do nothing, where it goes up.
     """
     facts = e.facts[id(e.fn)]
     adjoint, down = bool(e.fn.adjoints), runs_down(e, known)
@@ -71,6 +74,9 @@ def loop(
         args = [f"near_{identifier(p.name)}" if p.name in dict(streams) else local(p)
                 for p in e.fn.params]  # fmt: skip
         out += [f"    {line}" for line in _near(e, streams)]
+    guards = e.guards if guarded and not down else None
+    if e.guards is not None:
+        args.append(flag(guards is not None))
     call = " ".join([*sums.own(), f"{e.call(e.fn, args)};", *sums.kept()])
     if e.fn.watch:
         call = f"ctx.thread = {_linear(facts, down)}; {call}"
@@ -92,7 +98,9 @@ def loop(
         head = "int64_t k = end - 1; k >= begin; --k" if down else "int64_t k = begin; k < end; ++k"
         lines = [f"for ({head}) {{ {call} }}"]
     else:
-        lines = _rows(facts, call, sums, down, _streamed(e, streams, call) if streams else None)
+        left_out = [] if guards is None else _left_out(e, guards)
+        lines = _rows(facts, call, sums, down, _streamed(e, streams, call) if streams else None,
+                      left_out)  # fmt: skip
     out += [f"    {line}" for line in (*lines, *sums.after())]
     if facts.context:
         out.append("    eng::leave(L, ctx);")
@@ -138,12 +146,30 @@ def _linear(facts: Facts, down: bool) -> str:
     return f"row - (stop - k{last})" if down else f"row + (k{last} - first)"
 
 
+def _left_out(e: Emitter, guards: Guards) -> list[str]:
+    """Makes a row shorter, from `first` to `stop`, by the threads that do not pass its guards."""
+    made = n.Function("row", e.fn.params, (), guards.hoisted)
+    body = Body(e, made)
+    out = [line.strip() for line in body.write()]
+    for t in guards.tests:
+        bound = f"int64_t({body.atom(t.bound)})"
+        if t.op in ("gt", "ge", "eq"):
+            out.append(f"first = eng::from<{flag(t.op == 'gt')}>(first, stop, {bound});")
+        if t.op in ("lt", "le", "eq"):
+            out.append(f"stop = eng::up_to<{flag(t.op != 'lt')}>(first, stop, {bound});")
+    for v, value in guards.rows:
+        out.append(f"if ({'!' if value else ''}{body.atom(v)}) stop = first;")
+    return out
+
+
 def _rows(
-    facts: Facts, call: str, sums: Sums, down: bool, row_of: list[str] | None = None
-) -> list[str]:
+    facts: Facts, call: str, sums: Sums, down: bool, row_of: list[str] | None = None,
+    left_out: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
     """The loop over the rows of the grid, and in it the loop over the threads of a row.
 
     down: from the last thread to the first, as adjoints go. row_of: another loop over a row.
+    left_out: what makes rows shorter.
     """
     last = facts.axes - 1
     x, axes = f"k{last}", facts.axes
@@ -155,7 +181,8 @@ def _rows(
     else:
         row = "for (int64_t row = begin, n; row < end; row += n) {"
         count = f"n = eng::row<{axes}>(L, row, c);"
-        range_ = f"const int64_t first = c[{last}], stop = first + n;"
+        const = "" if left_out else "const "
+        range_ = f"{const}int64_t first = c[{last}], stop = first + n;"
     coordinates = [f"const int64_t k{d} = c[{d}];" for d in range(last) if d in facts.tids]
     if row_of is not None:
         inner = row_of
@@ -165,7 +192,7 @@ def _rows(
         inner = [f"for (int64_t {x} = stop; {x} > first; --{x}) {{ {call} }}"]
     else:
         inner = [f"for (int64_t {x} = first; {x} < stop; ++{x}) {{ {call} }}"]
-    body = [f"int64_t c[{axes}];", count, *coordinates, range_, *inner, *ends]
+    body = [f"int64_t c[{axes}];", count, *coordinates, range_, *left_out, *inner, *ends]
     return [row, *(f"    {line}" for line in body), "}"]
 
 

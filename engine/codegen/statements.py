@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from engine.codegen.ahead import AHEAD, Ahead, ahead
 from engine.codegen.facts import Facts, sure_pushes, tid_part
+from engine.codegen.guards import Guards
 from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
@@ -21,6 +22,7 @@ from engine.lang.types import INT32, ArrayType, ScalarType, Type
 # Thread indices keep twice this far from the end of int32 (eng::fits), so that adding
 # a constant up to it gives the same in 32 and in 64 bits.
 MAX_OFFSET = 1 << 15
+WITHIN = "within"  # whether a thread is known to pass the kernel's guards
 
 
 class Spelling(Protocol):
@@ -49,6 +51,8 @@ class Context(Protocol):
     def places(self) -> Mapping[int, int]: ...
     @property
     def facts(self) -> Mapping[int, Facts]: ...
+    @property
+    def guards(self) -> Guards | None: ...
     def type(self, t: Type) -> str: ...
     def declared(self, v: n.Var) -> str: ...
     def result(self, f: n.Function) -> str: ...
@@ -79,6 +83,8 @@ class Body:
         self.cut = outline(fn)
         self.decls = declarations(fn) if self.cut is None else _declared_in_pieces(self.cut)
         self.inserted = uses(fn)
+        guards = emitter.guards if fn is emitter.fn else None
+        self.holds = {} if guards is None else guards.holds
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
         self.sure = sure_pushes(fn)
         self.out: list[str] = []
@@ -272,6 +278,9 @@ class Body:
             self.assign(s.dst, f"int32_t({index_name(tid_part(s))})")
         elif s.op == "shape":
             self.assign(s.dst, f"int32_t({self.atom(s.args[0])}.shape[{self.index(s.args[1])}])")
+        elif s.dst in self.holds:
+            known = f"{WITHIN} ||" if self.holds[s.dst] else f"!{WITHIN} &&"
+            self.assign(s.dst, f"{known} {self.operation(s)}")
         else:
             self.assign(s.dst, self.operation(s))
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.compile.cpu import CPU, FEW, VAST
+from engine.compile.cpu import CPU, FEW
+from engine.compile.cpu import VAST as VAST
 from engine.lang.structs import StructType
 from engine.logger import log_warning
 from engine.runtime import data as d

@@ -91,8 +91,9 @@ def seed(a: array, cotangent: Any) -> None:
     if cotangent.__class__ is float:
         transfer.put_one(grad)
     elif (
-        storage.device is HOST and cotangent.dtype is grad._parts.dtype and cotangent.nbytes < transfer.VAST
-    ):
+        storage.device is HOST and cotangent.nbytes < transfer.VAST
+        and cotangent.dtype is grad._parts.dtype
+    ):  # fmt: skip
         grad._parts[...] = cotangent  # as `_put` does, without a question
     else:
         grad._put(cotangent)

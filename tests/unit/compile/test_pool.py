@@ -17,8 +17,8 @@ import pytest
 
 import engine as wp
 from engine.ad import threads as threads_module
+from engine.compile.cpu import VAST, runner, schedule, shared
 from engine.compile.cpu import pool as pools
-from engine.compile.cpu import runner, schedule, shared
 
 F = wp.array(dtype=float)
 N = 40_000
@@ -424,3 +424,32 @@ def test_parts_cover_the_grid_once() -> None:
         assert found.bounds[0] == 0 and found.bounds[-1] == N
         assert list(found.bounds) == sorted(set(found.bounds))
         assert sorted(k for r in found.rounds for k in r) == list(range(len(found.bounds) - 1))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_many_bytes_are_copied_as_they_are(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "num_threads", threads)
+    n = VAST // 4
+    for size in (n - 1, n, n + 1, n + 37):
+        values = np.random.default_rng(size).integers(0, 1 << 31, size, np.int32)
+        whole = wp.zeros(size + 9, dtype=wp.int32)
+        whole[5 : size + 5].assign(values)
+        wp.copy(whole[5 : size + 5], wp.array(values))
+        assert whole.numpy().tolist() == [*[0] * 5, *values.tolist(), *[0] * 4]
+    # Views of one memory: as if all were read first.
+    moved = wp.array(values)
+    wp.copy(moved[3:], moved[:-3])
+    np.testing.assert_array_equal(moved.numpy()[3:], values[:-3])
+    rows = np.arange(2 * n, dtype=np.float32).reshape(2, n).T  # not in the order of memory
+    table = wp.zeros((n, 2), dtype=float)
+    table.assign(rows)
+    np.testing.assert_array_equal(table.numpy(), rows)
+
+
+def test_many_bytes_over_what_is_read_only() -> None:
+    fixed = np.ones(VAST // 4, np.float32)
+    fixed.flags.writeable = False
+    a = wp.array(fixed, copy=False)
+    with pytest.raises(wp.EngineError):
+        a.assign(np.zeros(VAST // 4, np.float32))
+    assert fixed.min() == 1.0

@@ -7,6 +7,7 @@ import pytest
 
 import engine as wp
 from engine import TapeError
+from engine.runtime.transfer import VAST
 from tests.unit.tape.kernels import (
     double,
     grid,
@@ -261,3 +262,43 @@ def test_empty_tape():
     tape.backward()
     assert tape.gradients == {}
     tape.reset()
+
+
+@pytest.mark.parametrize("count", [3, VAST // 4 + 5])
+def test_cotangents_that_lie_in_gradients(count: int) -> None:
+    """Those that are set first do not change others."""
+
+    @wp.kernel
+    def scaled(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = 2.0 * x[i]
+        z[i] = 10.0 * x[i]
+
+    memory = wp.zeros(count + 1, dtype=float)
+    x, y, z = (wp.zeros(count, dtype=float, requires_grad=True) for _ in range(3))
+    y.grad, z.grad = memory[:-1], memory[1:]
+    with wp.Tape() as tape:
+        wp.launch(scaled, dim=count, inputs=[x], outputs=[y, z])
+    found = []
+    for copied in (True, False):
+        x.grad.zero_()
+        memory.assign(np.arange(count + 1) % 11)
+        given = [memory[1:], memory[:-1]]
+        tape.backward(
+            grads=dict(zip((y, z), [g.numpy() for g in given] if copied else given, strict=True))
+        )
+        found.append([x.grad.numpy(), memory.numpy()])
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    assert found[0][0].any()
+
+
+def test_many_cotangents_may_be_the_gradient_itself() -> None:
+    n = VAST // 4 + 1
+    x = wp.array(np.arange(n) % 7, dtype=float, requires_grad=True)
+    y = wp.zeros(n, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=n, inputs=[x], outputs=[y])
+    y.grad.fill_(3.0)
+    tape.backward(grads={y: y.grad})
+    np.testing.assert_array_equal(x.grad.numpy(), 6.0 * x.numpy())

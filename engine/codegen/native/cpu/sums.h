@@ -10,18 +10,21 @@ namespace eng {
 template <class T> struct sum_t {
     static constexpr int count = 1;
     using scalar = T;
+    using word = T;  // as wide as it
     ENG_MEMBER static T blank() { return is_float<T> ? T(-0.0) : T(0); }
     ENG_MEMBER static bool is_blank(T x) { return x == T(0); }
 };
 template <> struct sum_t<float> {
     static constexpr int count = 1;
     using scalar = float;
+    using word = uint32_t;
     ENG_MEMBER static float blank() { return -0.0f; }
     ENG_MEMBER static bool is_blank(float x) { return reinterpret<uint32_t>(x) == 0x80000000u; }
 };
 template <> struct sum_t<double> {
     static constexpr int count = 1;
     using scalar = double;
+    using word = uint64_t;
     ENG_MEMBER static double blank() { return -0.0; }
     ENG_MEMBER static bool is_blank(double x) {
         return reinterpret<uint64_t>(x) == 0x8000000000000000u;
@@ -45,6 +48,13 @@ template <class S> ENG_ALONE void clear_all(S* ENG_ONLY at, int64_t n) {
     for (int64_t i = 0; i < n; ++i) at[i] = sum_t<S>::blank();
 }
 template <class S> ENG_ALONE void add_all(S* ENG_ONLY to, const S* ENG_ONLY from, int64_t n) {
+    using W = typename sum_t<S>::word;
+    W gaps = 0;
+    for (int64_t i = 0; i < n; ++i) gaps = W(gaps | W(sum_t<S>::is_blank(from[i])));
+    if (!gaps) {  // mostly, and processors are slow at stores of parts of a vector
+        for (int64_t i = 0; i < n; ++i) to[i] = S(to[i] + from[i]);
+        return;
+    }
     for (int64_t i = 0; i < n; ++i)
         if (!sum_t<S>::is_blank(from[i])) to[i] = S(to[i] + from[i]);
 }

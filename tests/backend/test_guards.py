@@ -1,0 +1,335 @@
+"""Threads that a loop leaves out would have done nothing: the same bits with and without guards."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine as wp
+from engine.codegen.facts import facts_of
+from engine.codegen.guards import guards_of
+from engine.compile.backend import Entry, Limits
+from engine.compile.cpu import CPU
+from engine.compile.threads import Threads
+from engine.ir.nodes import Function
+from engine.lang.types import ArrayType, scalar_of
+from tests.backend.test_loops import FORMS, F, functions, memory, only
+from tests.parts import cut
+
+pytestmark = pytest.mark.whole
+F2 = wp.array2d(dtype=float)
+
+
+@wp.kernel
+def early(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i >= hi:
+        return
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def twice(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i < lo:
+        return
+    if hi <= i:
+        return
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def window(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if lo <= i < hi:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def neither(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if not (i <= lo or i > hi):
+        y[i] = x[i] * 2.0
+
+
+@wp.kernel
+def equal(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i == hi:
+        y[i] = x[i] * 2.0
+        y[lo % y.shape[0]] = 7.0
+
+
+@wp.kernel
+def unequal(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i != hi and lo < i:
+        y[i] = x[i] * 2.0
+
+
+@wp.kernel
+def nested(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i > lo:
+        v = x[i]
+        if hi > i:
+            y[i] = v * v
+        else:
+            v = 3.0
+
+
+@wp.kernel
+def positive(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i < hi and x[i] > 0.0 and i > lo:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def flagged(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    ok = i < hi
+    if x[i] > 1.0:
+        ok = ok and i > lo
+    if ok:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def changed(x: F, lo: int, hi: int, y: F):
+    """The flag is not what it was."""
+    i = wp.tid()
+    ok = i < hi
+    for k in range(3):
+        if x[i] > float(k):
+            ok = True
+    if ok:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def otherwise(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i < hi:
+        y[i] = x[i]
+    else:
+        y[i] = -x[i]
+
+
+@wp.kernel
+def before(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    y[i] = x[i]
+    if i > hi:
+        return
+    y[i] = y[i] * x[i]
+
+
+@wp.kernel
+def computed(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i < wp.min(hi - 3, y.shape[0]) and i >= lo * 2:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def doubled(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if 2 * i < hi:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def by_value(x: F, lo: int, hi: int, y: F):
+    """The bound is not the same for a row."""
+    i = wp.tid()
+    if i < int(x[i]) + 3:
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def looped(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    for k in range(3):
+        if i < hi:
+            y[i] = y[i] + x[i] * float(k)
+        if x[i] > 1.0:
+            break
+
+
+@wp.kernel
+def stops(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    for k in range(4):
+        if i + k >= hi:
+            return
+        y[i] = y[i] + x[i]
+
+
+@wp.kernel
+def total(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i >= lo and i < hi:
+        wp.atomic_add(y, 0, x[i])
+        wp.atomic_add(y, 1 % y.shape[0], 2.0)
+
+
+@wp.func
+def put(x: F, i: int, y: F):
+    y[i] = x[i] * 2.0
+
+
+@wp.func
+def read(x: F, i: int):
+    return x[i] * 2.0
+
+
+@wp.kernel
+def called(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    v = read(x, i)
+    if i < hi:
+        put(x, i, y)
+        y[i] = y[i] + v
+
+
+@wp.kernel
+def called_before(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    put(x, i, y)
+    if i < hi:
+        y[i] = x[i]
+
+
+@wp.kernel
+def wide(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if wp.int64(i) < wp.int64(hi) * wp.int64(4294967296) and wp.int64(i) >= wp.int64(lo):
+        y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def contrary(x: F, lo: int, hi: int, y: F):
+    i = wp.tid()
+    if i < hi:
+        if i >= hi:
+            y[i] = x[i]
+
+
+@wp.kernel
+def inner(u: F2, lo: int, hi: int, out: F2):
+    i, j = wp.tid()
+    if i > 0 and j > 0 and i < u.shape[0] - 1 and j < u.shape[1] - 1 and j < hi:
+        around = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
+        out[i, j] = u[i, j] * (around - 4.0 * u[i, j])
+
+
+@wp.kernel
+def triangle(u: F2, lo: int, hi: int, out: F2):
+    i, j = wp.tid()
+    if j > i:
+        return
+    if j == lo:
+        return
+    out[i, j] = u[i, j] * u[i, j]
+
+
+GUARDED = [early, twice, window, neither, equal, unequal, nested, positive, flagged, computed,
+           total, called, wide, contrary, inner, triangle]  # fmt: skip
+PLAIN = [changed, looped, otherwise, before, doubled, by_value, stops, called_before]
+KERNELS = GUARDED + PLAIN
+ENDS = (-(2**31), -1, 0, 1, 2, 5, 16, 99, 100, 2**31 - 1)
+
+
+@functools.cache
+def compiled() -> dict[str, list[tuple[Function, Entry, Entry]]]:
+    every = [f for k in KERNELS for f in functions(k)]
+    with only(True):
+        fast = CPU.compile(every)
+    with only(False):
+        plain = CPU.compile(every)
+    made = [
+        (fn, *(replace(e, threads=Threads(fn)) for e in pair))
+        for fn, *pair in zip(every, fast, plain, strict=True)
+    ]
+    return {k.key: made[i * len(FORMS) :][: len(FORMS)] for i, k in enumerate(KERNELS)}
+
+
+def given(fn: Function, n: int, lo: int, hi: int) -> tuple[bytes, list[Any]]:
+    arrays, out, numbers = [], b"", [lo, hi]
+    for k, p in enumerate(fn.params):
+        if isinstance(p.type, ArrayType):
+            shape = (n,) if p.type.ndim == 1 else (max(n // 7, 1), n)
+            a = memory(shape, scalar_of(p.type).numpy, k)
+            arrays.append(a)
+            out += np.array((a.ctypes.data, *a.shape, *a.strides), np.int64).tobytes()
+        elif p.type == wp.int32 or scalar_of(p.type).numpy == np.int32:
+            out += np.int32(numbers.pop(0) if numbers else 0).tobytes().ljust(8, b"\0")
+        else:
+            out += bytes(8)
+    return out, arrays
+
+
+def ran(forms: Any, which: int, n: int, lo: int, hi: int) -> list[Any]:
+    journal, out = None, []
+    for (fn, *entries), form in zip(forms, FORMS, strict=True):
+        args, arrays = given(fn, n, lo, hi)
+        dim = (n,) if arrays[0].ndim == 1 else arrays[0].shape
+        made = CPU.run(entries[which], dim, args, Limits(0, 0),
+                       journal=journal if form == "adjoint" else None)  # fmt: skip
+        assert not made.error
+        journal = made.journal if form == "recorded" else journal
+        out += [a.tobytes() for a in arrays]
+    return out
+
+
+def test_which_kernels_have_guards() -> None:
+    def has(k: Any, form: int) -> bool:
+        fn = functions(k)[form]
+        return guards_of(fn, facts_of(fn)) is not None
+
+    for k in GUARDED:
+        assert has(k, 0), k.key
+    for k in PLAIN:
+        assert not has(k, 0), k.key
+    # Adjoints that need no journal have them too.
+    assert all(has(k, 2) for k in (early, twice, window, nested, positive, inner, triangle, total))
+    found = guards_of(fn := functions(inner)[0], facts_of(fn))
+    assert found is not None
+    assert sorted(t.op for t in found.tests) == ["gt", "lt", "lt"] and len(found.rows) == 2
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
+def test_the_same_bits(kernel: Any) -> None:
+    forms = compiled()[kernel.key]
+    for n in (1, 17, 100):
+        for lo in ENDS[1:-1]:
+            for hi in ENDS:
+                assert ran(forms, 0, n, lo, hi) == ran(forms, 1, n, lo, hi), (n, lo, hi)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
+def test_the_same_bits_in_parts(kernel: Any, threads: int) -> None:
+    forms = compiled()[kernel.key]
+    for lo, hi in ((0, 50), (33, 34), (7, 93), (50, 3)):
+        plain = ran(forms, 1, 100, lo, hi)
+        with cut(threads):
+            assert ran(forms, 0, 100, lo, hi) == plain, (lo, hi)
+
+
+def test_threads_of_fewer_axes_than_the_grid() -> None:
+    """Rows are single threads then."""
+    for kernel in (window, total):
+        x = wp.array(np.arange(12.0), dtype=float)
+        y = wp.zeros(12, dtype=float)
+        wp.launch(kernel, dim=(12, 3), inputs=[x, 2, 7], outputs=[y])
+        got = y.numpy()
+        if kernel is window:
+            assert got.tolist() == [0, 0, *(float(i * i) for i in range(2, 7)), *[0] * 5]
+        else:
+            assert got[0] == 3 * sum(range(2, 7)) and got[1] == 30.0
