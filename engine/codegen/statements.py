@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.codegen.ahead import AHEAD, Ahead, ahead
+from engine.codegen.even import even_sums
 from engine.codegen.facts import Facts, sure_pushes, tid_part
 from engine.codegen.guards import Guards
 from engine.codegen.inplace import run_of_inserts, uses
@@ -86,6 +87,7 @@ class Body:
         guards = emitter.guards if fn is emitter.fn else None
         self.holds = {} if guards is None else guards.holds
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
+        self.even = even_sums(fn) if emitter.dialect.cuda else frozenset()
         self.sure = sure_pushes(fn)
         self.out: list[str] = []
         # What stands before the function: its frame and its pieces.
@@ -320,7 +322,8 @@ class Body:
 
     def update(self, s: n.Atomic) -> str:
         """The function that updates an element."""
-        return self.e.dialect.atomics[s.kind]
+        name = self.e.dialect.atomics[s.kind]
+        return f"{name}_even" if id(s) in self.even else name
 
     def atomic(self, s: n.Atomic) -> None:
         compare = "" if s.compare is None else f", {self.atom(s.compare)}"

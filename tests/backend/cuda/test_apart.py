@@ -181,3 +181,46 @@ def test_neighbours_in_a_grid(forms: Any, shape: tuple[int, int]) -> None:
     assert {form for _, form in forms} == {apart.APART}
     wp.launch(sides, dim=shape, inputs=[a], outputs=[a])  # one array, in any order of threads
     assert forms[-1][1] == apart.ANY
+
+
+@wp.kernel
+def spread(
+    x: wp.array(dtype=wp.vec3),
+    n: int,
+    s: wp.array(dtype=wp.vec3),
+    t: wp.array(dtype=float),
+    u: wp.array(dtype=float),
+):
+    """Threads mean one element in each turn, but for some that leave some out, or are ahead."""
+    i = wp.tid()
+    k = int(0)  # noqa: RUF046
+    for j in range(n):
+        if i % 7 == 3 and j % 2 == 0:
+            continue
+        wp.atomic_add(s, j, x[i])
+        wp.atomic_sub(t, j, x[i][0])
+        k += 1
+        if x[i][1] > 1.0:
+            k += 1
+        wp.atomic_add(u, k % n, 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 31, 64, 1000])
+def test_sums_of_warps(forms: Any, count: int) -> None:
+    n = 5
+    values = np.random.default_rng(count).integers(-3, 4, (count, 3)).astype(np.float32)
+    x = wp.array(values, dtype=wp.vec3)
+    s, t, u = wp.zeros(n, dtype=wp.vec3), wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+    wp.launch(spread, count, [x, n], [s, t, u])
+    sums, counts = np.zeros((n, 3)), np.zeros(n)
+    for i, v in enumerate(values):
+        k = 0
+        for j in range(n):
+            if i % 7 == 3 and j % 2 == 0:
+                continue
+            sums[j] += v
+            k += 2 if v[1] > 1.0 else 1
+            counts[k % n] += 1
+    assert s.numpy().tolist() == sums.tolist()
+    assert t.numpy().tolist() == (-sums[:, 0]).tolist()
+    assert u.numpy().tolist() == counts.tolist()

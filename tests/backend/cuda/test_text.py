@@ -6,11 +6,13 @@ import re
 
 import pytest
 
+import engine as wp
 from engine.codegen import cuda, headers
 from engine.codegen.literals import literal
 from engine.ir.nodes import Const, callees
 from engine.lang.types import FLOAT32
 from tests.backend.cuda.kernels import GROUPS, kernels, made
+from tests.backend.test_loops import functions
 
 # What a device compiler has not: files, a heap that grows, and GCC's own functions.
 FORBIDDEN = re.compile(
@@ -82,3 +84,15 @@ def test_what_constants_cannot_write_is_a_function_of_the_preamble() -> None:
     said = literal(Const(float("inf"), FLOAT32))
     assert said == "eng::infinity<float>()"
     assert "T infinity()" in headers.in_one(headers.CUDA, headers.ENGINE)
+
+
+def test_sums_of_what_many_threads_mean_are_marked() -> None:
+    @wp.kernel
+    def pairs(x: wp.array(dtype=wp.vec3), n: int, y: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        for j in range(n):
+            y[i] += wp.cross(x[j], x[i])
+
+    text = cuda.emit(functions(pairs)[2], "pairs_adjoint")
+    assert re.search(r"atomic_add_even\(v_adj_x, v_adj_x\.at\(v_t", text)
+    assert re.search(r"atomic_add\(v_adj_x, v_adj_x\.at\(k0", text)

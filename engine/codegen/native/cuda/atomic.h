@@ -160,6 +160,48 @@ ENG_UPDATE(add)
 ENG_UPDATE(sub)
 #undef ENG_UPDATE
 
+// The same of an element that all threads of a warp may mean: it gets their sum at once. The value
+// before is not told.
+#ifdef ENG_ONE_BY_ONE
+template <class T> ENG_INLINE void add_even(T& p, T v) { atomic_t<T>::add(p, v); }
+#else
+template <class T> ENG_INLINE void add_even(T& p, T v) {
+    const uint64_t at = reinterpret_cast<uint64_t>(&p);
+    if (__activemask() != 0xffffffffu
+        || !__all_sync(0xffffffffu, at == __shfl_sync(0xffffffffu, at, 0))) {
+        atomic_t<T>::add(p, v);
+        return;
+    }
+    ENG_UNROLL
+    for (int apart = 16; apart; apart >>= 1)
+        v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
+    if (threadIdx.x % 32 == 0) atomic_t<T>::add(p, v);
+}
+#endif
+template <class T> constexpr bool is_summed = false;  // what the device adds by itself
+template <> constexpr bool is_summed<float> = true;
+template <> constexpr bool is_summed<double> = true;
+
+template <class T> ENG_INLINE void add_shared(T& p, const T& v) {
+    if constexpr (is_summed<T>) add_even(p, v);
+    else atomic_t<T>::add(p, v);
+}
+template <int N, class T> ENG_INLINE void add_shared(vec_t<N, T>& p, const vec_t<N, T>& v) {
+    for (int i = 0; i < N; ++i) add_shared(p.c[i], v.c[i]);
+}
+template <int R, int C, class T>
+ENG_INLINE void add_shared(mat_t<R, C, T>& p, const mat_t<R, C, T>& v) {
+    for (int i = 0; i < R * C; ++i) add_shared(p.c[i], v.c[i]);
+}
+template <class A, class T> ENG_INLINE void atomic_add_even(const A& a, T& p, const T& v) {
+    if (is_own<A>) atomic_add(a, p, v);
+    else add_shared(p, v);
+}
+template <class A, class T> ENG_INLINE void atomic_sub_even(const A& a, T& p, const T& v) {
+    if (is_own<A>) atomic_sub(a, p, v);
+    else add_shared(p, neg(v));
+}
+
 // Stores the value where the place holds `compare`.
 template <class T> ENG_INLINE T atomic_cas(T& p, T v, T compare) {
     return atomic_t<T>::cas(p, v, compare);
