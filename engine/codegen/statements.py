@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.codegen.ahead import AHEAD, Ahead, ahead
-from engine.codegen.even import even_sums
 from engine.codegen.facts import Facts, sure_pushes, tid_part
 from engine.codegen.guards import Guards
+from engine.codegen.hints import cleared, even_sums
 from engine.codegen.inplace import run_of_inserts, uses
 from engine.codegen.literals import literal
 from engine.codegen.outline import Outline, Piece, outline
@@ -87,6 +87,8 @@ class Body:
         guards = emitter.guards if fn is emitter.fn else None
         self.holds = {} if guards is None else guards.holds
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
+        # What was loaded just before zeros are stored there.
+        self.seen: n.Var | None = None
         self.even = even_sums(fn) if emitter.dialect.cuda else frozenset()
         self.sure = sure_pushes(fn)
         self.out: list[str] = []
@@ -200,6 +202,7 @@ class Body:
                 self.components(inserts)
                 done = k + len(inserts) + 1
             else:
+                self.seen = cleared(block, k) if self.e.dialect.cuda else None
                 self.statement(s)
 
     def statement(self, s: n.Stmt) -> None:
@@ -318,7 +321,9 @@ class Body:
         self.line("}")
 
     def store(self, s: n.Store) -> None:
-        self.line(f"{self.element(s)} = {self.atom(s.value)};")
+        seen = self.seen
+        value = self.atom(s.value) if seen is None else f"eng::cleared({self.name(seen)})"
+        self.line(f"{self.element(s)} = {value};")
 
     def update(self, s: n.Atomic) -> str:
         """The function that updates an element."""

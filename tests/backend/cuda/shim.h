@@ -6,7 +6,7 @@
 #define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 
-struct shim_place { unsigned x; };
+struct shim_place { unsigned x, z; };
 static shim_place blockIdx, blockDim, threadIdx, gridDim;
 
 extern "C" void* memcpy(void*, const void*, unsigned long);

@@ -70,7 +70,7 @@ static __device__ inline void thread(eng::ctx_t& ctx, A_x v_x, A_factor v_factor
     const float v_t_1 = eng::journal_read<float>(ctx, int64_t(0ll));
     const float v_t_2 = v_factor.at(k0);
     const float v_ct = v_adj_x.at(k0);
-    v_adj_x.at(k0) = 0.0f;
+    v_adj_x.at(k0) = eng::cleared(v_ct);
     const float v_t_5 = (v_ct * v_t_2);
     const float v_t_6 = (v_ct * v_t_1);
     eng::atomic_add(v_adj_factor, v_adj_factor.at(k0), v_t_6);

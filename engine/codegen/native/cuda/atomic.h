@@ -143,6 +143,23 @@ ENG_ATOMIC(atomic_xor, xor_)
 ENG_ATOMIC(atomic_exch, exch)
 #undef ENG_ATOMIC
 
+// Zeros for where `seen` was loaded from just before. They come of it, as far as compilers know, so
+// that they are not stored while it is on its way: a GPU takes three times as long over that.
+template <class T> ENG_INLINE T cleared(const T& seen) {
+    using word = typename word_t<sizeof(T)>::type;
+    return reinterpret<T>(word(reinterpret<word>(seen) & word(blockIdx.z)));  // of one
+}
+template <int N, class T> ENG_INLINE vec_t<N, T> cleared(const vec_t<N, T>& seen) {
+    vec_t<N, T> out;
+    for (int i = 0; i < N; ++i) out.c[i] = cleared(seen.c[i]);
+    return out;
+}
+template <int R, int C, class T> ENG_INLINE mat_t<R, C, T> cleared(const mat_t<R, C, T>& seen) {
+    mat_t<R, C, T> out;
+    for (int i = 0; i < R * C; ++i) out.c[i] = cleared(seen.c[i]);
+    return out;
+}
+
 // An array of which each thread has elements of its own, so that nothing need be atomic.
 template <class T, int N, bool FLAT> struct own_t : array_t<T, N, FLAT> {};
 template <class A> constexpr bool is_own = true;  // such, and what is no memory of the device
