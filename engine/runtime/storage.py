@@ -23,7 +23,7 @@ from engine.compile.cpu import CPU
 from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.runtime.chunks import LEAST as FEW
-from engine.runtime.chunks import Chunk, Copier, FarChunk, Lost
+from engine.runtime.chunks import SIZE, Chunk, Copier, FarChunk, Lost
 from engine.runtime.device import HOST, Device
 from engine.runtime.guards import Guard, written
 from engine.runtime.launch_errors import fail, size_text
@@ -271,7 +271,8 @@ class Hold:
         if held is None:
             return
         try:
-            if alone and held.nbytes <= FEW and held.device is HOST:
+            whole = self.lo == held.lo and self.hi - self.lo == held.nbytes
+            if alone and held.nbytes <= (SIZE if whole else FEW) and held.device is HOST:
                 # As parameters that are updated in each step: all of it in one piece.
                 self.start, self.end = held.lo, held.lo + held.nbytes
                 self.chunks = (Chunk(CPU.read(held.lo, held.nbytes)),)
