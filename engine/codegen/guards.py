@@ -20,6 +20,7 @@ _NONE: _Held = frozenset()
 # What follows from a variable that is true, and from one that is false; None where it is not so.
 _Implied = tuple[_Held | None, _Held | None]
 _UNKNOWN: _Implied = (_NONE, _NONE)
+_UNSET: _Implied = (None, _NONE)  # what was never assigned is false
 _OTHER = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}
 # What is computed once for a row: it does no harm where no thread would.
@@ -116,7 +117,7 @@ class _Needs:
         other = self.known
         merged: dict[n.Var, _Implied] = {}
         for v in {**then, **other}:
-            a, b = then.get(v, (None, None)), other.get(v, (None, None))
+            a, b = then.get(v, _UNSET), other.get(v, _UNSET)
             merged[v] = a if a == b else (
                 _either(a[0], b[0], yes, no), _either(a[1], b[1], yes, no)
             )  # fmt: skip
@@ -130,7 +131,9 @@ class _Needs:
     def changes(self, s: n.Stmt) -> bool:
         if isinstance(s, n.Call):
             inner = self.facts[id(s.func)]
-            return bool(inner.written) or inner.context or s.func.native is not None
+            # Native text may change anything, and need not be told where it is.
+            native = any(f.native is not None for f in (s.func, *n.callees(s.func)))
+            return bool(inner.written) or inner.context or native
         return not isinstance(s, n.Load)
 
     def forget(self, s: n.Stmt) -> None:

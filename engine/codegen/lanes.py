@@ -28,6 +28,7 @@ class LanesBody(Body):
         super().__init__(emitter, fn)
         self.how = how
         self.ahead = {}
+        self.holds = {}  # blocks have all threads
         self.last = last
         self.alone = False  # inside of a segment
         self.outer: set[n.Var] = set()  # of several blocks, declared where lanes are together
