@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,15 @@ from engine.codegen.facts import facts_of
 from engine.codegen.guards import guards_of
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
+from engine.compile.pipeline import Variants
 from engine.compile.threads import Threads
+from engine.ir import interp
 from engine.ir.nodes import Function
 from engine.lang.types import ArrayType, scalar_of
 from tests.backend.test_loops import FORMS, F, functions, memory, only
 from tests.parts import cut
+from tests.property.guarded import ENDS as RANDOM_ENDS
+from tests.property.guarded import THREADS, guarded
 
 pytestmark = pytest.mark.whole
 F2 = wp.array2d(dtype=float)
@@ -206,6 +211,46 @@ def called_before(x: F, lo: int, hi: int, y: F):
 
 
 @wp.kernel
+def summed(x: F, lo: int, hi: int, y: F):
+    """Blocks of threads run it, which have no guards."""
+    i = wp.tid()
+    if i >= hi:
+        return
+    s = float(0.0)
+    for k in range(x.shape[0]):
+        s += x[k] * x[i]
+    y[i] = s
+
+
+@wp.kernel
+def unassigned(x: F, lo: int, hi: int, y: F):
+    """What was never assigned is false."""
+    i = wp.tid()
+    if i < hi:
+        skip = bool(i == lo)
+    if not skip:
+        y[i] = x[i] * x[i]
+
+
+@wp.func_native("return 3.0f;")
+def three() -> float: ...
+
+
+@wp.func
+def of_native(v: float):
+    return three() * v
+
+
+@wp.kernel
+def by_native(x: F, lo: int, hi: int, y: F):
+    """Native text may change anything, wherever it is called."""
+    i = wp.tid()
+    v = of_native(x[i])
+    if i < hi:
+        y[i] = v
+
+
+@wp.kernel
 def wide(x: F, lo: int, hi: int, y: F):
     i = wp.tid()
     if wp.int64(i) < wp.int64(hi) * wp.int64(4294967296) and wp.int64(i) >= wp.int64(lo):
@@ -239,8 +284,19 @@ def triangle(u: F2, lo: int, hi: int, out: F2):
 
 
 GUARDED = [early, twice, window, neither, equal, unequal, nested, positive, flagged, computed,
-           total, called, wide, contrary, inner, triangle]  # fmt: skip
-PLAIN = [changed, looped, otherwise, before, doubled, by_value, stops, called_before]
+           total, called, summed, wide, contrary, inner, triangle]  # fmt: skip
+PLAIN = [
+    changed,
+    looped,
+    otherwise,
+    before,
+    doubled,
+    by_value,
+    stops,
+    unassigned,
+    by_native,
+    called_before,
+]
 KERNELS = GUARDED + PLAIN
 ENDS = (-(2**31), -1, 0, 1, 2, 5, 16, 99, 100, 2**31 - 1)
 
@@ -333,3 +389,46 @@ def test_threads_of_fewer_axes_than_the_grid() -> None:
             assert got.tolist() == [0, 0, *(float(i * i) for i in range(2, 7)), *[0] * 5]
         else:
             assert got[0] == 3 * sum(range(2, 7)) and got[1] == 30.0
+
+
+COUNT = int(os.environ.get("ENGINE_GUARDED_PROGRAMS", "40"))
+
+
+@functools.cache
+def programs() -> list[tuple[Function, Entry, Entry]]:
+    fns = [Variants(guarded(seed)).function("forward", frozenset(), frozenset())
+           for seed in range(COUNT)]  # fmt: skip
+    with only(True):
+        fast = CPU.compile(fns)
+    with only(False):
+        plain = CPU.compile(fns)
+    return [
+        (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
+        for fn, *pair in zip(fns, fast, plain, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_random_guards(seed: int) -> None:
+    """With guards, without, and what the interpreter says, for one thread and for several."""
+    fn, fast, plain = programs()[seed]
+    for end in RANDOM_ENDS:
+        start = [memory((THREADS,), np.float32, k) for k in range(3)]
+        expected = [a.copy() for a in start]
+        interp.run(fn, [*expected, end], THREADS)
+        for entry in (fast, plain):
+            for threads in (1, 2, 7):
+                arrays = [a.copy() for a in start]
+                args = b"".join(
+                    np.array((a.ctypes.data, *a.shape, *a.strides), np.int64).tobytes()
+                    for a in arrays
+                )
+                with cut(threads):
+                    made = CPU.run(entry, (THREADS,), args + np.int64(end).tobytes(), Limits(0, 0))
+                assert not made.error
+                assert [a.tolist() for a in arrays] == [a.tolist() for a in expected], end
+
+
+def test_random_programs_have_guards() -> None:
+    found = [guards_of(fn, facts_of(fn)) for fn, *_ in programs()]
+    assert sum(g is not None for g in found) > COUNT / 4
