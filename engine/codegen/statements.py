@@ -87,8 +87,6 @@ class Body:
         guards = emitter.guards if fn is emitter.fn else None
         self.holds = {} if guards is None else guards.holds
         self.ahead = {} if emitter.dialect.cuda or emitter.fn.watch else ahead(fn)
-        # What was loaded just before zeros are stored there.
-        self.seen: n.Var | None = None
         self.even = even_sums(fn) if emitter.dialect.cuda else frozenset()
         self.sure = sure_pushes(fn)
         self.out: list[str] = []
@@ -201,8 +199,10 @@ class Body:
             if inserts:
                 self.components(inserts)
                 done = k + len(inserts) + 1
+            elif self.e.dialect.cuda and (seen := cleared(block, k)) is not None:
+                assert isinstance(s, n.Store)
+                self.line(f"{self.element(s)} = eng::cleared({self.name(seen)});")
             else:
-                self.seen = cleared(block, k) if self.e.dialect.cuda else None
                 self.statement(s)
 
     def statement(self, s: n.Stmt) -> None:
@@ -321,9 +321,7 @@ class Body:
         self.line("}")
 
     def store(self, s: n.Store) -> None:
-        seen = self.seen
-        value = self.atom(s.value) if seen is None else f"eng::cleared({self.name(seen)})"
-        self.line(f"{self.element(s)} = {value};")
+        self.line(f"{self.element(s)} = {self.atom(s.value)};")
 
     def update(self, s: n.Atomic) -> str:
         """The function that updates an element."""

@@ -60,12 +60,6 @@ template <class T> ENG_INLINE void gather(T& to, T v) {
     if (!is_blank(v)) atomic_t<T>::add(to, v);
 }
 #else
-template <class T> ENG_INLINE T gather_warp(T v) {
-    ENG_UNROLL
-    for (int apart = 16; apart; apart >>= 1)
-        v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
-    return v;
-}
 template <class T> ENG_INLINE void gather(T& to, T v) {
     __shared__ T parts[32];
     const unsigned warp = threadIdx.x / 32, in_warp = threadIdx.x % 32;

@@ -182,6 +182,13 @@ ENG_UPDATE(sub)
 #ifdef ENG_ONE_BY_ONE
 template <class T> ENG_INLINE void add_even(T& p, T v) { atomic_t<T>::add(p, v); }
 #else
+// The sum of the numbers of a warp, all threads of which come here.
+template <class T> ENG_INLINE T gather_warp(T v) {
+    ENG_UNROLL
+    for (int apart = 16; apart; apart >>= 1)
+        v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
+    return v;
+}
 template <class T> ENG_INLINE void add_even(T& p, T v) {
     const uint64_t at = reinterpret_cast<uint64_t>(&p);
     if (__activemask() != 0xffffffffu
@@ -189,9 +196,7 @@ template <class T> ENG_INLINE void add_even(T& p, T v) {
         atomic_t<T>::add(p, v);
         return;
     }
-    ENG_UNROLL
-    for (int apart = 16; apart; apart >>= 1)
-        v = update_t<T>::add(v, __shfl_xor_sync(0xffffffffu, v, apart));
+    v = gather_warp(v);
     if (threadIdx.x % 32 == 0) atomic_t<T>::add(p, v);
 }
 #endif
