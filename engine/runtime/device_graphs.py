@@ -55,6 +55,13 @@ def check_recorded(tape: Any) -> None:
                    )  # fmt: skip
 
 
+def _recorders(
+    operations: Sequence[tuple[Callable[[], object], Recorder | None]],
+) -> set[Recorder]:
+    """The tapes that operations are recorded on."""
+    return {t for _, t in operations if t is not None}
+
+
 class DeviceGraph:
     """A sequence of operations on its way to the device. why: what leaves it to Python."""
 
@@ -75,12 +82,9 @@ class DeviceGraph:
         operations: each with the tape that it is recorded on. The records of such tapes are not
             those of the last run where the device has run it.
         """
-        if self.why and not bypassed:  # first, since sequences on the CPU are run again and again
-            by_python()
-            return
-        recorders = {t for _, t in operations if t is not None}
         if self.why or not self._may():
-            bypassed.difference_update(recorders)
+            if bypassed:  # by other sequences: most have nothing to do with a device
+                bypassed.difference_update(_recorders(operations))
             by_python()
             return
         if self._launch is None:
@@ -91,10 +95,10 @@ class DeviceGraph:
             if not self._capture(operations, by_python):
                 by_python()
                 return
-            bypassed.update(recorders)
+            bypassed.update(_recorders(operations))
             self._tapes = [(t, len(t.records)) for t, _ in self._tapes]
         if any(len(t.records) != n for t, n in self._tapes):
-            bypassed.difference_update(recorders)
+            bypassed.difference_update(_recorders(operations))
             by_python()
             return
         for storage in self._written:
