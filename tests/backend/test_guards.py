@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,20 @@ from engine.codegen.guards import guards_of
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
 from engine.compile.pipeline import Variants
-from engine.compile.threads import Threads
 from engine.ir import interp
 from engine.ir.nodes import Function
-from engine.lang.types import ArrayType, scalar_of
-from tests.backend.test_loops import FORMS, F, functions, memory, only
+from tests.backend.test_loops import (
+    FORMS,
+    F,
+    all_forms,
+    arguments,
+    both_ways,
+    described,
+    functions,
+    grid,
+    memory,
+    packed,
+)  # fmt: skip
 from tests.parts import cut
 from tests.property.guarded import ENDS as RANDOM_ENDS
 from tests.property.guarded import THREADS, guarded
@@ -303,39 +311,14 @@ ENDS = (-(2**31), -1, 0, 1, 2, 5, 16, 99, 100, 2**31 - 1)
 
 @functools.cache
 def compiled() -> dict[str, list[tuple[Function, Entry, Entry]]]:
-    every = [f for k in KERNELS for f in functions(k)]
-    with only(True):
-        fast = CPU.compile(every)
-    with only(False):
-        plain = CPU.compile(every)
-    made = [
-        (fn, *(replace(e, threads=Threads(fn)) for e in pair))
-        for fn, *pair in zip(every, fast, plain, strict=True)
-    ]
-    return {k.key: made[i * len(FORMS) :][: len(FORMS)] for i, k in enumerate(KERNELS)}
-
-
-def given(fn: Function, n: int, lo: int, hi: int) -> tuple[bytes, list[Any]]:
-    arrays, out, numbers = [], b"", [lo, hi]
-    for k, p in enumerate(fn.params):
-        if isinstance(p.type, ArrayType):
-            shape = (n,) if p.type.ndim == 1 else (max(n // 7, 1), n)
-            a = memory(shape, scalar_of(p.type).numpy, k)
-            arrays.append(a)
-            out += np.array((a.ctypes.data, *a.shape, *a.strides), np.int64).tobytes()
-        elif p.type == wp.int32 or scalar_of(p.type).numpy == np.int32:
-            out += np.int32(numbers.pop(0) if numbers else 0).tobytes().ljust(8, b"\0")
-        else:
-            out += bytes(8)
-    return out, arrays
+    return all_forms(KERNELS)
 
 
 def ran(forms: Any, which: int, n: int, lo: int, hi: int) -> list[Any]:
     journal, out = None, []
     for (fn, *entries), form in zip(forms, FORMS, strict=True):
-        args, arrays = given(fn, n, lo, hi)
-        dim = (n,) if arrays[0].ndim == 1 else arrays[0].shape
-        made = CPU.run(entries[which], dim, args, Limits(0, 0),
+        args, arrays = arguments(fn, n, packed, (lo, hi))
+        made = CPU.run(entries[which], grid(fn, n), args, Limits(0, 0),
                        journal=journal if form == "adjoint" else None)  # fmt: skip
         assert not made.error
         journal = made.journal if form == "recorded" else journal
@@ -396,16 +379,8 @@ COUNT = int(os.environ.get("ENGINE_GUARDED_PROGRAMS", "40"))
 
 @functools.cache
 def programs() -> list[tuple[Function, Entry, Entry]]:
-    fns = [Variants(guarded(seed)).function("forward", frozenset(), frozenset())
-           for seed in range(COUNT)]  # fmt: skip
-    with only(True):
-        fast = CPU.compile(fns)
-    with only(False):
-        plain = CPU.compile(fns)
-    return [
-        (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
-        for fn, *pair in zip(fns, fast, plain, strict=True)
-    ]
+    made = (Variants(guarded(seed)) for seed in range(COUNT))
+    return both_ways([v.function("forward", frozenset(), frozenset()) for v in made])
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
@@ -419,10 +394,7 @@ def test_random_guards(seed: int) -> None:
         for entry in (fast, plain):
             for threads in (1, 2, 7):
                 arrays = [a.copy() for a in start]
-                args = b"".join(
-                    np.array((a.ctypes.data, *a.shape, *a.strides), np.int64).tobytes()
-                    for a in arrays
-                )
+                args = b"".join(described(a, 1) for a in arrays)
                 with cut(threads):
                     made = CPU.run(entry, (THREADS,), args + np.int64(end).tobytes(), Limits(0, 0))
                 assert not made.error

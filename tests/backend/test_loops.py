@@ -6,7 +6,7 @@ Values are small integers, of which every sum is exact: the order of sums does n
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -159,21 +159,27 @@ def only(apart: bool) -> Iterator[None]:
         cpp.APART = before
 
 
+def both_ways(fns: list[Function]) -> list[tuple[Function, Entry, Entry]]:
+    """Functions with their entry points: the one to be tested, and a plain one."""
+    with only(True):
+        fast = CPU.compile(fns)
+    with only(False):
+        plain = CPU.compile(fns)
+    return [
+        (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
+        for fn, *pair in zip(fns, fast, plain, strict=True)
+    ]
+
+
+def all_forms(kernels: list[Any]) -> dict[str, list[tuple[Function, Entry, Entry]]]:
+    """The same by kernel, for each form."""
+    made, n = both_ways([f for k in kernels for f in functions(k)]), len(FORMS)
+    return {k.key: made[i * n : (i + 1) * n] for i, k in enumerate(kernels)}
+
+
 @functools.cache
 def compiled() -> dict[str, list[tuple[Function, Entry, Entry]]]:
-    """By kernel, each form with its entry points: the one to be tested, and a plain one."""
-    fns = [functions(k) for k in KERNELS]
-    every = [f for some in fns for f in some]
-    with only(True):
-        fast = CPU.compile(every)
-    with only(False):
-        plain = CPU.compile(every)
-    made = [
-        (fn, *(replace(e, threads=Threads(fn)) for e in pair))
-        for fn, *pair in zip(every, fast, plain, strict=True)
-    ]
-    n = len(FORMS)
-    return {k.key: made[i * n : (i + 1) * n] for i, k in enumerate(KERNELS)}
+    return all_forms(KERNELS)
 
 
 # How the arrays of a launch lie in memory: gives them, for their shapes and inner shapes.
@@ -258,21 +264,29 @@ LAYOUTS: list[Layout] = [
 ]
 
 
-def arguments(fn: Function, n: int, layout: Layout) -> tuple[bytes, list[Any]]:
-    """The arguments of a launch, and its arrays."""
+def described(a: Any, ndim: int) -> bytes:
+    """An array as kernels read it."""
+    return np.array((a.ctypes.data, *a.shape[:ndim], *a.strides[:ndim]), np.int64).tobytes()
+
+
+def arguments(
+    fn: Function, n: int, layout: Layout, numbers: Sequence[int] = ()
+) -> tuple[bytes, list[Any]]:
+    """The arguments of a launch, and its arrays. numbers: the scalars; else they are 2."""
     wanted = []
     for p in fn.params:
         if isinstance(p.type, ArrayType):
             shape = (n,) if p.type.ndim == 1 else (max(n // 7, min(n, 1)), n)
             wanted.append((shape, shape_of(p.type.element), scalar_of(p.type).numpy))
     arrays, out, k = layout(wanted), b"", 0
+    scalars = iter(numbers)
     for p in fn.params:
         if isinstance(p.type, ArrayType):
-            a, d = arrays[k], p.type.ndim
-            out += np.array((a.ctypes.data, *a.shape[:d], *a.strides[:d]), np.int64).tobytes()
+            out += described(arrays[k], p.type.ndim)
             k += 1
         else:
-            out += np.asarray(2, scalar_of(p.type).numpy).tobytes().ljust(8, b"\0")
+            number = np.asarray(next(scalars, 2), scalar_of(p.type).numpy)
+            out += number.tobytes().ljust(8, b"\0")
     return out, arrays
 
 

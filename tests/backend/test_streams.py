@@ -17,13 +17,12 @@ from engine.codegen.streams import streams
 from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
 from engine.compile.cpu.loops import loops_of
-from engine.compile.threads import Threads
 from engine.ir import nodes as n
 from engine.ir.builder import Builder, Names
 from engine.ir.rewrite import names_in, rewrite
 from engine.lang.types import ArrayType, scalar_of
 from tests.backend import test_loops as loops
-from tests.backend.test_loops import F2, F, I, V, functions, memory, only, packed
+from tests.backend.test_loops import F2, F, I, V, both_ways, functions, memory, packed
 from tests.parts import cut
 
 pytestmark = pytest.mark.whole
@@ -109,14 +108,7 @@ def compiled() -> dict[str, tuple[n.Function, Entry, Entry]]:
     every = [f for k in KERNELS for f in (functions(k)[0], numbered(functions(k)[0]))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams_module, "VAST", 0)
-        vast = CPU.compile(every)
-    with only(False):
-        plain = CPU.compile(every)
-    made = zip(every, vast, plain, strict=True)
-    return {
-        fn.name: (fn, *(replace(e, threads=Threads(fn)) for e in pair))  # type: ignore[misc]
-        for fn, *pair in made
-    }
+        return {fn.name: (fn, *pair) for fn, *pair in both_ways(every)}  # type: ignore[misc]
 
 
 def uneven(arrays: Any) -> list[Any]:

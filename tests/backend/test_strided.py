@@ -10,7 +10,6 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,9 @@ from engine.compile.backend import Entry, Limits
 from engine.compile.cpu import CPU
 from engine.compile.cpu import lender as lenders
 from engine.compile.cpu.loops import loops_of
-from engine.compile.threads import Threads
 from engine.ir.nodes import Function
 from tests.backend import test_loops as loops
-from tests.backend.test_loops import FORMS, Layout, functions, memory, only, packed, ran
+from tests.backend.test_loops import Layout, all_forms, functions, memory, packed, ran
 from tests.parts import cut
 
 pytestmark = pytest.mark.whole
@@ -129,17 +127,8 @@ def always() -> Iterator[None]:
 @functools.cache
 def compiled() -> dict[str, list[tuple[Function, Entry, Entry]]]:
     """By kernel, each form with its entry points: one that always lends, and a plain one."""
-    every = [f for k in KERNELS for f in functions(k)]
-    with always(), only(True):
-        lent = CPU.compile(every)
-    with only(False):
-        plain = CPU.compile(every)
-    made = [
-        (fn, *(replace(e, threads=Threads(fn)) for e in pair))
-        for fn, *pair in zip(every, lent, plain, strict=True)
-    ]
-    n = len(FORMS)
-    return {k.key: made[i * n : (i + 1) * n] for i, k in enumerate(KERNELS)}
+    with always():
+        return all_forms(KERNELS)
 
 
 def last_strided(arrays: Any) -> list[Any]:
