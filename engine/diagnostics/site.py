@@ -59,7 +59,10 @@ def column(file: str, line: int, offset: int) -> int:
 
 def call_site(depth: int = 1) -> Site | None:
     """The nearest user frame, at least `depth` frames up; None where there is none."""
-    frame: FrameType | None = sys._getframe(depth)
+    try:
+        frame: FrameType | None = sys._getframe(depth)
+    except ValueError:  # called by what is not Python, as the first function of a thread
+        return None
     while frame is not None:
         if frame.f_code.co_filename not in _own_files:
             key = id(frame.f_code), frame.f_lasti

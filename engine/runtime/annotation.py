@@ -52,11 +52,12 @@ class ElementInfo:
     number of dimensions. floating: whether a gradient can flow to elements. linked: whether
     elements hold arrays. typestr: the component's type, as the array interface writes it.
     opaque: whether that says no more than how many bytes it has. zero, unit: 0 and 1 as
-    NumPy has them; None until something is filled with them.
+    NumPy has them; None until something is filled with them. one: the bytes of 1. models: arrays
+    at address 0 that new ones are like, by their shapes.
     """
 
-    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "numpy", "opaque",
-                 "size", "steps", "typestr", "unit", "zero")  # fmt: skip
+    __slots__ = ("arrays", "dtype", "floating", "inner", "kind", "linked", "models", "numpy", "one",
+                 "opaque", "size", "steps", "typestr", "unit", "zero")  # fmt: skip
 
     def __init__(self, kind: ElementType) -> None:
         self.kind = kind
@@ -75,6 +76,8 @@ class ElementInfo:
         self.dtype = value_class(kind)
         self.zero: Any = None
         self.unit: Any = None
+        self.one: bytes | None = None
+        self.models: dict[tuple[int, ...], Any] = {}
         self.arrays: tuple[Any, ...] = tuple(_type_of_arrays(kind, n) for n in range(MAX_DIMS + 1))
 
 

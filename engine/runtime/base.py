@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from engine import config
+from engine.compile.cpu import CPU
 from engine.lang import strided
 from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
@@ -16,13 +17,15 @@ from engine.logger import log_warning
 from engine.runtime import data as d
 from engine.runtime import views
 from engine.runtime.annotation import ElementInfo, element_info
-from engine.runtime.device import Device
+from engine.runtime.device import HOST, Device
 from engine.runtime.guards import in_one_place
 from engine.runtime.launch_errors import fail
 from engine.runtime.storage import Storage, allocate
 
 if TYPE_CHECKING:
     from engine.runtime.array import array
+
+_MODELS = 256  # shapes of one type of elements
 
 # An array as kernels read it, by its dimensions: address, shape, byte strides.
 HEADER = {n: struct.Struct(f"<Q{2 * n}q").pack for n in range(1, 5)}
@@ -199,7 +202,23 @@ class ArrayBase:
     ) -> array:
         out: Any = object.__new__(cls)
         out._new(dims, kind, zero, device)
+        if CPU.functions is not None and device is HOST:
+            out._note()
         return out  # type: ignore[no-any-return]
+
+    def _note(self) -> None:
+        """Remembers the geometry of an array that was just made, for others like it."""
+        models = self._info.models
+        if self.shape in models:
+            return
+        if len(models) >= _MODELS:
+            models.clear()
+        model: Any = object.__new__(type(self))
+        for name in ArrayBase.__slots__[1:]:
+            setattr(model, name, getattr(self, name))
+        model.storage, model.ptr, model.lo, model.hi = None, 0, 0, self.hi - self.lo
+        model._packed = HEADER[self.ndim](0, *self.shape, *self.strides)
+        models[self.shape] = model
 
     def _field(self, info: ElementInfo, offset: int) -> array:
         """One field of the elements, `offset` bytes into each, without a link to its gradient."""

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.compile.cpu.launcher import Functions, maker
 from engine.lang.factories import matrix, vector
 from engine.lang.numbers import number_kind
+from engine.lang.scalars import float32, float64, int32, int64
 from engine.lang.strided import byte_range
 from engine.lang.structs import ElementType
 from engine.lang.types import (
@@ -21,9 +23,10 @@ from engine.lang.types import (
 )
 from engine.lang.values import dtype_from_numpy, to_element_type, to_value_type
 from engine.logger import log_warning
+from engine.runtime.annotation import ElementInfo, element_info
 from engine.runtime.array import array
 from engine.runtime.data import check_size, element_value, shape_from, steps
-from engine.runtime.device import Device, DeviceLike, get_device
+from engine.runtime.device import HOST, Device, DeviceLike, get_device
 from engine.runtime.foreign import shared
 from engine.runtime.indexed import indexedarray
 from engine.runtime.launch_errors import fail
@@ -46,7 +49,34 @@ def zeros(
     strides: bytes from one element to the next, for each dimension, where they are not to lie
     side by side; so for the functions below.
     """
+    functions = maker.functions
+    if functions is not None and device is None and not (retain_grad or kwargs):
+        made = _quickly(functions, shape, dtype, requires_grad)
+        if made is not None:
+            return made
     return _make(shape, dtype, device, requires_grad, retain_grad, kwargs, zero=True)
+
+
+def _quickly(functions: Functions, shape: Any, dtype: Any, requires_grad: bool) -> array | None:
+    """An array of zeros like one that was made before; None where there is none."""
+    try:
+        info = _infos.get(dtype)
+    except TypeError:
+        return None
+    if info is None:
+        if dtype in _NUMBERS:
+            _infos[dtype] = element_info(to_element_type(dtype))
+        return None
+    wanted = bool(requires_grad) and info.floating
+    if requires_grad and not wanted:
+        return None
+    made: array | None = functions.zeros(info.models, shape, HOST, wanted)
+    return made
+
+
+# Of types that are made again and again, with numbers as elements.
+_NUMBERS = frozenset({float, int, float32, float64, int32, int64})
+_infos: dict[Any, ElementInfo] = {}
 
 
 zeros.__builtin_name__ = "zeros"  # type: ignore[attr-defined]  # a local array in kernels

@@ -29,7 +29,6 @@ from engine.compile.backend import (
     Outcome,
     Step,
 )
-from engine.compile.cpu import CPU
 from engine.compile.pipeline import NONE, Names, Request, Variants
 from engine.diagnostics import Diagnostic, LaunchError
 from engine.diagnostics.site import call_span
@@ -248,16 +247,6 @@ class Executable:
             brief = self._backend.brief(self._entry, dim, args, limits, self._marks)
         return None if brief is None else (brief, args, self._spare)
 
-    def job(self, dim: tuple[int, ...]) -> int | None:
-        """Of an adjoint: what `run_adjoints` is told of it; None where it runs by itself."""
-        brief = self.briefs.get(dim)
-        if (
-            brief and brief.go is not None and brief.stack == config.stack_limit_bytes
-            and brief.journal == config.journal_limit_bytes
-        ):  # fmt: skip
-            return brief.job
-        return None
-
     def left(self, dim: tuple[int, ...], values: list[Any], args: bytes, came: bytes) -> Outcome:
         """What came of one of several adjoints that left something."""
         brief = self.briefs[dim]
@@ -403,33 +392,6 @@ class Executable:
         if faults and not watchers:
             raise LaunchError(*map(diagnostic, faults))
         return ended
-
-
-def run_adjoints(
-    jobs: list[Any], alone: Callable[[int], object], left: Callable[[int, bytes], object]
-) -> bool:
-    """Runs adjoints of launches one after another, in few calls; False where that cannot be.
-
-    jobs: for each three items: what `job` says of it, arguments as values, and as bytes. alone:
-    called with the number of one that has to run by itself. left: the same, of one that left
-    something, with what `left` is told of that.
-    """
-    functions = CPU.functions
-    if functions is None or watchers or writes_watched or watching.get() is not None:
-        return False
-    first, end = 0, len(jobs) // 3
-    while first < end:
-        came = functions.backs(jobs, first)
-        if came is True:
-            break
-        if came.__class__ is int:
-            first = came
-            alone(first)
-        else:
-            first = int.from_bytes(came[:8], "little")
-            left(first, came[8:])
-        first += 1
-    return True
 
 
 def foreseen(request: Request, dim: tuple[int, ...], args: bytes) -> Request:

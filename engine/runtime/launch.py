@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import config
+from engine.compile.cpu.launcher import maker
 from engine.diagnostics.site import Site, call_site
 from engine.lang.types import is_float
 from engine.logger import log_info
@@ -82,6 +83,16 @@ def launch(
     """
     # Most launches are of this kind, and nobody listens: as few looks as can be.
     plan = kernel._plan if kernel.__class__ is Kernel else None
+    functions = maker.functions
+    if (
+        functions is not None and plan is not None and plan.recipe and device is None
+        and not (adjoint or record_cmd or stream is not None)
+    ):  # fmt: skip
+        came = functions.whole(plan.recipe, dim, inputs, outputs, record_tape)
+        if came is True:
+            return None
+        if came is not None:
+            return plan.finish(dim, came)
     if (
         plan is not None and plan.plain and (device is None or others)
         and not (adjoint or record_cmd)

@@ -13,7 +13,7 @@ from engine.compile.cpu.launcher import Words, kinds_words, maker
 from engine.compile.pipeline import Variants
 from engine.lang.structs import PLACES, Argument, leaves
 from engine.lang.types import ArrayType, Type, is_float
-from engine.runtime import recording
+from engine.runtime import quick, recording
 from engine.runtime.annotation import array_type, describe
 from engine.runtime.arguments import Arguments
 from engine.runtime.array import array
@@ -25,6 +25,7 @@ from engine.runtime.guards import objection
 from engine.runtime.launch_errors import fail
 from engine.runtime.links import Gathered, gathering
 from engine.runtime.pack import Mismatch, Packer, as_array, null, packer
+from engine.runtime.quick import NOBODY
 from engine.runtime.storage import watchers as announcing
 from engine.runtime.storage import watching
 
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
     from engine.runtime.relinks import Relinks
 
 
-_NOBODY: frozenset[str] = frozenset()
 _HOST = HOST.alias
-maker.array = array
 
 
 class Param:
@@ -146,8 +145,11 @@ class Plan:
         )
         self._kinds = tuple((p.array_kind, p.pack) for p in self.params)
         self._words: Words | Literal[False] | None = None
+        # What native functions are told of it, and where: see `quick`. 0 before somebody looks.
+        self._recipe: Words | None = None
+        self.recipe: int | None = 0
         self._selections: dict[tuple[int, frozenset[str], bool], Selection] = {}
-        self._usual: dict[int, Selection] = {}  # of launches without arrays that share memory
+        self.usual: dict[int, Selection] = {}  # of launches without arrays that share memory
         # Positions of the arrays that can have a gradient, and their bits in a mask.
         self.bits = tuple((p.index, 1 << bit) for bit, p in enumerate(self.floats))
         self._forward: Executable | None = None
@@ -215,13 +217,39 @@ class Plan:
             or self.backend is not CPU
         )  # fmt: skip
 
+    @property
+    def words(self) -> Words | Literal[False]:
+        """What `Functions.pack` is told of the parameters; False where it cannot pack them."""
+        if self._words is None:
+            self._words = kinds_words([(p.array_kind, p.kind) for p in self.params]) or False
+        return self._words
+
+    def hurry(self) -> None:
+        """Has launches go without Python, where that can be; once it was compiled."""
+        if self._forward is not None:
+            self._recipe = quick.recipe(self, self._forward) if self.plain else None
+            self.recipe = None if self._recipe is None else self._recipe.at
+
+    def finish(self, dim: Any, left: list[Any]) -> None:
+        """Tells what a launch without Python left: see `Functions.whole`."""
+        dim = (dim,) if dim.__class__ is int else dim
+        state, of = left
+        if of.__class__ is list:
+            forward, blob = self.forward, self.pack(of)
+            assert blob is not None
+            forward.tell(forward.left(dim, of, blob, state), dim)
+        else:
+            tape = recording.active.get()
+            assert tape is not None
+            tape.finish_launch(of, state)
+
     def pack(self, args: list[Any]) -> bytes | None:
         """The arguments of a plain launch as bytes; None where `bind` has to look at them."""
         if maker.functions is not None:
-            if self._words is None:
-                self._words = kinds_words([(p.array_kind, p.kind) for p in self.params]) or False
-            if self._words:
-                packed = maker.functions.pack(self._words.at, args)
+            if self.recipe == 0:
+                self.hurry()
+            if self.words:
+                packed = maker.functions.pack(self.words.at, args)
                 if packed is not None:
                     return packed
         kinds = self._kinds
@@ -433,7 +461,7 @@ class Plan:
             if a is not None and a._flag and (a._origin is None or a.requires_grad):
                 mask |= bit
         if not aliased:
-            found = self._usual.get(mask)
+            found = self.usual.get(mask)
             # As `Kernel.enable_backward`, of which every recorded launch asks twice.
             kernel = self.kernel
             own = kernel.options.get("enable_backward") if kernel.options else None
@@ -453,7 +481,7 @@ class Plan:
             if may_meet(a, b):
                 found = found or set()
                 found.add(self.params[r].name)
-        return frozenset(found) if found else _NOBODY
+        return frozenset(found) if found else NOBODY
 
     def selection(self, mask: int, aliased: frozenset[str]) -> Selection:
         """The compiled forms for gradients of the float arrays in `mask` (bits in order)."""
@@ -481,7 +509,7 @@ class Plan:
             )
             self._selections[key] = found
             if enabled and not aliased:
-                self._usual[mask] = found
+                self.usual[mask] = found
         return found
 
     def _at(self, names: frozenset[str]) -> frozenset[int]:

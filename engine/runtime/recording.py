@@ -35,6 +35,12 @@ class Recorder(Protocol):
         inputs: how many of them the caller named as inputs.
         """
 
+    def finish_launch(self, record: Any, state: bytes) -> None:
+        """Takes the record of a launch that ran without Python, and left something.
+
+        state: the launch structure (see `engine.compile.cpu.launcher`).
+        """
+
     def record_copy(self, dest: array, src: array) -> Written | None:
         """Called before `src` (same shape, maybe another float width) is copied to `dest`.
 

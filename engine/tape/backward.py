@@ -18,11 +18,9 @@ from engine.runtime.guards import Guard
 from engine.runtime.leaves import without_integers
 from engine.runtime.recording import bystanders, reading
 from engine.runtime.transfer import VAST, check_writable
-from engine.tape.launch_record import run_all_ready
+from engine.tape.launch_record import run_ready
 from engine.tape.records import FuncRecord, LaunchRecord, Record
 from engine.tape.restoration import Restoration
-
-FEW = 4  # records that run backward one by one
 
 
 def seed_error(message: str, *notes: str, help: str = "") -> TapeError:
@@ -67,6 +65,9 @@ def check_seeds(grads: Mapping[array, Any], seen: bool = True) -> list[tuple[arr
             if bystanders:
                 reading((g,))
             backend = g.device.backend
+            if len(grads) == 1 and not seen and g.device is a.device:
+                out.append((a, g))  # nothing is written before it is read
+                continue
             few = backend.on_host and g.hi - g.lo < VAST
             if seen or few or g.device is not a.device:
                 out.append((a, backend.to_host(g._parts).copy()))
@@ -193,6 +194,10 @@ def run_backward(
     aside before the record that wrote that value consumes it, and put back at the end.
     """
     _check_gradients(records)
+    waiting = _retained(records) if array.retains else []
+    alone = not (restored or waiting or before or watch)
+    if alone and records.__class__ is list and run_ready(records):  # type: ignore[arg-type]
+        return
     plain = True  # all are launches whose adjoints can run, and nothing else does meanwhile
     requests: list[Request] = []
     for record in records:
@@ -201,11 +206,9 @@ def run_backward(
             requests += record.requests()
     if requests:
         prefetch(requests)
-    waiting = _retained(records) if array.retains else []
-    if plain and not (restored or waiting or before or watch):
-        if len(records) < FEW or not run_all_ready(records):  # type: ignore[arg-type]
-            for record in reversed(records):
-                record.run_ready()  # type: ignore[attr-defined]
+    if plain and alone:
+        for record in reversed(records):
+            record.run_ready()  # type: ignore[attr-defined]
         return
     kept: list[tuple[array, np.ndarray[Any, Any]]] = []
     try:

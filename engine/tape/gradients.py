@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.runtime import transfer
+import numpy as np
+
+from engine.runtime import quick, transfer
 from engine.runtime.array import array
 from engine.runtime.device import HOST
 from engine.runtime.structs import Struct
 from engine.tape.records import LaunchRecord, Record
+
+if TYPE_CHECKING:
+    from engine.runtime.annotation import ElementInfo
 
 
 class Gradients(dict[Any, Any]):
@@ -54,8 +59,15 @@ def gradient_of(value: Any) -> Any:
     return out
 
 
-def clear(records: Iterable[Record], more: Iterable[array]) -> None:
+def clear(records: Iterable[Record], more: Collection[array]) -> None:
     """Sets the gradients of arrays of records, and of others, to zero, each once."""
+    functions = quick.maker.functions
+    if functions is not None and records.__class__ is list:
+        came = functions.cleared(records, list(more))
+        if came:
+            return
+        if came is False:
+            records = ()
     done: set[int] = set()
     for r in records:
         if r.__class__ is LaunchRecord and r.plan.arguments is None:
@@ -81,7 +93,17 @@ def _clear(a: array, done: set[int]) -> None:
 
 
 def seed(a: array, cotangent: Any) -> None:
-    """Writes a cotangent over an array's gradient. Raises LaunchError (E206)."""
+    """Writes a cotangent over an array's gradient: an array, a NumPy array, or 1.0 for one number.
+
+    Raises LaunchError (E206).
+    """
+    functions = quick.maker.functions
+    if functions is not None and functions.seeded(
+        a, _one(a._info) if cotangent.__class__ is float else cotangent
+    ):
+        return
+    if cotangent.__class__ is array:
+        cotangent = cotangent._parts
     grad = a.grad
     assert grad is not None
     storage = grad.storage
@@ -97,3 +119,10 @@ def seed(a: array, cotangent: Any) -> None:
         grad._parts[...] = cotangent  # as `_put` does, without a question
     else:
         grad._put(cotangent)
+
+
+def _one(info: ElementInfo) -> bytes | None:
+    """The bytes of the number 1; None for types that NumPy does not have."""
+    if info.one is None and not info.opaque:
+        info.one = np.ones((), info.numpy).tobytes()
+    return info.one

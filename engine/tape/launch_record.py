@@ -14,9 +14,9 @@ from engine.compile.pipeline import Request
 from engine.diagnostics import Diagnostic, KernelError, Span, TapeError
 from engine.diagnostics.site import Site
 from engine.logger import log_warning
-from engine.runtime import faults
+from engine.runtime import faults, quick
 from engine.runtime.array import array
-from engine.runtime.execute import Executable, foreseen, run_adjoints
+from engine.runtime.execute import Executable, foreseen
 from engine.runtime.finite import look
 from engine.runtime.kernel import Kernel
 from engine.runtime.plan import Plan, Selection
@@ -309,6 +309,8 @@ class LaunchRecord(Record):
     def is_ready(self) -> bool:
         """Whether its adjoint can run as it did before: there is nothing to compile or to say."""
         found = self.selection
+        if self.plan.recipe == 0 and quick.maker.functions is not None:
+            self.plan.hurry()
         return (
             found.adjoint is not None and self.dim in found.cleared and not faults.watchers
             and config.overwrites != "present"
@@ -449,34 +451,36 @@ class LaunchRecord(Record):
                 a._parts[...] = before
 
 
-def run_all_ready(records: Sequence[LaunchRecord]) -> bool:
-    """Runs records backward that are ready, from the last on; False where nothing has run.
+def run_ready(records: list[LaunchRecord]) -> bool:
+    """Runs all records backward, in few calls of compiled code; False where nothing has run.
 
-    In as few calls of compiled code as can be.
+    They all have to be as `is_ready` says.
     """
-    if config.verify_fp:
+    functions = quick.maker.functions
+    if functions is None:
         return False
-    order = records[::-1]
-    jobs: list[Any] = []
-    found: Selection | None = None
-    dim: tuple[int, ...] = ()
-    job = None
-    for r in order:
-        if r.selection is not found or r.dim != dim:
-            found, dim = r.selection, r.dim
-            assert found.adjoint is not None
-            job = found.adjoint.job(dim)
-        by_itself = r.journal is not None or r.stack_bytes  # as it left something before
-        jobs += (None if by_itself else job, r.values, r.blob)
-
-    def left(number: int, came: bytes) -> None:
-        r = order[number]
-        adjoint = r.selection.adjoint
-        assert adjoint is not None
-        outcome = adjoint.left(r.dim, r.values, r.blob, came)
-        r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
-
-    return run_adjoints(jobs, lambda number: order[number].run_ready(), left)
+    number = len(records) - 1
+    while number >= 0:
+        came = functions.back_all(records, number)
+        if came is True:
+            break
+        if came is None:
+            if number == len(records) - 1:
+                return False
+            records[number].backward()
+        elif came.__class__ is int:
+            number = came
+            records[number].run_ready()
+        else:
+            assert isinstance(came, bytes)
+            number = int.from_bytes(came[:8], "little")
+            r = records[number]
+            adjoint = r.selection.adjoint
+            assert adjoint is not None
+            outcome = adjoint.left(r.dim, r.values, r.blob, came[8:])
+            r.stack_bytes = adjoint.tell(outcome, r.dim).stack_bytes
+        number -= 1
+    return True
 
 
 def _no_second_derivative(kernel: str, adjoint: Function) -> KernelError:

@@ -14,7 +14,7 @@ from engine import config
 from engine.compile.backend import NOTHING, Journal
 from engine.diagnostics import Diagnostic, TapeError
 from engine.diagnostics.site import Site, call_site, call_span
-from engine.runtime import recording
+from engine.runtime import quick, recording
 from engine.runtime.array import array
 from engine.runtime.device import get_device
 from engine.runtime.device_graphs import bypassed, check_recorded
@@ -32,8 +32,6 @@ from engine.tape.records import CopyRecord, FuncRecord, LaunchRecord, OverwriteR
 from engine.tape.replayed import ReplayedTape
 from engine.tape.restoration import Change
 from engine.tape.scopes import Marker, ScopeStack
-
-_NOBODY: frozenset[str] = frozenset()
 
 
 class Tape(ReplayedTape):
@@ -87,13 +85,13 @@ class Tape(ReplayedTape):
             raise self._misused("a tape cannot be entered while another one records",
                                 help="leave the first `with` block, or record on it")  # fmt: skip
         self._token = recording.active.set(self)
-        if not recording.deferred(self._join):
+        if recording.graph.get() is None or not recording.deferred(self._join):
             self._join()
         return self
 
     def __exit__(self, *exc: object) -> None:
         token, self._token = self._token, None
-        if not recording.deferred(self._left):
+        if recording.graph.get() is None or not recording.deferred(self._left):
             self._left()
         if token is not None:
             try:
@@ -104,7 +102,7 @@ class Tape(ReplayedTape):
     def _left(self) -> None:
         if self._unmade is None or not self._overwrites.are_none():
             self._overwrites.left(self.records)
-        if self._captures:
+        if self._captures is not NOBODY and self._captures:
             self._captures.left(self._scopes.scopes, lambda: self.memory)
 
     @property
@@ -135,7 +133,7 @@ class Tape(ReplayedTape):
             reads = [values[i] for i in plan.only_read if values[i] is not None]
             captures.recording(reads, values, self.records)
             began = perf_counter()
-        aliased = plan.aliased(values) if plan.pairs else _NOBODY
+        aliased = plan.aliased(values) if plan.pairs else quick.NOBODY
         selection = plan.select(values, aliased)
         record = LaunchRecord(plan, dim, values, blob, inputs, site, aliased, selection)
         self._hold(record, captured)
@@ -157,6 +155,12 @@ class Tape(ReplayedTape):
         else:
             plan.check_written(values)
         executable.run(dim, blob, partial(self._ran, record, changes, began))
+
+    def finish_launch(self, record: LaunchRecord, state: bytes) -> None:
+        """Takes the record of a launch that ran without Python, and left something."""
+        executable, dim = record.selection.executable, record.dim
+        came = executable.left(dim, record.values, record.blob, state)
+        executable.tell(came, dim, partial(self._ran, record, (), 0.0))
 
     def _ran(
         self, record: LaunchRecord, changes: Sequence[Change], began: float,
@@ -330,7 +334,8 @@ class Tape(ReplayedTape):
         if recording.graph.get() is not None:
             recording.deferred(partial(self.backward, loss, grads))
             return
-        check_recorded(self)
+        if bypassed:
+            check_recorded(self)
         captured = self._captures is not NOBODY and bool(self._captures)
         seeds = [] if grads is None else check_seeds(grads, captured)
         if captured:  # now that what gets a cotangent requires a gradient
@@ -465,3 +470,6 @@ class Tape(ReplayedTape):
 
     def _misused(self, message: str, help: str = "") -> TapeError:
         return TapeError(Diagnostic("E401", message, call_span(), help))
+
+
+quick.tell(record=LaunchRecord, tape=Tape, overwrites=Overwrites, nobody=NOBODY)

@@ -27,7 +27,7 @@ class Brief:
     """
 
     __slots__ = ("_bound", "_call", "_entry", "_idle", "_layout", "_left", "_limits", "_marks",
-                 "_template", "_words", "_work", "cost", "go", "journal", "stack",
+                 "_template", "_words", "_work", "address", "cost", "go", "journal", "stack",
                  "threads")  # fmt: skip
 
     def __init__(
@@ -50,6 +50,7 @@ class Brief:
         # Of many runs: what runs it without Python, once that is there.
         self.go: Callable[[int, list[Any], bytes], bytes | bool | None] | None = None
         self._words: launcher.Words | None = None
+        self.address: int | None = None  # of what native functions are told of it
         self._marks = marks
         self._left = MANY
         # Structures that no thread uses: a list gives and takes one at a time.
@@ -107,13 +108,6 @@ class Brief:
         assert isinstance(came, bytes)
         return self.left(values, args, came, spare)
 
-    @property
-    def job(self) -> int | None:
-        """Where it says what `Functions.backs` is to do, of an adjoint; None where it cannot."""
-        if self._work >= schedule.LEAST or self._marks is None or not self._marks.gradients:
-            return None
-        return None if self._words is None else self._words.at
-
     def left(
         self, values: list[Any], args: bytes, came: bytes, spare: Callable[[], Entry] | None
     ) -> Outcome:
@@ -137,6 +131,7 @@ class Brief:
         self._words = launcher.run_words(address, self._template, self._bound, marks.places)
         if self._words is not None:
             self.go = functions.back if marks.gradients else functions.launch
+            self.address = self._words.at
 
 
 def brief(

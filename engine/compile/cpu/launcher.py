@@ -10,27 +10,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from engine.compile.cpu import CPU
+from engine.compile.cpu.table import table
 from engine.diagnostics import EngineError
 from engine.lang.types import FLOAT32, FLOAT64, INT32, INT64, Type
 
 _ENTRY = "eng_launcher"
-# In the order of `python_t`.
-_CALLS = (
-    "PyList_Size", "PyList_GetItem", "PyObject_GetAttr", "PyObject_SetAttr", "PyObject_Type",
-    "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", "PyLong_AsLongLong",
-    "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs", "Py_IncRef",
-    "Py_DecRef", "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
-    "PyErr_CheckSignals",
-)  # fmt: skip
-_NAMES = ("_ir", "_packed", "storage", "is_contiguous", "writable", "guard", "_hold", "version",
-          "before_write", "lo", "hi", "_grad")  # fmt: skip
 _CODES: dict[Type, int] = {FLOAT32: 1, FLOAT64: 2, INT32: 3, INT64: 4}
 MOST = 16  # arrays that a launch marks
 _FASTCALL = 0x0080
@@ -53,19 +43,34 @@ class Functions(NamedTuple):
     args): the same for an adjoint, which adds to the arrays' gradients. clear(array): announces
     zeros for all of a contiguous array, and writes them; True. many(steps, first, end): runs
     launches whose writes are announced, one after another; True where they left nothing, else the
-    number of the first that did, and its launch structure. backs(jobs, first): the same as `back`
-    for many, each a run, values and arguments; the number of one that has not run where Python has
-    to look at it. fill, copy: addresses of steps that are no kernels.
+    number of the first that did, and its launch structure. fill, copy: addresses of steps that are
+    no kernels.
+
+    Those of whole launches and passes: whole(recipe, dim, inputs, outputs, record): a launch;
+    True, or where it left something a list of its launch structure and its record (which is not on
+    the tape then) or values. back_all(records, from): adjoints of records down to the first; True,
+    the number of a record that Python has to run, or that of one that left something, with its
+    launch structure. cleared(records, arrays): sets gradients to zero; True, False where those of
+    the arrays are not among them. seeded(array, cotangent): writes an array or bytes over a
+    gradient, which it makes; True. zeros(models, shape, device, requires_grad): an array of zeros
+    like one of the models, which have shapes.
     """
 
     pack: Callable[[int, list[Any]], bytes | None]
     launch: Callable[[int, list[Any], bytes], bytes | bool | None]
     back: Callable[[int, list[Any], bytes], bytes | bool | None]
     clear: Callable[[Any], bool | None]
-    many: Callable[[int, int, int], bytes | bool]
-    backs: Callable[[list[Any], int], bytes | bool | int]
+    many: Callable[[int, int, int, int], bytes | bool]
+    whole: Callable[[int, Any, Any, Any, bool], list[Any] | bool | None]
+    back_all: Callable[[Sequence[Any], int], bytes | bool | int | None]
+    cleared: Callable[[Any, Sequence[Any]], bool | None]
+    seeded: Callable[[Any, Any], bool | None]
+    zeros: Callable[[dict[tuple[int, ...], Any], Any, Any, bool], Any]
     fill: int
     copy: int
+
+
+_CALLED = len(Functions._fields) - 2
 
 
 class _Maker:
@@ -74,17 +79,38 @@ class _Maker:
     def __init__(self) -> None:
         self.functions: Functions | None = None
         self.asked = False
-        self.array: type | None = None  # whose objects are arrays, for the runtime to say
+        # What the functions know, for the runtime and the tape to say: see `table`.
+        self._known: dict[str, Any] = {}
+        self._quiet: Sequence[list[Any]] = ()
+        self._late: Callable[[], dict[str, Any]] = dict
+        self._enter: Callable[[bytes], bool] | None = None
         self._kept: list[Any] = []  # what the functions need as long as the process lives
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._again)
 
+    def another(self) -> _Maker:
+        """One that has made nothing yet, and knows the same."""
+        out = _Maker()
+        out.begin(self._quiet, self._late)
+        out.tell(**self._known)
+        return out
+
     def _again(self) -> None:
         self.asked = self.functions is not None  # its thread is not here
 
+    def begin(self, quiet: Sequence[list[Any]], late: Callable[[], dict[str, Any]]) -> None:
+        """Says which lists are empty where nobody listens. late: what else is known, when asked."""
+        self._quiet, self._late = quiet, late
+
+    def tell(self, **known: Any) -> None:
+        """Says what else there is, by the names of `table`."""
+        self._known.update(known)
+        if self._enter is not None:
+            self._fill_in(self._enter)
+
     def ask(self, size: int) -> None:
         """Has them made in a while. size: bytes of a launch structure."""
-        if not self.asked and self.array is not None:
+        if not self.asked and self._quiet:
             self.asked = True
             if _fits():
                 with contextlib.suppress(RuntimeError):  # Python is about to end
@@ -97,37 +123,49 @@ class _Maker:
         from engine.compile.cpu.shared import load
 
         try:
-            source = Path(__file__).parent / "native" / "launcher.cpp"
-            library = load(source, _ENTRY, "the engine's launcher")
+            folder = Path(__file__).parent / "native"
+            texts = [p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.h"))]
+            library = load(
+                folder / "launcher.cpp", _ENTRY, "the engine's launcher", [folder], "".join(texts)
+            )
+            self._known = {**self._late(), **self._known}
             self.functions = self._made(library, size)
             if self.functions is not None:
                 CPU.functions = self.functions
         except (EngineError, OSError, AttributeError):
             return  # all goes on as it did
 
+    def _fill_in(self, enter: Callable[[bytes], bool]) -> bool:
+        """Gives the functions their table."""
+        made = table(self._known, self._quiet)
+        if made is None or not enter(made[0]):
+            return False
+        self._kept.append(made[1])
+        return True
+
     def _made(self, library: ctypes.CDLL, size: int) -> Functions | None:
-        names = [sys.intern(name) for name in _NAMES]
-        objects = [None, True, self.array, float, int, *names]
-        calls = [ctypes.cast(getattr(ctypes.pythonapi, c), ctypes.c_void_p).value for c in _CALLS]
-        words = [*calls, *map(id, objects)]
-        table = struct.pack(f"<{len(words)}Q", *words)
         found = (ctypes.c_void_p * (len(Functions._fields) + 1))()
-        entry = library[_ENTRY]
-        entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
-        entry.restype = None
-        entry(table, len(table), ctypes.addressof(found))
-        if not all(found) or found[-1] != size:
+        # Nobody else may read the table meanwhile.
+        entry = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)(
+            (_ENTRY, library)
+        )
+
+        def enter(text: bytes) -> bool:
+            return bool(entry(text, len(text), ctypes.addressof(found)))
+
+        if not self._fill_in(enter) or not all(found) or found[-1] != size:
             return None
         new = ctypes.pythonapi["PyCFunction_NewEx"]
         new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         new.restype = ctypes.py_object
         methods = [
             _Method(name.encode(), address, _FASTCALL, None)
-            for name, address in zip(Functions._fields[:6], found, strict=False)
+            for name, address in zip(Functions._fields[:_CALLED], found, strict=False)
         ]
-        self._kept += [library, objects, methods]
+        self._kept += [library, methods]
+        self._enter = enter
         made = [new(ctypes.addressof(m), None, None) for m in methods]
-        return Functions(*made, *found[6:8])
+        return Functions(*made, *found[_CALLED:-1])
 
 
 def _fits() -> bool:
@@ -135,6 +173,7 @@ def _fits() -> bool:
     return (
         sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little" and "t" not in getattr(sys, "abiflags", "t")
+        and ctypes.c_size_t.from_address(id(maker) + 8).value == id(_Maker)
         and os.environ.get("ENGINE_LAUNCHER", "") != "0"
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,13 +101,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What calls for many records gave."""
     assert NATIVE is not None
     came: list[Any] = []
-    backs = NATIVE.backs
+    back_all = NATIVE.back_all
 
-    def call(jobs: list[Any], first: int) -> Any:
-        came.append(backs(jobs, first))
+    def call(records: Sequence[Any], number: int) -> Any:
+        came.append(back_all(records, number))
         return came[-1]
 
-    functions = NATIVE._replace(backs=call)
+    functions = NATIVE._replace(back_all=call)
     monkeypatch.setattr(launcher.maker, "functions", functions)
     monkeypatch.setattr(CPU, "functions", functions)
     return came

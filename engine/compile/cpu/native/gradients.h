@@ -1,0 +1,176 @@
+// Gradients: set to zero, or to cotangents that a backward pass begins with.
+#pragma once
+#include <stdlib.h>
+
+#include "fresh.h"
+
+namespace {
+
+constexpr long long LARGE = 1 << 20;  // bytes, from which on Python writes them
+
+long long bytes_of(object* a) { return number(a, A_HI) - number(a, A_LO); }
+
+void* address(object* a) { return reinterpret_cast<void*>(static_cast<intptr_t>(number(a, A_LO))); }
+
+// Writes zeros over an array, if nobody has a word to say; -1 where that raised an error.
+int wipe(object* a) {
+    if (!may_write(a)) return 0;
+    if (!announce(a)) return -1;
+    memset(address(a), 0, bytes_of(a));
+    return 1;
+}
+
+// clear(array): announces a write of zeros to all of an array, and writes them; True.
+object* clear(object*, object* const* given, int64_t n) {
+    if (n != 1) return nothing();
+    const int done = wipe(given[0]);
+    return done < 0 ? nullptr : done ? yes() : nothing();
+}
+
+// Objects, each once, in the order in which they came.
+struct each_t {
+    object** all = nullptr;
+    object** table = nullptr;
+    int64_t count = 0, size = 0;
+
+    explicit each_t(int64_t most) {
+        for (size = 16; size < 2 * most; size *= 2) {}
+        all = static_cast<object**>(malloc((most + 1) * sizeof(object*)));
+        table = static_cast<object**>(calloc(size, sizeof(object*)));
+    }
+
+    ~each_t() {
+        free(all);
+        free(table);
+    }
+
+    each_t(const each_t&) = delete;
+    void operator=(const each_t&) = delete;
+
+    bool made() const { return all && table; }
+
+    object** place(object* o) const {
+        const uintptr_t mixed = reinterpret_cast<uintptr_t>(o) >> 4;
+        int64_t k = static_cast<int64_t>((mixed ^ mixed >> 15) * 0x9E3779B97F4A7C15u >> 20);
+        for (k &= size - 1; table[k] && table[k] != o; k = (k + 1) & (size - 1)) {}
+        return &table[k];
+    }
+
+    bool has(object* o) const { return *place(o) != nullptr; }
+
+    void add(object* o) {
+        object** const at = place(o);
+        if (!*at) *at = all[count++] = o;
+    }
+};
+
+// The existing gradient of an array, None for none; null where Python has to look.
+object* gradient(object* a) {
+    object* const g = slot(a, A_GRAD);
+    if (g != py.none) return g;
+    return slot(a, A_ORIGIN) == py.none && slot(a, A_SHARED) == py.none ? g : nullptr;
+}
+
+const recipe_t* recipe_of(object* record, object*& last, const recipe_t* known) {
+    object* const plan = slot(record, R_PLAN);
+    if (plan == last) return known;
+    object* found = py.get(plan, py.recipe);
+    const bool is = found && type_of(found) == py.integer;
+    const recipe_t* r = is ? words<recipe_t>(found) : nullptr;
+    if (found) py.drop(found);
+    last = plan;
+    return r;
+}
+
+// Whether the gradients of what a record's kernel takes are among `to` now.
+bool gather(object* record, const recipe_t& r, each_t& to, int64_t most) {
+    object* const values = slot(record, R_VALUES);
+    if (type_of(values) != py.list_type || py.list_size(values) != r.count) return false;
+    for (int64_t k = 0; k < r.bits[0]; ++k) {
+        object* const a = py.list_item(values, r.bits[1 + 2 * k]);
+        object* const g = a == py.none ? a : gradient(a);
+        if (!g) return false;
+        if (g == py.none || to.has(g)) continue;
+        if (to.count == most || !may_write(g) || bytes_of(g) > LARGE) return false;
+        to.add(g);
+    }
+    return true;
+}
+
+// cleared(records, more): sets the gradients of arrays of records to zero. None where nothing has
+// happened; True where those of `more` are among them, else False.
+object* cleared(object*, object* const* given, int64_t n) {
+    if (n != 2 || !py.record_type || type_of(given[0]) != py.list_type) return nothing();
+    object* const records = given[0];
+    world_t w;
+    if (!w.look() || !is_none(py.active)) return nothing();
+    const int64_t all = py.list_size(records);
+    object* last = nullptr;
+    const recipe_t* r = nullptr;
+    int64_t most = 0;
+    for (int64_t k = 0; k < all; ++k) {
+        object* const record = py.list_item(records, k);
+        if (type_of(record) != py.record_type) return nothing();
+        r = recipe_of(record, last, r);
+        if (!r) return nothing();
+        most += r->bits[0];
+    }
+    each_t grads(most);
+    if (!grads.made()) return nothing();
+    for (int64_t k = 0; k < all; ++k) {
+        object* const record = py.list_item(records, k);
+        r = recipe_of(record, last, r);
+        if (!gather(record, *r, grads, most)) return nothing();
+    }
+    bool whole = length(given[1]) >= 0;
+    for (int64_t k = 0; whole && k < length(given[1]); ++k) {
+        object* const a = item(given[1], k);
+        object* const g = type_of(a) == py.array ? gradient(a) : nullptr;
+        whole = g && (g == py.none || grads.has(g));
+    }
+    for (int64_t k = 0; k < grads.count; ++k) py.keep(grads.all[k]);
+    bool raised = false;
+    for (int64_t k = 0; k < grads.count; ++k) {
+        raised = raised || wipe(grads.all[k]) < 0;
+        py.drop(grads.all[k]);
+    }
+    if (raised) return nullptr;
+    return whole ? yes() : (py.keep(py.no), py.no);
+}
+
+// seeded(array, cotangent): writes a cotangent over an array's gradient: an array of the same
+// geometry, or bytes; True.
+object* seeded(object*, object* const* given, int64_t n) {
+    if (n != 2) return nothing();
+    object *const a = given[0], *const c = given[1];
+    world_t w;
+    if (type_of(a) != py.array || slot(a, A_FLAG) != py.yes || !w.look()) return nothing();
+    if (type_of(slot(a, A_IR)) != py.plain_kind) return nothing();
+    object* g = gradient(a);
+    if (g == py.none && slot(a, A_CONTIGUOUS) == py.yes) {
+        object* made = zeros_like(a, slot(slot(a, A_STORAGE), S_DEVICE));
+        if (made) set(a, A_GRAD, made);
+        g = made;
+    }
+    if (!g || g == py.none || !may_write(g) || bytes_of(g) > LARGE) return nothing();
+    const void* from = nullptr;
+    if (type_of(c) == py.array) {
+        object *const p = slot(c, A_PACKED), *const q = slot(g, A_PACKED);
+        const int64_t size = py.bytes_size(p);
+        // All but the address is the same: shapes and strides.
+        if (slot(c, A_IR) != slot(g, A_IR) || py.bytes_size(q) != size) return nothing();
+        if (memcmp(py.bytes_data(p) + 8, py.bytes_data(q) + 8, size - 8) != 0) return nothing();
+        from = address(c);
+    } else if (type_of(c) == py.bytes_type && py.bytes_size(c) == bytes_of(g)) {
+        from = py.bytes_data(c);
+    } else {
+        return nothing();
+    }
+    py.keep(g);
+    const bool raised = !announce(g);
+    if (!raised) memmove(address(g), from, bytes_of(g));
+    py.drop(g);
+    return raised ? nullptr : yes();
+}
+
+}  // namespace

@@ -1,0 +1,149 @@
+// What of Python the functions of launches use: of its interface the stable part, and of objects of
+// the engine's own classes the slots, at places that Python has found. All of it comes by a table:
+// nothing of Python is included, and nothing has to be linked.
+#pragma once
+#include <stdint.h>
+#include <string.h>
+
+#include "block.h"
+
+namespace {
+
+struct object;
+
+// Places of slots, in the order of the table.
+enum place {
+    A_IR, A_PACKED, A_STORAGE, A_CONTIGUOUS, A_LO, A_HI, A_GRAD, A_FLAG, A_ORIGIN, A_SHARED, A_PTR,
+    A_RETAIN, A_FIXED, A_UNSET = A_FIXED + 6, S_WRITABLE = A_UNSET + 5, S_GUARD, S_HOLD, S_VERSION,
+    S_EXTERNAL, S_VIEWS, S_LO, S_BYTES, S_OWNER, S_DEVICE, S_UNSET, H_STORAGE = S_UNSET + 4, H_LO,
+    H_HI, H_VERSION, H_UNSEEN, H_START, H_END, H_CHUNKS,
+    B_ADDRESS, B_WORK, B_STACK, B_JOURNAL,
+    E_BRIEFS,
+    N_EXECUTABLE, N_WATCHED, N_ADJOINT, N_CLEARED,
+    R_PLAN, R_DIM, R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_ALIASED, R_SELECTION, R_JOURNAL, R_STACK,
+    R_HELD,
+    O_READ,
+    T_CODE,
+    C_DATA,
+    PLACES,
+};
+
+// See `engine.compile.cpu.table`, which fills it in this order.
+struct python_t {
+    int64_t (*list_size)(object*);
+    object* (*list_item)(object*, int64_t);  // borrowed
+    object* (*list)(int64_t);
+    int (*list_set)(object*, int64_t, object*);  // takes the object
+    int (*list_add)(object*, object*);
+    int64_t (*tuple_size)(object*);
+    object* (*tuple_item)(object*, int64_t);  // borrowed
+    object* (*tuple)(int64_t);
+    int (*tuple_set)(object*, int64_t, object*);  // takes the object
+    int64_t (*dict_size)(object*);
+    object* (*dict_get)(object*, object*);  // borrowed
+    int (*dict_set)(object*, object*, object*);
+    int (*holds)(object*, object*);
+    object* (*get)(object*, object*);
+    object* (*bytes)(const char*, int64_t);
+    char* (*bytes_data)(object*);
+    int64_t (*bytes_size)(object*);
+    long long (*as_long)(object*);
+    object* (*from_long)(long long);
+    double (*as_double)(object*);
+    object* (*call)(object*, ...);  // ends with a null pointer
+    object* (*make)(object*, int64_t);
+    object* (*weak)(object*, object*);
+    int (*context)(object*, object*, object**);
+    void (*keep)(object*);
+    void (*drop)(object*);
+    object* (*error)();
+    void (*clear)();
+    void* (*save)();
+    void (*restore)(void*);
+    int (*signals)();
+    object* (*frame)();  // borrowed; with the next three null before Python 3.11
+    object* (*frame_back)(object*);
+    object* (*frame_code)(object*);
+    int (*frame_last)(object*);
+    // Objects: those of Python, what the runtime and the tape tell, names, and lists that are empty
+    // where nobody listens.
+    object *none, *yes, *no, *real, *integer, *list_type, *tuple_type, *bytes_type, *zero;
+    object *nowhere, *nobody, *settings, *cuts, *host, *active, *watching, *graph, *site, *total, *allocate;
+    object *array, *plain_kind, *brief_type, *storage_type, *hold_type, *chunk_type, *record_type,
+        *tape_type;
+    object *announce, *hold_on, *requires, *recipe, *options, *module, *enabled, *captures,
+        *records, *overwrites;
+    object *print_launches, *verify_fp, *device, *stack_limit, *journal_limit, *backward, *access,
+        *kept, *restores, *snapshots, *lazy, *snapshot_limit,
+        *least;
+    object* quiet[5];
+    int64_t at[PLACES];
+};
+
+python_t py;
+
+constexpr int64_t MOST = 4096, MARKED = 16;  // bytes of arguments; arrays that are written
+
+object* nothing() {
+    if (py.error()) py.clear();
+    py.keep(py.none);
+    return py.none;
+}
+
+object* yes() {
+    py.keep(py.yes);
+    return py.yes;
+}
+
+template <class T> const T* words(object* address) {
+    return reinterpret_cast<const T*>(static_cast<intptr_t>(py.as_long(address)));
+}
+
+object* type_of(object* a) { return reinterpret_cast<object**>(a)[1]; }
+
+object*& slot(object* a, place p) {
+    return *reinterpret_cast<object**>(reinterpret_cast<char*>(a) + py.at[p]);
+}
+
+long long number(object* a, place p) { return py.as_long(slot(a, p)); }
+
+// Gives a slot another object, which it takes.
+void set(object* a, place p, object* value) {
+    object* const old = slot(a, p);
+    slot(a, p) = value;
+    if (old) py.drop(old);
+}
+
+// The same of one that others have, too.
+void share(object* a, place p, object* value) {
+    py.keep(value);
+    set(a, p, value);
+}
+
+// Whether a context variable is None; false where it cannot be asked.
+bool is_none(object* variable) {
+    object* found = nullptr;
+    if (py.context(variable, nullptr, &found) != 0) return false;
+    if (found) py.drop(found);
+    return !found || found == py.none;
+}
+
+// What a weak reference leads to, for the caller to drop; null where that is gone.
+object* referred(object* reference) {
+    object* found = py.call(reference, static_cast<object*>(nullptr));
+    if (found != py.none) return found;
+    py.drop(found);
+    return nullptr;
+}
+
+// What a list or tuple has; -1 and null for all else.
+int64_t length(object* group) {
+    object* const t = type_of(group);
+    return t == py.list_type ? py.list_size(group) : t == py.tuple_type ? py.tuple_size(group) : -1;
+}
+
+object* item(object* group, int64_t i) {
+    return type_of(group) == py.list_type ? py.list_item(group, i) : py.tuple_item(group, i);
+}
+
+}  // namespace

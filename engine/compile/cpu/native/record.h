@@ -1,0 +1,336 @@
+// Whole launches, recorded or not: as `launch` and `Tape.run_launch` do it, where nothing is to be
+// said of them.
+#pragma once
+#include "world.h"
+
+namespace {
+
+// The place of the call in user code, as `call_site` finds it: one object for all calls there.
+object* site() {
+    struct known_t { object *code, *site; int last; };
+    static known_t known[256];  // a site keeps its code, so that no other has its address
+    known_t* at = nullptr;
+    object* code = nullptr;
+    int last = 0;
+    if (py.frame_back && py.frame()) {
+        object* caller = py.frame_back(py.frame());
+        code = caller ? py.frame_code(caller) : nullptr;
+        last = code ? py.frame_last(caller) : 0;
+        if (caller) py.drop(caller);
+    }
+    if (code) {
+        py.drop(code);  // it runs
+        const uintptr_t mixed = (reinterpret_cast<uintptr_t>(code) >> 4) * 31 + last / 2;
+        at = &known[(mixed ^ mixed >> 8) % 256];
+        if (at->site && at->code == code && at->last == last) {
+            py.keep(at->site);
+            return at->site;
+        }
+    }
+    object* depth = py.from_long(2);
+    object* found = depth ? py.call(py.site, depth, static_cast<object*>(nullptr)) : nullptr;
+    if (depth) py.drop(depth);
+    object* const own = found && found != py.none ? slot(found, T_CODE) : nullptr;
+    if (at && own == code) {
+        if (at->site) py.drop(at->site);
+        py.keep(found);
+        *at = {code, found, last};
+    }
+    return found;
+}
+
+// A range of addresses as Python has it.
+object* range(object* a) {
+    object* out = py.tuple(2);
+    if (!out) return nullptr;
+    for (int k = 0; k < 2; ++k) {
+        object* const end = slot(a, k ? A_HI : A_LO);
+        py.keep(end);
+        py.tuple_set(out, k, end);
+    }
+    return out;
+}
+
+// Whether user code may change the memory unseen, as `Storage.exposed` says.
+bool is_exposed(object* storage) {
+    if (slot(storage, S_EXTERNAL) != py.no) return true;
+    object* const views = slot(storage, S_VIEWS);
+    for (int64_t k = 0; k < py.list_size(views); ++k) {
+        object* view = referred(py.list_item(views, k));
+        if (view) py.drop(view);
+        if (view) return true;
+    }
+    return false;
+}
+
+// `Storage.hold` of what an array contains.
+object* held(object* a) {
+    object* const s = slot(a, A_STORAGE);
+    if (is_exposed(s)) {
+        object* method = py.get(s, py.hold_on);
+        object* out = !method ? nullptr
+            : py.call(method, slot(a, A_LO), slot(a, A_HI), static_cast<object*>(nullptr));
+        if (method) py.drop(method);
+        return out;
+    }
+    object* last = slot(s, S_HOLD) == py.none ? nullptr : referred(slot(s, S_HOLD));
+    if (last) {
+        if (number(a, A_LO) < number(last, H_LO)) share(last, H_LO, slot(a, A_LO));
+        if (number(a, A_HI) > number(last, H_HI)) share(last, H_HI, slot(a, A_HI));
+        return last;
+    }
+    object* out = py.make(py.hold_type, 0);
+    if (!out) return nullptr;
+    share(out, H_STORAGE, s);
+    share(out, H_LO, slot(a, A_LO));
+    share(out, H_HI, slot(a, A_HI));
+    share(out, H_VERSION, slot(s, S_VERSION));
+    share(out, H_UNSEEN, py.no);
+    object* reference = py.weak(out, nullptr);
+    if (!reference) {
+        py.drop(out);
+        return nullptr;
+    }
+    set(s, S_HOLD, reference);
+    return out;
+}
+
+struct launch_t {
+    const recipe_t& r;
+    object* dim;
+    int64_t inputs;
+    object* values[VALUES];
+    unsigned char args[MOST];
+    int64_t size = 0;
+
+    launch_t(const recipe_t& recipe, object* grid) : r(recipe), dim(grid) {}
+
+    bool take(object* first, object* second) {
+        const int64_t a = length(first), b = length(second);
+        if (a < 0 || b < 0 || a + b != r.count || r.count > VALUES) return false;
+        inputs = a;
+        for (int64_t i = 0; i < r.count && size >= 0; ++i) {
+            values[i] = i < a ? item(first, i) : item(second, i - a);
+            size = append(values[i], r.kinds->of[i].kind, r.kinds->of[i].code, args, size);
+        }
+        return size >= 0;
+    }
+
+    bool fits(const way_t& way) const { return way.run && size + way.run->bound_size <= MOST; }
+
+    bool may_write_all() const {
+        for (int64_t k = 1; k <= r.writes[0]; ++k) if (!may_write(values[r.writes[k]])) return false;
+        return true;
+    }
+
+    bool announce_all() const {
+        for (int64_t k = 1; k <= r.writes[0]; ++k) if (!announce(values[r.writes[k]])) return false;
+        return true;
+    }
+
+    object* all_values() const {
+        object* out = py.list(r.count);
+        for (int64_t i = 0; out && i < r.count; ++i) {
+            py.keep(values[i]);
+            py.list_set(out, i, values[i]);
+        }
+        return out;
+    }
+
+    // True where a kernel left nothing; else what it left in its launch structure, and `more`.
+    object* run(const run_t& way, object* more) {
+        eng_launch state;
+        memcpy(args + size, way.bound, way.bound_size);
+        const bool quiet = runs(way, args, state);
+        if (quiet) return yes();
+        object* out = py.list(2);
+        object* left = out ? as_bytes(state) : nullptr;
+        if (!left) {
+            if (out) py.drop(out);
+            return nullptr;
+        }
+        py.list_set(out, 0, left);
+        py.keep(more);
+        py.list_set(out, 1, more);
+        return out;
+    }
+};
+
+// A launch that is not recorded: what it left comes with its values and arguments.
+object* unrecorded(launch_t& l, const world_t& w) {
+    const way_t way(l.r.forward, l.dim, w);
+    if (!l.fits(way) || !l.may_write_all()) return nothing();
+    // Others may change the lists, or let go of the arrays, while it runs.
+    object* more = l.all_values();
+    if (!more) return nullptr;
+    object* out = l.announce_all() ? l.run(*way.run, more) : nullptr;
+    py.drop(more);
+    return out;
+}
+
+// Whether addresses of two arrays meet.
+bool meet(object* a, object* b) {
+    return number(a, A_LO) < number(b, A_HI) && number(b, A_LO) < number(a, A_HI);
+}
+
+struct tape_t {
+    object *captures = nullptr, *records = nullptr, *overwrites = nullptr, *read = nullptr;
+
+    ~tape_t() {
+        object* const parts[] = {captures, records, overwrites};
+        for (object* o : parts) if (o) py.drop(o);
+    }
+
+    // Whether a tape is one as they are by default, to which nobody listens.
+    bool take(object* tape) {
+        object* const c = py.settings;
+        if (type_of(tape) != py.tape_type) return false;
+        if (py.dict_get(c, py.access) != py.no || py.dict_get(c, py.kept) != py.restores) return false;
+        if (py.dict_get(c, py.snapshots) != py.lazy) return false;
+        captures = py.get(tape, py.captures);
+        if (captures != py.nobody) return false;
+        records = py.get(tape, py.records);
+        overwrites = records ? py.get(tape, py.overwrites) : nullptr;
+        read = overwrites ? slot(overwrites, O_READ) : nullptr;
+        return read && type_of(records) == py.list_type;
+    }
+
+    // Whether a launch overwrites nothing that is read again, and what it reads is no more of a
+    // piece of memory than is known.
+    bool suits(const launch_t& l, object* watched) const {
+        const int64_t *writes = l.r.writes, *pairs = l.r.pairs;
+        for (int64_t k = 1; k <= pairs[0]; ++k) {
+            object *a = l.values[pairs[2 * k - 1]], *b = l.values[pairs[2 * k]];
+            if (meet(a, b)) return false;
+        }
+        if (!py.dict_size(read)) return true;
+        for (int64_t k = 1; k <= writes[0]; ++k) {
+            if (py.dict_get(read, slot(l.values[writes[k]], A_STORAGE))) return false;
+        }
+        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
+            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
+            object* const known = py.dict_get(read, slot(a, A_STORAGE));
+            if (known && (number(a, A_LO) < py.as_long(py.tuple_item(known, 0))
+                          || py.as_long(py.tuple_item(known, 1)) < number(a, A_HI))) return false;
+        }
+        return true;
+    }
+
+    // Notes what a launch reads again.
+    bool note(const launch_t& l, object* watched) const {
+        for (int64_t k = 0; k < py.tuple_size(watched); ++k) {
+            object* const a = l.values[py.as_long(py.tuple_item(watched, k))];
+            if (py.dict_get(read, slot(a, A_STORAGE))) continue;
+            object* all = range(a);
+            const bool done = all && py.dict_set(read, slot(a, A_STORAGE), all) == 0;
+            if (all) py.drop(all);
+            if (!done) return false;
+        }
+        return true;
+    }
+};
+
+// A record of a launch, with holds on what its inputs contain; null where memory ran out.
+object* record_of(const launch_t& l, object* selection) {
+    object* out = py.make(py.record_type, 0);
+    if (!out) return nullptr;
+    share(out, R_PLAN, l.r.plan);
+    share(out, R_DIM, l.dim);
+    share(out, R_ALIASED, py.nowhere);
+    share(out, R_SELECTION, selection);
+    share(out, R_JOURNAL, py.none);
+    share(out, R_STACK, py.zero);
+    object* parts[] = {
+        l.all_values(), py.bytes(reinterpret_cast<const char*>(l.args), l.size),
+        py.from_long(l.inputs), site(), py.list(l.r.held[0]),
+    };
+    const place places[] = {R_VALUES, R_BLOB, R_INPUTS, R_SITE, R_HELD};
+    bool whole = true;
+    for (int k = 0; k < 5; ++k) {
+        whole = whole && parts[k];
+        if (parts[k]) set(out, places[k], parts[k]);
+    }
+    for (int64_t k = 0; whole && k < l.r.held[0]; ++k) {
+        object* hold = held(l.values[l.r.held[1 + k]]);
+        whole = hold != nullptr;
+        if (hold) py.list_set(parts[4], k, hold);
+    }
+    if (whole) return out;
+    py.drop(out);
+    return nullptr;
+}
+
+// One that is recorded: what it left comes with the record, which is not on the tape then.
+object* recorded(launch_t& l, const world_t& w, object* tape) {
+    for (int64_t i = 0; i < l.r.count; ++i) {
+        if (l.r.kinds->of[i].code == ARRAY && !slot(l.values[i], A_STORAGE)) return nothing();
+    }
+    tape_t t;
+    if (!t.take(tape)) return nothing();
+    object* selection = selected(l.r, l.values);
+    object* const executable = selection ? slot(selection, N_EXECUTABLE) : nullptr;
+    const way_t way(executable, l.dim, w);
+    if (!l.fits(way) || !l.may_write_all()) return nothing();
+    if (!t.suits(l, slot(selection, N_WATCHED))) return nothing();
+    object* record = record_of(l, selection);
+    if (!record) return nullptr;
+    object* out = t.note(l, slot(selection, N_WATCHED)) && l.announce_all()
+        ? l.run(*way.run, record) : nullptr;
+    if (out == py.yes && py.list_add(t.records, record) != 0) {
+        py.drop(out);
+        out = nullptr;
+    }
+    py.drop(record);
+    return out;
+}
+
+// A grid as Python's short way takes it; null for others. The caller drops it.
+object* grid(object* dim) {
+    constexpr long long LONGEST = (1LL << 31) - 1, SHORT = 1 << 20;  // as in `launch`
+    if (type_of(dim) == py.integer) {
+        const long long n = py.as_long(dim);
+        if (n < 0 || n > LONGEST) return nullptr;
+        object* out = py.tuple(1);
+        if (!out) return nullptr;
+        py.keep(dim);
+        py.tuple_set(out, 0, dim);
+        return out;
+    }
+    if (type_of(dim) != py.tuple_type) return nullptr;
+    const int64_t n = py.tuple_size(dim);
+    if (n < 1 || n > 3) return nullptr;
+    for (int64_t k = 0; k < n; ++k) {
+        object* const extent = py.tuple_item(dim, k);
+        if (type_of(extent) != py.integer) return nullptr;
+        const long long all = py.as_long(extent);
+        if (all < 0 || all > SHORT) return nullptr;
+    }
+    py.keep(dim);
+    return dim;
+}
+
+// launch(recipe, dim, inputs, outputs, record): a whole launch. True where it has run and left
+// nothing; a list of its launch structure and its record or values where it left something.
+object* whole(object*, object* const* given, int64_t n) {
+    if (n != 5 || (given[4] != py.yes && given[4] != py.no)) return nothing();
+    world_t w;
+    if (!w.look()) return nothing();
+    object* dim = grid(given[1]);
+    if (!dim) return nothing();
+    launch_t l(*words<recipe_t>(given[0]), dim);
+    object *tape = nullptr, *out = nullptr;
+    if (!l.take(given[2], given[3])) {
+        out = nothing();
+    } else if (given[4] == py.yes && py.context(py.active, nullptr, &tape) != 0) {
+        out = nullptr;
+    } else if (!tape || tape == py.none) {
+        out = unrecorded(l, w);
+    } else {
+        out = py.tape_type ? recorded(l, w, tape) : nothing();
+    }
+    if (tape) py.drop(tape);
+    py.drop(dim);
+    return out;
+}
+
+}  // namespace

@@ -1,0 +1,106 @@
+// What decides whether a launch may go the short way: listeners, settings, limits.
+#pragma once
+#include "arguments.h"
+
+namespace {
+
+constexpr int64_t VALUES = 64;  // arguments of a launch
+
+struct world_t {
+    object *stack, *journal;
+    long long least;
+
+    // Whether nobody listens to launches, and they go to the one device there is.
+    bool look() {
+        for (object* list : py.quiet) if (py.list_size(list)) return false;
+        object* const c = py.settings;
+        if (py.dict_get(c, py.print_launches) != py.no) return false;
+        if (py.dict_get(c, py.verify_fp) != py.no) return false;
+        if (py.dict_get(c, py.device) != py.host) return false;
+        if (!is_none(py.watching) || !is_none(py.graph)) return false;
+        stack = py.dict_get(c, py.stack_limit);
+        journal = py.dict_get(c, py.journal_limit);
+        object* const cut = py.dict_get(py.cuts, py.least);
+        if (!stack || !journal || !cut || type_of(cut) != py.integer) return false;
+        least = py.as_long(cut);
+        return true;
+    }
+};
+
+bool same(object* a, object* b) {
+    return a == b
+        || (type_of(a) == py.integer && type_of(b) == py.integer && py.as_long(a) == py.as_long(b));
+}
+
+// How an executable runs a grid without Python, kept as long as this lives.
+struct way_t {
+    const run_t* run = nullptr;  // null where there is no such way
+    object* brief = nullptr;
+
+    way_t(object* executable, object* dim, const world_t& w) {
+        object* const briefs = executable ? slot(executable, E_BRIEFS) : nullptr;
+        object* const b = briefs ? py.dict_get(briefs, dim) : nullptr;
+        if (!b || type_of(b) != py.brief_type) return;
+        object* const at = slot(b, B_ADDRESS);
+        if (!at || type_of(at) != py.integer || number(b, B_WORK) >= w.least) return;
+        if (!same(slot(b, B_STACK), w.stack) || !same(slot(b, B_JOURNAL), w.journal)) return;
+        run = words<run_t>(at);
+        brief = b;
+        py.keep(brief);
+    }
+
+    ~way_t() { if (brief) py.drop(brief); }
+
+    way_t(const way_t&) = delete;
+    void operator=(const way_t&) = delete;
+};
+
+// What a kernel is, for launches: `engine.runtime.quick` has packed it.
+struct recipe_t {
+    int64_t count;
+    const kinds_t* kinds;
+    object *kernel, *plan, *forward, *usual;  // forward: an executable
+    const int64_t *writes, *pairs, *bits, *held;  // each begins with how many there are
+};
+
+// The bits of arrays that a gradient flows to; -1 where Python has to look.
+int64_t mask(const recipe_t& r, object* const* values) {
+    int64_t out = 0;
+    for (int64_t k = 0; k < r.bits[0]; ++k) {
+        object* const a = values[r.bits[1 + 2 * k]];
+        if (a == py.none || slot(a, A_FLAG) != py.yes) continue;
+        if (slot(a, A_ORIGIN) != py.none) {
+            object* wanted = py.get(a, py.requires);
+            if (!wanted) return -1;
+            py.drop(wanted);
+            if (wanted != py.yes) continue;
+        }
+        out |= r.bits[2 + 2 * k];
+    }
+    return out;
+}
+
+// Whether gradients flow through launches of a kernel, and nothing but the setting of all says so.
+bool enabled(object* kernel) {
+    object* own = py.get(kernel, py.options);
+    object* module = own ? py.get(kernel, py.module) : nullptr;
+    object* other = module ? py.get(module, py.options) : nullptr;
+    object* const said = other && type_of(own) == type_of(other) && py.dict_size(own) == 0
+        ? py.dict_get(other, py.enabled) : py.no;
+    const bool free = !said || said == py.none;
+    object* const parts[] = {own, module, other};
+    for (object* o : parts) if (o) py.drop(o);
+    return free && py.dict_get(py.settings, py.backward) == py.yes;
+}
+
+// What a launch of these values is recorded with; null where Python has to look.
+object* selected(const recipe_t& r, object* const* values) {
+    const int64_t bits = mask(r, values);
+    if (bits < 0 || !enabled(r.kernel)) return nullptr;
+    object* key = py.from_long(bits);
+    object* const found = key ? py.dict_get(r.usual, key) : nullptr;
+    if (key) py.drop(key);
+    return found;
+}
+
+}  // namespace

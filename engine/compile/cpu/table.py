@@ -1,0 +1,100 @@
+"""What `native/interpreter.h` is told of Python and of the engine's own classes: addresses.
+
+Of an object's slots it gets their places in memory. These are found by an experiment: a slot is
+set to an object that is nowhere else, and that is looked for. Where anything is not as it is in
+CPython, there is no table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# In the order of `python_t`, as are all below.
+_CALLS = (
+    "PyList_Size", "PyList_GetItem", "PyList_New", "PyList_SetItem", "PyList_Append",
+    "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyDict_Size",
+    "PyDict_GetItem", "PyDict_SetItem", "PySet_Contains", "PyObject_GetAttr",
+    "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyBytes_Size", "PyLong_AsLongLong",
+    "PyLong_FromLongLong", "PyFloat_AsDouble", "PyObject_CallFunctionObjArgs",
+    "PyType_GenericAlloc", "PyWeakref_NewRef", "PyContextVar_Get", "Py_IncRef", "Py_DecRef",
+    "PyErr_Occurred", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyErr_CheckSignals",
+)  # fmt: skip
+# All of them, or none.
+_FRAMES = ("PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti")
+_NAMES = (
+    "before_write", "hold", "requires_grad", "recipe", "options", "module", "enable_backward",
+    "_captures", "records", "_overwrites",
+)  # fmt: skip
+_SETTINGS = (
+    "print_launches", "verify_fp", "device", "stack_limit_bytes", "journal_limit_bytes",
+    "enable_backward", "verify_autograd_array_access", "overwrites", "restore", "tape_snapshots",
+    "lazy", "snapshot_limit_bytes", "LEAST",
+)  # fmt: skip
+# What upper layers tell, by name: see `Launcher.tell`.
+CLASSES = ("array", "plain_kind", "brief", "storage", "hold", "chunk", "record", "tape")
+OBJECTS = ("nowhere", "nobody", "settings", "cuts", "host", "active", "watching", "graph", "site",
+           "total", "allocate")
+QUIET = 5
+_SLOTS = {
+    "array": ("_ir", "_packed", "storage", "is_contiguous", "lo", "hi", "_grad", "_flag", "_origin",
+              "_shared", "ptr", "_retain", "dtype", "ndim", "shape", "size", "strides", "_info",
+              "_grad_view", "_interface", "_outline", "_own_view", "_whole"),
+    "storage": ("writable", "guard", "_hold", "version", "external", "_views", "lo", "nbytes",
+                "owner", "device", "_copier", "_frozen", "kept", "reads"),
+    "hold": ("storage", "lo", "hi", "version", "unseen", "start", "end", "chunks"),
+    "brief": ("address", "_work", "stack", "journal"),
+    "executable": ("briefs",),
+    "selection": ("executable", "watched", "adjoint", "cleared"),
+    "record": ("plan", "dim", "values", "blob", "input_count", "_site", "aliased", "selection",
+               "journal", "stack_bytes", "held"),
+    "overwrites": ("_read",),
+    "call": ("code",),
+    "chunk": ("data",),
+}  # fmt: skip
+
+
+def place_of(cls: type, name: str) -> int | None:
+    """How many bytes into an object of a class a slot is; None where that is not clear."""
+    mark, made = object(), object.__new__(cls)
+    setattr(made, name, mark)
+    count = cls.__basicsize__ // 8
+    words = struct.unpack(f"<{count}Q", ctypes.string_at(id(made), 8 * count))
+    delattr(made, name)
+    return 8 * words.index(id(mark)) if words.count(id(mark)) == 1 else None
+
+
+def table(known: Mapping[str, Any], quiet: Sequence[list[Any]]) -> tuple[bytes, list[Any]] | None:
+    """The table, and what it has addresses of.
+
+    known: classes, by the names of `_SLOTS` and `CLASSES`, and `OBJECTS`; what is not there is
+    null. quiet: lists that are empty where nobody listens.
+    """
+    calls = [_address(name) for name in _CALLS]
+    frames = [_address(name) for name in _FRAMES]
+    if not all(calls) or len(quiet) != QUIET:
+        return None
+    if not all(frames):
+        frames = [0] * len(frames)
+    names = {n: sys.intern(n) for n in (*_NAMES, *_SETTINGS)}
+    objects = (
+        None, True, False, float, int, list, tuple, bytes, 0, *map(known.get, OBJECTS),
+        *map(known.get, CLASSES), *map(names.get, _NAMES), *map(names.get, _SETTINGS), *quiet,
+    )  # fmt: skip
+    words = [*calls, *frames, id(None), *(0 if o is None else id(o) for o in objects[1:])]
+    for name, slots in _SLOTS.items():
+        cls = known.get(name)
+        found = [0 if cls is None else place_of(cls, s) for s in slots]
+        if None in found:
+            return None
+        words += found  # type: ignore[arg-type]
+    return struct.pack(f"<{len(words)}Q", *words), list(objects)
+
+
+def _address(name: str) -> int:
+    function = getattr(ctypes.pythonapi, name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,0 +1,76 @@
+"""Launches without Python's share of them: what the native functions know of the runtime.
+
+See `engine.compile.cpu.launcher`. They look at the same lists, settings and slots that the way
+through Python looks at, and leave to it what is not as it nearly always is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import config
+from engine.compile.cpu import CPU
+from engine.compile.cpu.launcher import Words, maker
+from engine.diagnostics.site import Site, call_site
+from engine.lang.types import ArrayType
+from engine.runtime import faults, recording, storage
+from engine.runtime.array import array
+from engine.runtime.chunks import Chunk
+from engine.runtime.device import HOST, others
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.runtime.execute import Executable
+    from engine.runtime.plan import Plan
+
+# What shares no memory with anything that is written; always this object.
+NOBODY: frozenset[str] = frozenset()
+_MOST = 64  # arguments
+
+
+def _late() -> dict[str, Any]:
+    from engine.compile.cpu import schedule
+    from engine.compile.cpu.brief import Brief
+    from engine.runtime.execute import Executable
+    from engine.runtime.plan import Selection
+
+    return {
+        "array": array, "plain_kind": ArrayType, "brief": Brief, "hold": storage.Hold,
+        "chunk": Chunk, "storage": storage.Storage, "executable": Executable,
+        "selection": Selection, "call": Site, "nowhere": NOBODY, "settings": vars(config),
+        "cuts": vars(schedule), "host": HOST.alias, "active": recording.active,
+        "watching": storage.watching, "graph": recording.graph, "site": call_site,
+        "total": Chunk.total, "allocate": CPU.allocate,
+    }  # fmt: skip
+
+
+maker.begin(
+    (
+        recording.observers, recording.bystanders, others, faults.watchers, storage.watchers,
+    ),
+    _late,
+)  # fmt: skip
+
+
+def tell(**known: Any) -> None:
+    """What the tape is, by the names of `engine.compile.cpu.table`."""
+    maker.tell(**known)
+
+
+def recipe(plan: Plan, forward: Executable) -> Words | None:
+    """What the functions are told of a plan; None where its launches need Python."""
+    kinds = plan.words
+    if not kinds or plan.backend is not CPU or plan.count > _MOST or len(plan.writes) > _MOST:
+        return None
+    parts = [
+        _counted(plan.writes, 1), _counted([i for pair in plan.pairs for i in pair], 2),
+        _counted([i for pair in plan.bits for i in pair], 2), _counted(plan.held, 1),
+    ]  # fmt: skip
+    objects = (plan.kernel, plan, forward, plan.usual)
+    # The plan keeps the recipe: it lives longer than what is asked of it.
+    return Words([plan.count, kinds.at, *map(id, objects), *(p.at for p in parts)], kinds, parts)
+
+
+def _counted(numbers: Sequence[int], each: int) -> Words:
+    return Words([len(numbers) // each, *numbers])
